@@ -1,0 +1,191 @@
+"""What records say, as the rest of the product reads it.
+
+A view is a pure function of one record's payload and a reader's version. No truth lives in a view: it can be dropped and
+made again. Several records may observe the same thing; readers of views merge observations, never stores.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, Digest, PromptId, SessionId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A captured text by its digest; ``content`` is None once it was erased: known to have been there, supports nothing."""
+
+    digest: Digest
+    content: str | None
+
+
+class CallStatus(Enum):
+    """How a tool call ended, as far as we saw."""
+
+    RUNNING = "running"
+    OK = "ok"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+
+class Reading(Enum):
+    """How a source was read."""
+
+    VERBATIM = "verbatim"
+    EXCERPT = "excerpt"
+    SUMMARISED = "summarised"
+    LISTED = "listed"
+    ATTEMPTED = "attempted"
+    NEVER = "never"
+
+
+class LinkOrigin(Enum):
+    """Who says that a session made a commit."""
+
+    HOOK = "hook"
+    GIT_OPERATION = "git_operation"
+    PULL_REQUEST = "pull_request"
+    IMPORTED = "imported"
+    CONTENT = "content"
+
+
+class DecisionKind(Enum):
+    """What was decided about a change."""
+
+    ACCEPTED = "accepted"
+    MODIFIED = "modified"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One agent session as captured; ``revision`` is the commit it worked on top of."""
+
+    agent: AgentName
+    id: SessionId
+    started_ns: int
+    ended_ns: int | None = None
+    revision: CommitSha | None = None
+    worktree: str | None = None
+    model: str | None = None
+    operator: str | None = None
+    parent: SessionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a person asked of an agent."""
+
+    agent: AgentName
+    session: SessionId
+    id: PromptId
+    at_ns: int
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool by an agent or a subagent."""
+
+    agent: AgentName
+    session: SessionId
+    id: CallId
+    name: str
+    started_ns: int
+    ended_ns: int | None = None
+    status: CallStatus = CallStatus.RUNNING
+    parent: CallId | None = None
+    prompt: PromptId | None = None
+    subagent: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """A change that an agent made to one file; before and after are None where they were not captured."""
+
+    agent: AgentName
+    session: SessionId
+    id: str
+    path: RepoPath
+    at_ns: int
+    call: CallId | None = None
+    revision: CommitSha | None = None
+    before: Text | None = None
+    after: Text | None = None
+    lines: tuple[Lines, ...] = ()
+    hashes: tuple[ContentHash, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRead:
+    """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written."""
+
+    agent: AgentName
+    session: SessionId
+    id: str
+    locator: str
+    reading: Reading
+    at_ns: int
+    call: CallId | None = None
+    title: str | None = None
+    text: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLink:
+    """The statement that a session made a commit."""
+
+    agent: AgentName
+    session: SessionId
+    commit: CommitSha
+    origin: LinkOrigin
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person or a rule decided about an agent's change."""
+
+    agent: AgentName
+    id: str
+    decision: DecisionKind
+    at_ns: int
+    session: SessionId | None = None
+    actor: str | None = None
+    reason: str | None = None
+    commit: CommitSha | None = None
+    complexity: str | None = None
+    changed_lines: int | None = None
+    review_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that statements can rest on, as it was registered."""
+
+    id: str
+    at_ns: int
+    url: str | None = None
+    title: str | None = None
+    snippet: str | None = None
+    publisher: str | None = None
+    author: str | None = None
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A pull request, a commit or any ``base..head``, as it was announced."""
+
+    id: str
+    at_ns: int
+    base: CommitSha
+    head: CommitSha
+    title: str | None = None
+    url: str | None = None
+    number: int | None = None
+
+
+View = Session | Prompt | ToolCall | FileEdit | SourceRead | CommitLink | Decision | Source | Change
