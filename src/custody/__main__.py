@@ -1,0 +1,5 @@
+"""``python -m custody`` is the ``custody`` command."""
+
+from custody.cli.main import main
+
+main()

@@ -1,0 +1,156 @@
+"""The one wiring place: which repository, which store, which spool, for everything that a verb does."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from custody.app.drain import drain, show
+from custody.model.errors import InputError, SpoolError
+from custody.wire.events import EVENTS
+from custody.wire.views import READER_VERSION, views_of
+from custody.world.clock import now_ns, token
+from custody.world.git import Repository, discover
+from custody.world.spool import Spool
+from custody.world.store import (
+    SCHEMA_VERSION,
+    Db,
+    Heads,
+    Reader,
+    Store,
+    StoreUnwritable,
+    Surroundings,
+    open_postgres,
+    open_sqlite,
+    open_sqlite_to_read,
+    overlay,
+)
+
+GENERIC = Reader(READER_VERSION, views_of)
+READERS = MappingProxyType({str(event.__struct_config__.tag): GENERIC for event in EVENTS})
+
+Talk = Callable[[str], None]
+"""Takes a sentence for the user that is not part of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told what is being done, how many in all where that is known, and each time some are done."""
+
+    start: Callable[[str, int | None], None] = lambda _what, _total: None
+    step: Callable[[int], None] = lambda _count: None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a verb works: a folder inside a repository, and a team database if the user named one."""
+
+    folder: Path
+    database: str | None = None
+    talk: Talk = lambda _: None
+    progress: Progress = field(default_factory=Progress)
+
+    @cached_property
+    def repository(self) -> Repository:
+        """The repository around the folder."""
+        return discover(self.folder)
+
+    @cached_property
+    def home(self) -> Path | None:
+        """Where this repository's evidence lives; None for a team database used outside a repository."""
+        try:
+            return self.repository.common_dir / "custody"
+        except InputError:
+            if self.database is None:
+                raise
+            return None
+
+    @cached_property
+    def spool(self) -> Spool | None:
+        """The events that wait in this repository, if there is one."""
+        return None if self.home is None else Spool(self.home / "spool")
+
+    @property
+    def store_name(self) -> str:
+        """The store, as a person would name it; never with a password."""
+        return "the team database" if self.database is not None else str(self._file)
+
+    @contextmanager
+    def reading(self) -> Iterator[Store]:
+        """A store that shows everything acknowledged: drained where it can be written, else seen in memory."""
+        try:
+            store = self._open()
+        except (StoreUnwritable, SpoolError) as error:
+            self.talk(f"{error.message}; reading without writing")
+            store = self._overlay()
+        with store:
+            yield store
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """A store that can be written, drained."""
+        with self._store(self._database()) as store:
+            self._settle(store)
+            yield store
+
+    def exists(self) -> bool:
+        """Whether anything was ever recorded here: a database, or an event that waits."""
+        return self.database is not None or self._file.exists() or bool(self.spool and self.spool.names())
+
+    @property
+    def _file(self) -> Path:
+        if self.home is None:
+            raise InputError("there is no repository here")
+        return self.home / "custody.db"
+
+    def _open(self) -> Store:
+        """The store itself, written to if events wait; an empty one in memory if nothing was ever recorded."""
+        if not self.exists():
+            return self._store(overlay(None))
+        store = self._store(self._database())
+        try:
+            self._settle(store)
+        except BaseException:
+            store.db.close()
+            raise
+        return store
+
+    def _overlay(self) -> Store:
+        """A private copy of the store with the waiting events in it; nothing on disk changes."""
+        if self.database is not None:
+            # A team database that cannot be written is read as it is: its events wait in each repository's own spool.
+            return self._store(open_postgres(self.database))
+        if not self._file.exists():
+            return self._with_waiting(self._store(overlay(None)))
+        base = open_sqlite_to_read(self._file)
+        if base.version() == SCHEMA_VERSION and not (self.spool and self.spool.names()):
+            store = self._store(base)
+            if store.views.current():
+                return store
+        store = self._store(overlay(base))
+        base.close()
+        return self._with_waiting(store)
+
+    def _with_waiting(self, store: Store) -> Store:
+        if self.spool is not None:
+            show(self.spool, store)
+        store.catch_up()
+        return store
+
+    def _settle(self, store: Store) -> None:
+        if self.spool is not None:
+            drain(self.spool, store)
+        store.catch_up(self.progress.step)
+
+    def _database(self) -> Db:
+        return open_sqlite(self._file) if self.database is None else open_postgres(self.database)
+
+    def _store(self, db: Db) -> Store:
+        heads = None if self.home is None else Heads(self.home)
+        try:
+            return Store(db, READERS, Surroundings(now_ns, token, heads))
+        except BaseException:
+            db.close()
+            raise

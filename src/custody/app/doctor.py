@@ -1,0 +1,183 @@
+"""How are the store and its surroundings, and what should be done about it."""
+
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from custody.app.desk import Desk
+from custody.model.ids import PENDING
+from custody.wire.reports import Check, DoctorReport
+from custody.world.clock import now_ns
+from custody.world.store import SCHEMA_VERSION, Store, StoreDamaged
+
+SPACE_BYTES_MIN = 256 * 1024 * 1024
+"""Below this the doctor warns: a disk that fills up stops recording."""
+AHEAD_NS_MAX = 5 * 60 * 1_000_000_000
+"""A record further in the future than this means that a clock was wrong."""
+SHOWN_MAX = 5
+
+State = Literal["well", "note", "ill"]
+Found = tuple[State, str, str | None]
+
+
+def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
+    """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
+    returned = desk.spool.look_again() if desk.spool is not None else []
+    rebuilt = _rebuild(desk) if rebuild else None
+    try:
+        with desk.reading() as store:
+            checks = [Check(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
+    except StoreDamaged as error:
+        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+    if returned:
+        checks.append(Check("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
+    checks += [Check(name, *found) for name, look in LOOKS.items() for found in look(desk)]
+    ill = any(check.state == "ill" for check in checks)
+    return DoctorReport(outcome="found" if ill else "fine", store=desk.store_name, checks=checks, rebuilt=rebuilt)
+
+
+def _rebuild(desk: Desk) -> int:
+    with desk.writing() as store:
+        total = store.tables.record_count()
+        desk.progress.start("rebuilding views", total)
+        store.views.rebuild(desk.progress.step)
+        return total
+
+
+def _chains(_desk: Desk, store: Store) -> Iterator[Found]:
+    own = store.own()
+    for head in store.tables.chains():
+        if head.store != PENDING:
+            whose = "own" if head.store == own else "kept from before, or a copy"
+            yield "well", f"chain {head.store} has {head.seq} record(s), {whose}", None
+    if own is None:
+        yield "note", "nothing has been recorded yet", "records arrive as an agent works"
+
+
+def _schema(_desk: Desk, store: Store) -> Iterator[Found]:
+    yield "well", f"schema {store.db.version()} of {SCHEMA_VERSION}", None
+
+
+def _writable(desk: Desk, store: Store) -> Iterator[Found]:
+    pending = store.tables.head(PENDING).seq
+    if pending:
+        yield (
+            "ill",
+            f"the store cannot be written; {pending} acknowledged event(s) wait in the spool and are shown from there",
+            "free space or make the store writable; nothing is lost meanwhile",
+        )
+
+
+def _heads(desk: Desk, store: Store) -> Iterator[Found]:
+    for kept in store.heads.all() if store.heads else []:
+        if kept.head is None or not kept.genuine:
+            yield "ill", f"'{kept.name}' was not written under this machine's key", "run 'custody verify'"
+            continue
+        behind = store.tables.head(kept.head.store).seq - kept.head.seq
+        if behind > 0:
+            yield (
+                "note",
+                f"'{kept.name}' is {behind} record(s) behind: a writer was killed; the next one catches up",
+                None,
+            )
+        elif behind < 0:
+            yield "ill", f"chain {kept.head.store} lost its last {-behind} record(s)", "run 'custody verify'"
+
+
+def _forks(_desk: Desk, store: Store) -> Iterator[Found]:
+    if forks := store.tables.forks():
+        yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
+
+
+def _views(_desk: Desk, store: Store) -> Iterator[Found]:
+    behind = store.views.behind()
+    yield (
+        ("note", f"views are {behind} record(s) behind", "the next command catches up")
+        if behind
+        else (
+            "well",
+            "views are up to date",
+            None,
+        )
+    )
+    if unreadable := sum(1 for _ in store.views.unreadable()):
+        yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
+
+
+def _observations(_desk: Desk, store: Store) -> Iterator[Found]:
+    for key, count in store.tables.second_observations(SHOWN_MAX):
+        yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
+
+
+def _times(_desk: Desk, store: Store) -> Iterator[Found]:
+    ahead = store.tables.count_after(now_ns() + AHEAD_NS_MAX)
+    if ahead:
+        yield (
+            "note",
+            f"{ahead} record(s) claim a time in the future: a clock was wrong; their order does not rest on it",
+            None,
+        )
+
+
+def _spool(desk: Desk) -> Iterator[Found]:
+    if desk.spool is None:
+        return
+    waiting = len(desk.spool.names())
+    yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
+    refused = desk.spool.refused()
+    for wrong in refused[:SHOWN_MAX]:
+        yield (
+            "ill",
+            f"the event file '{wrong.event}' was set aside: {wrong.why}",
+            "it is kept in the spool's 'refused' folder",
+        )
+    if len(refused) > SHOWN_MAX:
+        yield "ill", f"{len(refused) - SHOWN_MAX} more event file(s) were set aside", None
+    if unfinished := desk.spool.unfinished():
+        yield "note", f"{len(unfinished)} recorder(s) were killed before their event was acknowledged", None
+    if strangers := desk.spool.strangers():
+        yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
+
+
+def _space(desk: Desk) -> Iterator[Found]:
+    if desk.home is None:
+        return
+    free = shutil.disk_usage(_nearest(desk.home)).free
+    low = free < SPACE_BYTES_MIN
+    yield (
+        ("ill" if low else "well"),
+        f"{free // 1024**2:,} MiB are free",
+        "a full disk stops recording" if low else None,
+    )
+
+
+def _privacy(desk: Desk) -> Iterator[Found]:
+    if desk.home is None or not desk.home.exists():
+        return
+    mode = stat.S_IMODE(desk.home.stat().st_mode)
+    if mode & 0o077:
+        yield "note", f"other users can look into '{desk.home}' (mode {mode:o})", f"chmod 700 '{desk.home}'"
+
+
+def _nearest(path: Path) -> Path:
+    return path if path.exists() else _nearest(path.parent)
+
+
+STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(
+    {
+        "chains": _chains,
+        "schema": _schema,
+        "writable": _writable,
+        "heads": _heads,
+        "forks": _forks,
+        "views": _views,
+        "observations": _observations,
+        "times": _times,
+    }
+)
+LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
+    {"spool": _spool, "space": _space, "privacy": _privacy}
+)

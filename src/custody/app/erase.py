@@ -1,0 +1,98 @@
+"""Forget what a record says, for good, and keep the proof that it was there."""
+
+import os
+import pwd
+import re
+from collections.abc import Sequence
+
+from custody.app.desk import Desk
+from custody.model.errors import InputError
+from custody.model.ids import Digest, RecordRef, Seq, StoreId
+from custody.model.record import Record
+from custody.wire.arrivals import SYSTEM_KINDS
+from custody.wire.bodies import digest_text, parts
+from custody.wire.canonical import parse
+from custody.wire.reports import EraseReport
+from custody.world.store import Store
+
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
+_PLACE = re.compile(r"(?:([0-9a-f]{8,32}):)?([1-9][0-9]{0,17})", re.ASCII)
+
+
+def erase(desk: Desk, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
+    """Erase the bodies that ``targets`` name: a digest erases that text, a record erases all that it says."""
+    with desk.writing() as store:
+        digests = list(dict.fromkeys(digest for target in targets for digest in _digests(store, target)))
+        done = store.erase(digests, who=who or _user(), why=why)
+    return EraseReport(
+        erased=[digest_text(digest) for digest in digests], records=[str(record.ref) for record in done.made]
+    )
+
+
+def preview(desk: Desk, targets: Sequence[str]) -> list[str]:
+    """What erasing ``targets`` would take away, one sentence each."""
+    with desk.reading() as store:
+        return [sentence for target in targets for sentence in _sentences(store, target)]
+
+
+def _sentences(store: Store, target: str) -> list[str]:
+    said = []
+    for digest in _digests(store, target):
+        held = store.tables.records_holding(digest)
+        names = ", ".join(f"{r.entry.kind} {r.ref.seq}" for r in held[:3]) + (", …" if len(held) > 3 else "")
+        said.append(f"{digest_text(digest)[:23]}…, held by {len(held)} record(s): {names}")
+    return said
+
+
+def _digests(store: Store, target: str) -> list[Digest]:
+    """The bodies that a target names: ``SEQ``, ``STORE:SEQ``, an event id, a natural key, or (part of) a digest."""
+    records = _records(store, target)
+    if records:
+        return [digest for record in records for digest in _bodies_of(store, record)]
+    shape = _DIGEST.fullmatch(target)
+    found = store.tables.digests_like(shape[1]) if shape else []
+    if len(found) > 1:
+        raise InputError(f"'{target}' fits {len(found)} or more stored texts", hint="give more digits of the digest")
+    if not found:
+        raise InputError(
+            f"nothing stored is named '{target}'",
+            hint="name a record (its number, 'store:number', event id or key) or a digest of at least 8 digits",
+        )
+    for record in store.tables.records_holding(found[0]):
+        _check_kind(record)
+    return found
+
+
+def _records(store: Store, target: str) -> list[Record]:
+    place = _PLACE.fullmatch(target)
+    if place is None:
+        return store.tables.records_named(target)
+    stores = [head.store for head in store.tables.chains() if head.store.startswith(place[1] or "")]
+    if place[1] is None:
+        own = store.own()
+        stores = [own] if own is not None else []
+    found = [store.tables.record(RecordRef(StoreId(name), Seq(int(place[2])))) for name in stores]
+    return [record for record in found if record is not None]
+
+
+def _bodies_of(store: Store, record: Record) -> list[Digest]:
+    _check_kind(record)
+    body = store.tables.bodies([record.entry.digest]).get(record.entry.digest)
+    if body is None or body.data is None:
+        raise InputError(f"record {record.seq} of chain {record.store} was erased before", hint="there is nothing left")
+    return [record.entry.digest, *sorted(parts(parse(body.data, bytes_max=len(body.data))))]
+
+
+def _check_kind(record: Record) -> None:
+    if record.entry.kind in SYSTEM_KINDS:
+        raise InputError(
+            f"record {record.seq} of chain {record.store} is the store's own ('{record.entry.kind}') and stays",
+            hint="only what was captured can be erased",
+        )
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"

@@ -1,0 +1,169 @@
+"""Check every kept byte and name whatever is not as it was stored."""
+
+from collections.abc import Iterator, Sequence
+
+from custody.app.desk import Desk
+from custody.model.damage import Damage, DamageCode, check_chain
+from custody.model.digests import digest_of
+from custody.model.ids import PENDING, Digest, RecordRef, StoreId
+from custody.model.record import Head, Record
+from custody.wire.arrivals import ERASED
+from custody.wire.bodies import digest_text, parts
+from custody.wire.canonical import parse
+from custody.wire.reports import Chain, Finding, VerifyReport
+from custody.world.store import Body, KeptHead, Store, StoreDamaged, batched, erased_digest
+
+PAGE = 50
+
+
+def verify(desk: Desk) -> VerifyReport:
+    """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
+    try:
+        with desk.reading() as store, store.db.reading():
+            return _verified(desk, store)
+    except StoreDamaged as error:
+        # The file cannot even be opened or read through: that is the finding.
+        damage = Damage(DamageCode.FILE_DAMAGED, error.message)
+        return VerifyReport(
+            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[_finding(damage)]
+        )
+
+
+def _verified(desk: Desk, store: Store) -> VerifyReport:
+    own = store.own()
+    heads = [head for head in store.tables.chains() if head.store != PENDING]
+    records = sum(head.seq for head in heads)
+    desk.progress.start("checking", records + store.tables.body_count())
+    erasures = _erasures(store)
+    found = [
+        *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.db.check()),
+        *_bodies(desk, store, erasures),
+        *(damage for head in heads for damage in _chain(desk, store, head)),
+        *_heads(store, heads),
+        *_forks(store),
+        *_views(store),
+        *_spool(desk),
+    ]
+    pending = store.tables.head(PENDING).seq
+    return VerifyReport(
+        outcome="found" if found else "fine",
+        chains=[Chain(head.store, int(head.seq), head.link.hex(), head.store == own) for head in heads],
+        records=records,
+        bodies=store.tables.body_count(),
+        erased=len(erasures),
+        pending=int(pending),
+        findings=[_finding(damage) for damage in found],
+    )
+
+
+def _bodies(desk: Desk, store: Store, erasures: set[Digest]) -> Iterator[Damage]:
+    for digests in batched(store.tables.body_digests(), PAGE):
+        readable = _readable(store, digests)
+        for digest in digests:
+            body = readable[digest]
+            if body is None:
+                yield Damage(DamageCode.BODY_CHANGED, f"the bytes of {digest_text(digest)} cannot be unpacked any more")
+            elif body.data is None and digest not in erasures:
+                yield Damage(
+                    DamageCode.BODY_MISSING, f"the bytes of {digest_text(digest)} are gone; nobody erased them"
+                )
+            elif body.data is not None and digest_of(body.data) != digest:
+                yield Damage(
+                    DamageCode.BODY_CHANGED, f"the bytes of {digest_text(digest)} are not those that were stored"
+                )
+        desk.progress.step(len(digests))
+
+
+def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | None]:
+    """These bodies; None for one that is there but cannot be unpacked, nothing for one that is not there."""
+    try:
+        return dict(store.tables.bodies(digests))
+    except StoreDamaged:
+        if len(digests) == 1:
+            return {digests[0]: None}
+        return {digest: body for one in digests for digest, body in _readable(store, [one]).items()}
+
+
+def _erasures(store: Store) -> set[Digest]:
+    """The bodies that records say were erased; a record whose own bytes are damaged says nothing."""
+    found: set[Digest] = set()
+    for record in store.tables.records_of_kind(ERASED):
+        body = _readable(store, [record.entry.digest]).get(record.entry.digest)
+        if body is not None and body.data is not None and digest_of(body.data) == record.entry.digest:
+            found.update(erased_digest(parse(body.data)))
+    return found
+
+
+def _chain(desk: Desk, store: Store, head: Head) -> Iterator[Damage]:
+    remembered = store.heads.read(head.store) if store.heads else None
+    yield from check_chain(head.store, store.tables.records(head.store), remembered)
+    for records in batched(store.tables.records(head.store), PAGE):
+        yield from _held(store, records)
+        desk.progress.step(len(records))
+
+
+def _held(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
+    """Whether every body that these records name is there at all."""
+    readable = _readable(store, sorted({record.entry.digest for record in records}))
+    wanted = {record.ref: {record.entry.digest} | _texts(readable.get(record.entry.digest)) for record in records}
+    held = store.tables.held(set().union(*wanted.values()))
+    for ref, digests in wanted.items():
+        for digest in sorted(digests - held):
+            yield Damage(
+                DamageCode.BODY_MISSING,
+                f"record {ref.seq} of chain {ref.store} names {digest_text(digest)}, which is not there",
+                ref,
+            )
+
+
+def _texts(body: Body | None) -> frozenset[Digest]:
+    if body is None or body.data is None or digest_of(body.data) != body.digest:
+        return frozenset()
+    return parts(parse(body.data, bytes_max=len(body.data)))
+
+
+def _heads(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
+    kept = store.heads.all() if store.heads else []
+    here = {head.store for head in heads}
+    for file in kept:
+        yield from _head(file, here)
+
+
+def _head(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
+    if file.head is None or not file.genuine:
+        yield Damage(
+            DamageCode.HEAD_FORGED,
+            f"'{file.name}' was not written under this machine's key, or was changed;"
+            " whether its chain was cut short cannot be told",
+        )
+    elif file.head.store not in here:
+        yield from check_chain(file.head.store, (), file.head)
+
+
+def _forks(store: Store) -> Iterator[Damage]:
+    for record in store.tables.forks():
+        yield Damage(
+            DamageCode.CHAIN_FORK,
+            f"place {record.seq} of chain {record.store} is claimed twice; the second claimant ({record.entry.kind},"
+            f" {record.entry.event}) is kept apart",
+            record.ref,
+        )
+
+
+def _views(store: Store) -> Iterator[Damage]:
+    try:
+        for ref in store.views.wrong():
+            yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
+    except StoreDamaged:
+        return  # views are made from bodies; that a body is damaged has been said
+
+
+def _spool(desk: Desk) -> Iterator[Damage]:
+    if desk.spool is not None:
+        for refused in desk.spool.refused():
+            yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
+
+
+def _finding(damage: Damage) -> Finding:
+    record: RecordRef | None = damage.record
+    return Finding(damage.code.label, damage.what, None if record is None else str(record))

@@ -1,0 +1,81 @@
+"""What every verb shares: its desk, its ``--json``, its progress bar, and where words go."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from custody.app.desk import Desk, Progress
+from custody.model.errors import EXIT, InputError, Outcome
+from custody.wire.reports import Report, encode_report
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON on one line.")
+
+
+def the_desk(ctx: click.Context) -> Desk:
+    """Where this verb works, from the options before the verb."""
+    folder, database = ctx.obj
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
+    return Desk(path, database, talk=say, progress=_progress(ctx))
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is not the answer."""
+    click.echo(f"custody: {sentence}", err=True)
+
+
+def answer(report: Report, words: str, *, as_json: bool) -> int:
+    """Print the answer, as words or as JSON, and give the exit status it stands for."""
+    if as_json:
+        click.echo(encode_report(report))
+    elif words:
+        click.echo(words)
+    return EXIT[Outcome(report.outcome)]
+
+
+def _progress(ctx: click.Context) -> Progress:
+    """A bar on a terminal; silence elsewhere."""
+    if not sys.stderr.isatty():
+        return Progress()
+    bar = _Bar()
+    ctx.call_on_close(bar.stop)
+    return Progress(bar.start, bar.step)
+
+
+class _Bar:
+    """rich's progress bar, imported when there is something to show."""
+
+    def __init__(self) -> None:
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a stretch of work."""
+        from rich.console import Console  # noqa: PLC0415 - 40 ms that only a terminal pays
+        from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+        self.stop()
+        self._bar = RichProgress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(what, total=total)
+        self._bar.start()
+
+    def step(self, count: int) -> None:
+        """Some more is done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, count)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

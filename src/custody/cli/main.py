@@ -1,0 +1,131 @@
+"""The ``custody`` command: verbs are imported only when they are asked for, errors become exit statuses once, here."""
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from types import MappingProxyType, TracebackType
+from typing import NoReturn
+
+import click
+
+from custody import __version__
+from custody.model.errors import EXIT_BUG, CustodyError, exit_status
+
+SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
+    {
+        "Ask": MappingProxyType({}),
+        "Set up": MappingProxyType({"completion": "Print the completion script of a shell."}),
+        "Keep": MappingProxyType(
+            {
+                "verify": "Check that every kept record is as it was stored.",
+                "doctor": "Look at the store and its surroundings, and say what to do.",
+                "export": "Write everything that is kept as JSON lines.",
+                "import": "Bring an export into this repository's store.",
+                "erase": "Forget what a record says, and keep the proof that it was there.",
+            }
+        ),
+        "Team": MappingProxyType({}),
+    }
+)
+"""Every verb with its one-line help, so that the overview imports none of them. A test holds them to the verbs' own."""
+
+
+class Verbs(click.Group):
+    """A group that finds its verbs by name and shows them in sections."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every verb, in the order of the sections."""
+        return [verb for verbs in SECTIONS.values() for verb in verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"custody.cli.{cmd_name.replace('-', '_')}_")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or say which one was probably meant."""
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise click.UsageError(_unknown(args[0], self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The overview: verbs by section, without importing any."""
+        for section, verbs in SECTIONS.items():
+            if verbs:
+                with formatter.section(section):
+                    formatter.write_dl(list(verbs.items()))
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Run 'custody VERB --help' for what a verb does, with examples.",
+)
+@click.option(
+    "-C",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=str),
+    default=".",
+    help="Work as if started in FOLDER.",
+)
+@click.option(
+    "--database",
+    metavar="URL",
+    envvar="CUSTODY_DATABASE",
+    show_envvar=True,
+    help="Use a team's PostgreSQL database instead of this repository's own store.",
+)
+@click.version_option(__version__, prog_name="custody")
+@click.pass_context
+def cli(ctx: click.Context, folder: str, database: str | None) -> None:
+    """Who wrote this line, on what grounds, and may we rely on it.
+
+    custody keeps what coding agents did in a chain of records that cannot be changed unnoticed, beside your repository, and
+    answers questions from it.
+    """
+    ctx.obj = (folder, database)
+
+
+def main() -> NoReturn:
+    """Run the command and leave with the exit status that the error families give."""
+    sys.excepthook = _bug
+    try:
+        status = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except CustodyError as error:
+        click.echo(f"custody: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  hint: {error.hint}", err=True)
+        sys.exit(exit_status(error))
+    except BrokenPipeError:
+        # The reader of our output went away: not an error of anybody's. Keep the interpreter from flushing into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What nobody expected is a bug of ours: show it and leave with its status (the interpreter's own would be 1)."""
+    traceback.print_exception(kind, error, trace)
+    click.echo(f"custody: this is a bug in custody {__version__}; nothing acknowledged is lost", err=True)
+    sys.stdout.flush()
+    os._exit(EXIT_BUG)
+
+
+def _unknown(verb: str, verbs: list[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a misspelt verb
+
+    near = get_close_matches(verb, verbs, n=1)
+    return f"no verb '{verb}'" + (f"; did you mean '{near[0]}'?" if near else "")

@@ -1,0 +1,77 @@
+"""An event on its way into a chain: validated, in canonical form, its long texts apart.
+
+This file is the only one that says what an event's natural key is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from custody.model.digests import digest_of
+from custody.model.ids import Digest, EventId, NaturalKey
+from custody.model.record import Entry, Head
+from custody.wire.bodies import digest_text, split
+from custody.wire.canonical import Json, dump, parse
+from custody.wire.events import AnyEvent, DecisionEvent, event_from
+from custody.wire.times import ns_from, text_from
+
+CONTINUES = "continues"
+ERASED = "erased"
+SYSTEM_KINDS = frozenset((CONTINUES, ERASED))
+"""Kinds that a store writes about itself; an event can never have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An entry with its bytes: the payload and the texts taken out of it."""
+
+    entry: Entry
+    payload: bytes
+    texts: Mapping[Digest, bytes]
+
+
+def arrival_of(event_id: EventId, data: bytes) -> Arrival:
+    """Make an event's bytes ready for a chain, or raise an ``InputError`` that says why they are no event."""
+    value = parse(data)
+    event = event_from(value)
+    return _arrival(event_id, event.__struct_config__.tag, _natural_key(event), ns_from(event.at), value)
+
+
+def continues(event_id: EventId, old: Head, at_ns: int) -> Arrival:
+    """The first record of a store that goes on from a copy of another."""
+    value: Json = {
+        "custody": 1,
+        "kind": CONTINUES,
+        "at": text_from(at_ns),
+        "store": old.store,
+        "seq": int(old.seq),
+        "link": old.link.hex(),
+    }
+    return _arrival(event_id, CONTINUES, NaturalKey(f"{CONTINUES}:{old.store}:{event_id}"), at_ns, value)
+
+
+def erased(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:
+    """The record that a body was erased, by whom and why."""
+    value: Json = {
+        "custody": 1,
+        "kind": ERASED,
+        "at": text_from(at_ns),
+        "digest": digest_text(digest),
+        "who": who,
+        "why": why,
+    }
+    return _arrival(event_id, ERASED, NaturalKey(f"{ERASED}:{digest_text(digest)}:{event_id}"), at_ns, value)
+
+
+def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value: Json) -> Arrival:
+    parted = split(value)
+    payload = dump(parted.payload)
+    return Arrival(Entry(event_id, str(kind), key, at_ns, digest_of(payload)), payload, parted.texts)
+
+
+def _natural_key(event: AnyEvent) -> NaturalKey:
+    kind = str(event.__struct_config__.tag)
+    # Each part is quoted, so that a ':' inside a session id cannot make two events look like one.
+    parts = (event.agent or "", event.session or "", kind, event.id)
+    family = "decision" if isinstance(event, DecisionEvent) else "event"
+    return NaturalKey(":".join((family, *(quote(part, safe="") for part in parts))))

@@ -1,0 +1,101 @@
+"""Strict JSON in, stable bytes out.
+
+Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes that are
+not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone surrogates (which stand
+for bytes of odd file names) as ``\\udXXX`` escapes.
+"""
+
+import json
+import math
+from typing import NoReturn
+
+from custody.model.errors import InputError
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+EVENT_BYTES_MAX = 16 * 1024 * 1024
+NESTING_MAX = 128
+
+
+def parse(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
+    """Read one JSON value, or raise an ``InputError`` that says what is wrong with the bytes."""
+    if len(data) > bytes_max:
+        raise InputError(
+            f"an event of {len(data):,} bytes is over the limit of {bytes_max:,}",
+            hint="large outputs belong in a file that the event names",
+        )
+    try:
+        value: Json = _DECODER.decode(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 at byte {error.start}", hint="JSON is always UTF-8") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from error
+    # Only bytes with that many openers can be that deep, so most events skip the walk.
+    if data.count(b"[") + data.count(b"{") > NESTING_MAX:
+        _check_depth(value)
+    return value
+
+
+def dump(value: Json) -> bytes:
+    r"""Write ``value`` as its one canonical form.
+
+    >>> dump({"b": 1, "a": ["é", "\udcff"]})
+    b'{"a":["\xc3\xa9","\\udcff"],"b":1}'
+    """
+    # A lone surrogate can only stand inside a string, where a backslash escape is JSON's own spelling of it.
+    return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
+
+
+def text_bytes(text: str) -> bytes:
+    """The bytes a text is stored and hashed as; lone surrogates survive the way there and back."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def bytes_text(data: bytes) -> str:
+    """The text that ``text_bytes`` stored."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise InputError(f"the key '{twice}' stands twice in one object", hint="readers would disagree on which counts")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise InputError(f"'{name}' is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise InputError(f"the number '{text[:40]}' is beyond what a double can hold")
+    return value
+
+
+def _too_deep() -> InputError:
+    return InputError(f"nested deeper than {NESTING_MAX} levels")
+
+
+def _check_depth(value: Json) -> None:
+    level: list[Json] = [value]
+    for _ in range(NESTING_MAX + 1):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _children(item: Json) -> list[Json]:
+    if isinstance(item, dict):
+        return list(item.values())
+    return item if isinstance(item, list) else []
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,243 @@
+"""The generic event: what any recorder may say, one JSON object per event, version 1.
+
+This file owns the shape. Agents' own shapes are read elsewhere and become the same views.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.model.digests import content_hash
+from custody.model.errors import InputError
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.wire.canonical import Json, parse, text_bytes
+from custody.wire.times import ns_from
+
+EVENT_VERSION = 1
+SHORT_BYTES_MAX = 4096
+"""A field that names something is never a text of its own, so it stays inside its record."""
+
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$",
+        description="a name: no control characters, at most 1,000",
+    ),
+]
+Short = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00\ud800-\udfff]*$", description="a short text")]
+Moment = Annotated[str, Meta(max_length=64, description="RFC 3339 with a zone, to the nanosecond")]
+Sha = Annotated[
+    str,
+    Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)", description="a full git object id in lower case"),
+]
+HashText = Annotated[str, Meta(pattern=r"^(sha256:)?[0-9a-fA-F]{8,64}$(?!\n)", description="a content hash")]
+Path = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=4096,
+        description="relative to the repository's root; bytes that are not UTF-8 as \\udc80 to \\udcff",
+    ),
+]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Line = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+
+class Erased(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"digest": "$erased"}):
+    """Stands where a text was, once it has been erased."""
+
+    digest: str
+
+
+TextField = str | Erased
+
+
+class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines of a file, from 1, both ends included."""
+
+    first: Line
+    last: Line
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What every event says: which version, which one, when (as claimed and as seen by the hook) and where."""
+
+    custody: Literal[1]
+    id: Name
+    at: Moment
+    seen_at: Moment | None = None
+    head: Sha | None = None
+    worktree: Short | None = None
+
+
+class SessionBound(Event, frozen=True, kw_only=True):
+    """An event of one agent's session."""
+
+    agent: Name
+    session: Name
+
+
+class SessionEvent(SessionBound, frozen=True, kw_only=True, tag="session"):
+    """A session began, or more became known of it."""
+
+    ended_at: Moment | None = None
+    model: Name | None = None
+    operator: Name | None = None
+    parent: Name | None = None
+
+
+class PromptEvent(SessionBound, frozen=True, kw_only=True, tag="prompt"):
+    """A person asked something."""
+
+    text: TextField
+
+
+class CallEvent(SessionBound, frozen=True, kw_only=True, tag="call"):
+    """A tool was called; ``input`` and ``output`` are whatever the tool takes and gives."""
+
+    name: Name
+    ended_at: Moment | None = None
+    status: Literal["running", "ok", "failed", "abandoned"] = "running"
+    parent: Name | None = None
+    prompt: Name | None = None
+    subagent: Name | None = None
+    model: Name | None = None
+    input: Any = None
+    output: Any = None
+
+
+class EditEvent(SessionBound, frozen=True, kw_only=True, tag="edit"):
+    """A file was changed; texts are those of the whole file unless ``lines`` says where they stand."""
+
+    path: Path
+    call: Name | None = None
+    before: TextField | None = None
+    after: TextField | None = None
+    lines: list[Stretch] = []
+    content_hashes: list[HashText] = []
+
+
+class SourceReadEvent(SessionBound, frozen=True, kw_only=True, tag="source_read"):
+    """A source was opened; ``locator`` is its URL or path as written."""
+
+    locator: Short
+    reading: Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"]
+    call: Name | None = None
+    title: Short | None = None
+    text: TextField | None = None
+
+
+class LinkEvent(SessionBound, frozen=True, kw_only=True, tag="link"):
+    """A session made a commit."""
+
+    commit: Sha
+    origin: Literal["hook", "git_operation", "pull_request", "imported", "content"]
+
+
+class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
+    """A change of the agent's was accepted, modified or rejected."""
+
+    agent: Name
+    decision: Literal["accepted", "modified", "rejected"]
+    session: Name | None = None
+    actor: Name | None = None
+    reason: Short | None = None
+    commit: Sha | None = None
+    complexity: Name | None = None
+    changed_lines: Count | None = None
+    review_ms: Count | None = None
+
+
+class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):
+    """Something that statements can rest on was registered."""
+
+    agent: Name | None = None
+    session: Name | None = None
+    url: Short | None = None
+    title: Short | None = None
+    snippet: Short | None = None
+    publisher: Short | None = None
+    author: Short | None = None
+    year: Annotated[int, Meta(ge=0, le=9999)] | None = None
+
+
+class ChangeEvent(Event, frozen=True, kw_only=True, tag="change"):
+    """A change was announced: a pull request, or any base and head."""
+
+    agent: Name | None = None
+    session: Name | None = None
+    base: Sha
+    head_commit: Sha
+    title: Short | None = None
+    url: Short | None = None
+    number: Count | None = None
+
+
+AnyEvent = (
+    SessionEvent
+    | PromptEvent
+    | CallEvent
+    | EditEvent
+    | SourceReadEvent
+    | LinkEvent
+    | DecisionEvent
+    | SourceEvent
+    | ChangeEvent
+)
+EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
+
+
+def decode_event(data: bytes) -> AnyEvent:
+    """Read one event strictly, or raise an ``InputError`` that names the field."""
+    return event_from(parse(data))
+
+
+def event_from(value: Json) -> AnyEvent:
+    """The event that a parsed JSON value is."""
+    if not isinstance(value, dict):
+        raise InputError("an event is a JSON object")
+    _check_version(value)
+    try:
+        event: AnyEvent = msgspec.convert(value, AnyEvent)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"not a valid event: {error}", hint="docs/reference/schemas/event.json has the shape"
+        ) from error
+    _check(event)
+    return event
+
+
+def hashes_of(event: EditEvent) -> tuple[str, ...]:
+    """The content hashes an edit carries, with that of its own after-text."""
+    if isinstance(event.after, str):
+        whole = content_hash(text_bytes(event.after).removesuffix(b"\n").split(b"\n"))
+        return tuple(dict.fromkeys((*event.content_hashes, whole)))
+    return tuple(event.content_hashes)
+
+
+def _check_version(value: dict[str, Json]) -> None:
+    version = value.get("custody")
+    if isinstance(version, int) and not isinstance(version, bool) and version > EVENT_VERSION:
+        raise InputError(
+            f"event version {version} is newer than this custody knows ({EVENT_VERSION})", hint="upgrade custody"
+        )
+
+
+def _check(event: AnyEvent) -> None:
+    for moment in (event.at, event.seen_at, getattr(event, "ended_at", None)):
+        if moment is not None:
+            ns_from(moment)
+    for name, value in msgspec.structs.asdict(event).items():
+        if name not in _TEXTS and isinstance(value, str) and len(text_bytes(value)) > SHORT_BYTES_MAX:
+            raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
+    if isinstance(event, EditEvent):
+        RepoPath.of(event.path)
+        for stretch in event.lines:
+            Lines(stretch.first, stretch.last)
+
+
+_TEXTS = frozenset(("text", "before", "after", "input", "output"))

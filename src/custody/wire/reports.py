@@ -1,0 +1,105 @@
+"""What verbs answer, as JSON: one shape for ``--json``, HTTP and stored evidence, each with its name and version."""
+
+from typing import Literal
+
+import msgspec
+
+from custody.wire.canonical import dump
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="report"):
+    """What every report says: its version, and whether the verb found what it looks for."""
+
+    version: Literal[1] = 1
+    outcome: Literal["fine", "found"] = "fine"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is wrong: its code, a sentence, and the record if it is about one."""
+
+    code: str
+    what: str
+    record: str | None = None
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """One chain: its store, how many records it holds, its last link, whether this store appends to it."""
+
+    store: str
+    records: int
+    link: str
+    own: bool
+
+
+class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
+    """What was checked and what is wrong."""
+
+    chains: list[Chain]
+    records: int
+    bodies: int
+    erased: int
+    pending: int
+    findings: list[Finding]
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One look of the doctor's: what was looked at, how it is, and what to do when it is not well."""
+
+    name: str
+    state: Literal["well", "note", "ill"]
+    what: str
+    hint: str | None = None
+
+
+class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
+    """How the store and its surroundings are."""
+
+    store: str
+    checks: list[Check]
+    rebuilt: int | None = None
+
+
+class ExportReport(Report, frozen=True, kw_only=True, tag="export"):
+    """What was written."""
+
+    path: str
+    chains: int
+    records: int
+    bodies: int
+    erased: int
+    forks: int
+    pending: int
+    bytes: int
+
+
+class ImportedChain(msgspec.Struct, frozen=True):
+    """What became of one chain."""
+
+    store: str
+    new: int
+    known: int
+    forked: int
+
+
+class ImportReport(Report, frozen=True, kw_only=True, tag="import"):
+    """What was read and what became of it; with findings, nothing was imported."""
+
+    path: str
+    chains: list[ImportedChain]
+    pending: int
+    findings: list[Finding]
+
+
+class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
+    """What was erased, and the records that say so."""
+
+    erased: list[str]
+    records: list[str]
+
+
+REPORTS: tuple[type[Report], ...] = (VerifyReport, DoctorReport, ExportReport, ImportReport, EraseReport)
+
+
+def encode_report(report: Report) -> bytes:
+    """A report as canonical JSON."""
+    return dump(msgspec.to_builtins(report))

@@ -1,0 +1,17 @@
+"""JSON Schemas of everything that crosses the border, made from the types that read and write it."""
+
+from typing import Any
+
+import msgspec
+
+from custody.wire.events import AnyEvent
+from custody.wire.exports import Line
+from custody.wire.reports import REPORTS
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Name → JSON Schema."""
+    made = {"event": msgspec.json.schema(AnyEvent), "export-line": msgspec.json.schema(Line)}
+    for report in REPORTS:
+        made[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)
+    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in made.items()}

@@ -1,0 +1,205 @@
+"""From an event's payload to the views that the product reads: one pure function per kind, one table of kinds."""
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+from custody.model.digests import digest_of
+from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, PromptId, SessionId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.model.views import (
+    CallStatus,
+    Change,
+    CommitLink,
+    Decision,
+    DecisionKind,
+    FileEdit,
+    LinkOrigin,
+    Prompt,
+    Reading,
+    Session,
+    Source,
+    SourceRead,
+    Text,
+    ToolCall,
+    View,
+)
+from custody.wire.bodies import digest_from
+from custody.wire.canonical import Json, text_bytes
+from custody.wire.events import (
+    CallEvent,
+    ChangeEvent,
+    DecisionEvent,
+    EditEvent,
+    Erased,
+    Event,
+    LinkEvent,
+    PromptEvent,
+    SessionEvent,
+    SourceEvent,
+    SourceReadEvent,
+    TextField,
+    event_from,
+    hashes_of,
+)
+from custody.wire.times import ns_from
+
+READER_VERSION = 1
+"""Raised whenever the same payload gives other views; stores then rebuild."""
+
+
+def views_of(payload: Json) -> tuple[View, ...]:
+    """The views that one event's payload gives."""
+    event = event_from(payload)
+    return (VIEWS[type(event)](event),)
+
+
+def _session(event: SessionEvent) -> Session:
+    return Session(
+        agent=AgentName(event.agent),
+        id=SessionId(event.session),
+        started_ns=ns_from(event.at),
+        ended_ns=_ns(event.ended_at),
+        revision=_commit(event.head),
+        worktree=event.worktree,
+        model=event.model,
+        operator=event.operator,
+        parent=None if event.parent is None else SessionId(event.parent),
+    )
+
+
+def _prompt(event: PromptEvent) -> Prompt:
+    return Prompt(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=PromptId(event.id),
+        at_ns=ns_from(event.at),
+        text=_text(event.text),
+    )
+
+
+def _call(event: CallEvent) -> ToolCall:
+    return ToolCall(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=CallId(event.id),
+        name=event.name,
+        started_ns=ns_from(event.at),
+        ended_ns=_ns(event.ended_at),
+        status=CallStatus(event.status),
+        parent=None if event.parent is None else CallId(event.parent),
+        prompt=None if event.prompt is None else PromptId(event.prompt),
+        subagent=event.subagent,
+        model=event.model,
+    )
+
+
+def _edit(event: EditEvent) -> FileEdit:
+    return FileEdit(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=event.id,
+        path=RepoPath.of(event.path),
+        at_ns=ns_from(event.at),
+        call=None if event.call is None else CallId(event.call),
+        revision=_commit(event.head),
+        before=None if event.before is None else _text(event.before),
+        after=None if event.after is None else _text(event.after),
+        lines=tuple(Lines(stretch.first, stretch.last) for stretch in event.lines),
+        hashes=tuple(ContentHash(value) for value in hashes_of(event)),
+    )
+
+
+def _source_read(event: SourceReadEvent) -> SourceRead:
+    return SourceRead(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=event.id,
+        locator=event.locator,
+        reading=Reading(event.reading),
+        at_ns=ns_from(event.at),
+        call=None if event.call is None else CallId(event.call),
+        title=event.title,
+        text=None if event.text is None else _text(event.text),
+    )
+
+
+def _link(event: LinkEvent) -> CommitLink:
+    return CommitLink(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        commit=CommitSha(event.commit),
+        origin=LinkOrigin(event.origin),
+        at_ns=ns_from(event.at),
+    )
+
+
+def _decision(event: DecisionEvent) -> Decision:
+    return Decision(
+        agent=AgentName(event.agent),
+        id=event.id,
+        decision=DecisionKind(event.decision),
+        at_ns=ns_from(event.at),
+        session=None if event.session is None else SessionId(event.session),
+        actor=event.actor,
+        reason=event.reason,
+        commit=_commit(event.commit),
+        complexity=event.complexity,
+        changed_lines=event.changed_lines,
+        review_ms=event.review_ms,
+    )
+
+
+def _source(event: SourceEvent) -> Source:
+    return Source(
+        id=event.id,
+        at_ns=ns_from(event.at),
+        url=event.url,
+        title=event.title,
+        snippet=event.snippet,
+        publisher=event.publisher,
+        author=event.author,
+        year=event.year,
+    )
+
+
+def _change(event: ChangeEvent) -> Change:
+    return Change(
+        id=event.id,
+        at_ns=ns_from(event.at),
+        base=CommitSha(event.base),
+        head=CommitSha(event.head_commit),
+        title=event.title,
+        url=event.url,
+        number=event.number,
+    )
+
+
+VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
+    {
+        SessionEvent: _session,
+        PromptEvent: _prompt,
+        CallEvent: _call,
+        EditEvent: _edit,
+        SourceReadEvent: _source_read,
+        LinkEvent: _link,
+        DecisionEvent: _decision,
+        SourceEvent: _source,
+        ChangeEvent: _change,
+    }
+)
+
+
+def _text(field: TextField) -> Text:
+    if isinstance(field, Erased):
+        return Text(digest_from(field.digest), None)
+    return Text(digest_of(text_bytes(field)), field)
+
+
+def _ns(moment: str | None) -> int | None:
+    return None if moment is None else ns_from(moment)
+
+
+def _commit(sha: str | None) -> CommitSha | None:
+    return None if sha is None else CommitSha(sha)

@@ -1,0 +1,182 @@
+"""Put events in, take them out oldest first, and never lose one that was acknowledged."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.model.errors import InputError, SpoolError
+from custody.model.ids import EventId
+from custody.wire.arrivals import Arrival, arrival_of
+from custody.wire.canonical import EVENT_BYTES_MAX
+from custody.world.hook.durable import UNFINISHED, make_folder, new_name, sync_folder, unframed, write_event
+
+REFUSED = "refused"
+"""Folder beside the waiting files: what could not be read as an event, kept, never deleted by custody."""
+
+BATCH_BYTES = 32 * 1024 * 1024
+"""A look into the spool stops after this much: bounds memory, not what is drained."""
+
+_FRAME_BYTES_MAX = 256
+_OURS = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that an event is durable: the name it has from now on."""
+
+    event: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A spool file that is not an event, and why."""
+
+    event: EventId
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a look into the spool gave: events that can be chained, and files that cannot."""
+
+    arrivals: tuple[Arrival, ...]
+    refused: tuple[Refused, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.arrivals or self.refused)
+
+
+class Spool:
+    """The events that wait in one folder; any number of processes may put and take at once."""
+
+    def __init__(self, folder: Path, name: Callable[[], str] = new_name) -> None:
+        self.folder = folder
+        self._name = name
+
+    def put(self, event: bytes) -> Receipt:
+        """Make one event durable and give its receipt; what is no event, or cannot be synced, raises and is not kept."""
+        name = EventId(self._name())
+        arrival_of(name, event)
+        try:
+            write_event(str(self.folder), name, event)
+        except OSError as error:
+            raise SpoolError(
+                f"cannot make the event durable in '{self.folder}': {error.strerror}",
+                hint="free space or make the folder writable, then record again; nothing was acknowledged",
+            ) from error
+        return Receipt(name)
+
+    def names(self) -> list[EventId]:
+        """The waiting events, oldest first."""
+        return self._names(self.folder)
+
+    def strangers(self) -> list[Path]:
+        """Files in the folder that no recorder of ours made; they are left alone."""
+        return sorted(p for p in self._paths(self.folder) if not _OURS.fullmatch(p.name.removesuffix(UNFINISHED)))
+
+    def unfinished(self) -> list[Path]:
+        """What recorders that were killed left behind: never acknowledged, of no further use."""
+        return sorted(
+            p for p in self._paths(self.folder) if _OURS.fullmatch(p.name.removesuffix(UNFINISHED)) and p.suffix
+        )
+
+    def oldest(self, limit: int, *, skip: int = 0) -> Waiting:
+        """Read up to ``limit`` waiting files (fewer when they are large); one that was just taken is passed over."""
+        arrivals: list[Arrival] = []
+        refused: list[Refused] = []
+        size = 0
+        for name in self.names()[skip : skip + limit]:
+            found = self._read(self.folder / name, name)
+            if isinstance(found, Arrival):
+                arrivals.append(found)
+                size += len(found.payload) + sum(map(len, found.texts.values()))
+            elif found is not None:
+                refused.append(found)
+            if size > BATCH_BYTES:
+                break
+        return Waiting(tuple(arrivals), tuple(refused))
+
+    def remove(self, names: Iterable[EventId]) -> None:
+        """Forget events that a store has committed."""
+        with _translated(self.folder):
+            for name in names:
+                (self.folder / name).unlink(missing_ok=True)
+
+    def set_aside(self, names: Iterable[EventId]) -> None:
+        """Move files that are not events out of the way, keeping them."""
+        aside = self.folder / REFUSED
+        with _translated(self.folder):
+            for name in names:
+                make_folder(str(aside))
+                self._move(self.folder / name, aside / name)
+
+    def refused(self) -> list[Refused]:
+        """The files that were set aside, and why each is no event."""
+        found = (self._read(self.folder / REFUSED / name, name) for name in self._names(self.folder / REFUSED))
+        return [wrong for wrong in found if isinstance(wrong, Refused)]
+
+    def look_again(self) -> list[EventId]:
+        """Return to the spool what was set aside but can be read now, by a newer custody."""
+        returned = []
+        for name in self._names(self.folder / REFUSED):
+            if isinstance(self._read(self.folder / REFUSED / name, name), Arrival):
+                self._move(self.folder / REFUSED / name, self.folder / name)
+                returned.append(name)
+        return returned
+
+    def _read(self, path: Path, name: EventId) -> Arrival | Refused | None:
+        try:
+            raw = _regular_bytes(path)
+        except FileNotFoundError:
+            # Another drainer committed and removed it between our look and our read.
+            return None
+        except OSError as error:
+            return Refused(name, f"cannot be read: {error.strerror}")
+        data = unframed(raw)
+        if data is None:
+            return Refused(name, "damaged: its bytes do not match the digest in its first line")
+        try:
+            return arrival_of(name, data)
+        except InputError as error:
+            return Refused(name, error.message)
+
+    def _move(self, old: Path, new: Path) -> None:
+        try:
+            os.rename(old, new)
+        except FileNotFoundError:
+            return  # another process moved it first
+        sync_folder(str(new.parent))
+
+    def _names(self, folder: Path) -> list[EventId]:
+        return sorted(EventId(p.name) for p in self._paths(folder) if _OURS.fullmatch(p.name))
+
+    def _paths(self, folder: Path) -> Iterator[Path]:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield Path(entry.path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise SpoolError(f"cannot look into the spool '{folder}': {error.strerror}") from error
+
+
+@contextmanager
+def _translated(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SpoolError(
+            f"cannot change the spool '{folder}': {error.strerror}", hint="make the folder writable; nothing is lost"
+        ) from error
+
+
+def _regular_bytes(path: Path) -> bytes:
+    # O_NOFOLLOW and O_NONBLOCK: a link or a pipe planted in the folder is neither followed nor waited for.
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(EVENT_BYTES_MAX + _FRAME_BYTES_MAX + 1)

@@ -1,0 +1,37 @@
+"""The store: records in chains, bodies, and views of them, in SQLite or PostgreSQL behind one class.
+
+May touch: the database and the head files beside it. It never looks into the spool, runs git or reads a clock: moments and
+chance are handed in.
+"""
+
+from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
+from custody.world.store.heads import Heads, KeptHead
+from custody.world.store.migrate import SCHEMA_VERSION
+from custody.world.store.postgres import open_postgres
+from custody.world.store.projection import Reader, Seen
+from custody.world.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
+from custody.world.store.store import Appended, Copied, Fork, Store, Surroundings
+from custody.world.store.tables import Body, batched, erased_digest
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Appended",
+    "Body",
+    "Copied",
+    "Db",
+    "Fork",
+    "Heads",
+    "KeptHead",
+    "Reader",
+    "Seen",
+    "Store",
+    "StoreDamaged",
+    "StoreUnwritable",
+    "Surroundings",
+    "batched",
+    "erased_digest",
+    "open_postgres",
+    "open_sqlite",
+    "open_sqlite_to_read",
+    "overlay",
+]

@@ -1,0 +1,187 @@
+"""Views kept current: read records in order, put rows, remember how far.
+
+No truth lives in these tables. A watermark that is behind means catch up; another version of the readers means make again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from custody.model.errors import InputError
+from custody.model.ids import Digest, RecordRef, Seq, StoreId
+from custody.model.record import Record
+from custody.model.views import View
+from custody.wire.canonical import Json
+from custody.world.store.db import Row, Value
+from custody.world.store.rows import ALL_TABLES, columns_of, insert_sql, rows_of
+from custody.world.store.tables import PAYLOADS, Tables, batched, integer
+
+CAPTURED = "captured"
+"""The watermark's name for the set of views that readers project."""
+
+Progress = Callable[[int], None]
+"""Told how many more records were done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How records of one kind become views; another version means that views are made again."""
+
+    version: int
+    views: Callable[[Json], tuple[View, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A view, and the record that shows it."""
+
+    record: Record
+    view: View
+
+
+class Projection:
+    """The view tables of one database."""
+
+    def __init__(self, tables: Tables, readers: Mapping[str, Reader]) -> None:
+        self._tables = tables
+        self._db = tables.db
+        self._readers = dict(readers)
+        self.version = " ".join(f"{kind}={reader.version}" for kind, reader in sorted(readers.items()))
+
+    def catch_up(self, progress: Progress) -> None:
+        """Bring the views of every chain up to its head, in steps that survive being killed."""
+        for head in self._tables.chains():
+            state = self._state(head.store)
+            if state == (head.seq, self.version):
+                continue
+            if state is not None and state[1] != self.version:
+                self._forget(head.store)
+            while done := self._step(head.store):
+                progress(done)
+
+    def rebuild(self, progress: Progress) -> None:
+        """Drop every view and make it again from the records."""
+        with self._db.writing():
+            for name in ALL_TABLES:
+                self._db.run(f"DELETE FROM {name}")
+            self._db.run("DELETE FROM state WHERE view = ?", (CAPTURED,))
+        self.catch_up(progress)
+
+    def read_on(self, store: StoreId) -> None:
+        """Inside a write: read what was just appended, unless the views wait to be made again."""
+        state = self._state(store)
+        if state is None or state[1] == self.version:
+            while self._read_page(store):
+                pass
+
+    def current(self) -> bool:
+        """Whether every view has read its chain to the end with these readers."""
+        return all(self._state(head.store) == (head.seq, self.version) for head in self._tables.chains())
+
+    def behind(self) -> int:
+        """How many records the views have not read."""
+        return sum(head.seq - (self._state(head.store) or (0, ""))[0] for head in self._tables.chains())
+
+    def read_again(self, digest: Digest) -> None:
+        """Inside a write: make the views of every record that holds this body again, as it is now."""
+        for records in batched(self._tables.records_holding(digest)):
+            for record in records:
+                for name in ALL_TABLES:
+                    self._db.run(f"DELETE FROM {name} WHERE store_id = ? AND seq = ?", (record.store, int(record.seq)))
+            self._put([record for record in records if record.seq <= (self._state(record.store) or (0, ""))[0]])
+
+    def look_up(self, table: str, where: str, values: Sequence[Value]) -> list[Seen]:
+        """The views that rows of ``table`` stand for, each with the record that shows it, oldest first."""
+        found: list[Seen] = []
+        rows = self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values)
+        wanted: dict[RecordRef, list[int]] = {}
+        for store, seq, n in rows:
+            wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer(seq))), []).append(integer(n))
+        held = (self._tables.record(ref) for ref in sorted(wanted))
+        for records in batched(record for record in held if record is not None):
+            for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
+                views = self._views(record, value) or ()
+                found.extend(Seen(record, views[n]) for n in set(wanted[record.ref]) if n < len(views))
+        return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
+
+    def unreadable(self) -> Iterator[Record]:
+        """The records that their reader could make no sense of."""
+        for record, value in self._all_read():
+            if self._views(record, value) is None:
+                yield record
+
+    def wrong(self) -> Iterator[RecordRef]:
+        """The records whose rows are not what their payload gives: the tables were changed by somebody else."""
+        for head in self._tables.chains():
+            state = self._state(head.store)
+            if state is not None and state[1] == self.version:
+                read = (record for record in self._tables.records(head.store) if record.seq <= state[0])
+                for records in batched(read):
+                    yield from self._wrong_among(head.store, records)
+
+    def _all_read(self) -> Iterator[tuple[Record, Json]]:
+        for head in self._tables.chains():
+            for records in batched(r for r in self._tables.records(head.store) if r.entry.kind in self._readers):
+                yield from zip(records, self._tables.payloads(records).values(), strict=True)
+
+    def _wrong_among(self, store: StoreId, records: Sequence[Record]) -> Iterator[RecordRef]:
+        right: dict[int, set[tuple[str, Row]]] = {record.seq: set() for record in records}
+        there: dict[int, set[tuple[str, Row]]] = {record.seq: set() for record in records}
+        for name, row in self._rows(records):
+            right[integer(row[1])].add((name, row))
+        for name in ALL_TABLES:
+            for row in self._db.rows(
+                f"SELECT {columns_of(name)} FROM {name} WHERE store_id = ? AND seq BETWEEN ? AND ?",
+                (store, int(records[0].seq), int(records[-1].seq)),
+            ):
+                there.setdefault(integer(row[1]), set()).add((name, row))
+        yield from (RecordRef(store, Seq(seq)) for seq in sorted(there) if there[seq] != right.get(seq))
+
+    def _state(self, store: StoreId) -> tuple[int, str] | None:
+        found = self._db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (CAPTURED, store))
+        return (integer(found[0][0]), str(found[0][1])) if found else None
+
+    def _set_state(self, store: StoreId, seq: int) -> None:
+        self._db.run(
+            "INSERT INTO state (view, store_id, seq, version) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (view, store_id) DO UPDATE SET seq = excluded.seq, version = excluded.version",
+            (CAPTURED, store, seq, self.version),
+        )
+
+    def _step(self, store: StoreId) -> int:
+        with self._db.writing():
+            return self._read_page(store)
+
+    def _read_page(self, store: StoreId) -> int:
+        done = (self._state(store) or (0, ""))[0]
+        records = self._tables.records_after(store, done, PAYLOADS)
+        if records:
+            self._put(records)
+            self._set_state(store, records[-1].seq)
+        return len(records)
+
+    def _put(self, records: Sequence[Record]) -> None:
+        rows: dict[str, list[Row]] = {}
+        for name, row in self._rows(records):
+            rows.setdefault(name, []).append(row)
+        for name, made in sorted(rows.items()):
+            self._db.many(insert_sql(name), made)
+
+    def _rows(self, records: Sequence[Record]) -> Iterator[tuple[str, Row]]:
+        for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
+            yield from rows_of(record.ref, self._views(record, value) or ())
+
+    def _views(self, record: Record, value: Json) -> tuple[View, ...] | None:
+        """A record's views: none when it was erased or is of a kind without a reader; None when it cannot be read."""
+        reader = self._readers.get(record.entry.kind)
+        if reader is None or value is None:
+            return ()
+        try:
+            return reader.views(value)
+        except InputError:
+            return None  # a copied chain may hold what this version cannot read; doctor counts these
+
+    def _forget(self, store: StoreId) -> None:
+        with self._db.writing():
+            for name in ALL_TABLES:
+                self._db.run(f"DELETE FROM {name} WHERE store_id = ?", (store,))
+            self._set_state(store, 0)

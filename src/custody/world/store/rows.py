@@ -1,0 +1,86 @@
+"""Which row stands for which view: the tables are an index, the view itself is read again from its record."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from custody.model.ids import RecordRef
+from custody.model.views import (
+    Change,
+    CommitLink,
+    Decision,
+    FileEdit,
+    Prompt,
+    Session,
+    Source,
+    SourceRead,
+    ToolCall,
+    View,
+)
+from custody.world.store.db import Row, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One view's table: its columns after (store_id, seq, n), and how a view fills them."""
+
+    name: str
+    columns: tuple[str, ...]
+    fill: Callable[[Any], tuple[Value, ...]]
+
+
+TABLES: Mapping[type[View], Table] = MappingProxyType(
+    {
+        Session: Table(
+            "session",
+            ("agent", "session", "revision", "started_ns"),
+            lambda v: (v.agent, v.id, v.revision, v.started_ns),
+        ),
+        Prompt: Table("prompt", ("session", "at_ns"), lambda v: (v.session, v.at_ns)),
+        ToolCall: Table("tool_call", ("session", "call", "started_ns"), lambda v: (v.session, v.id, v.started_ns)),
+        FileEdit: Table(
+            "file_edit",
+            ("session", "path", "at_ns", "revision"),
+            lambda v: (v.session, v.path.raw, v.at_ns, v.revision),
+        ),
+        SourceRead: Table("source_read", ("session", "locator", "at_ns"), lambda v: (v.session, v.locator, v.at_ns)),
+        CommitLink: Table("commit_link", ("commit_sha", "session"), lambda v: (v.commit, v.session)),
+        Decision: Table("decision", ("agent", "at_ns"), lambda v: (v.agent, v.at_ns)),
+        Source: Table("source", ("url",), lambda v: (v.url,)),
+        Change: Table("change", ("base", "head"), lambda v: (v.base, v.head)),
+    }
+)
+
+HASH_TABLE = Table("edit_hash", ("hash",), lambda _: ())
+"""Filled from edits, one row per hash."""
+
+ALL_TABLES = (*(table.name for table in TABLES.values()), HASH_TABLE.name)
+
+
+def rows_of(ref: RecordRef, views: tuple[View, ...]) -> Iterator[tuple[str, Row]]:
+    """The rows of one record's views, each with its table."""
+    for n, view in enumerate(views):
+        place: Row = (ref.store, int(ref.seq), n)
+        table = TABLES[type(view)]
+        yield table.name, (*place, *table.fill(view))
+        if isinstance(view, FileEdit):
+            for digits in dict.fromkeys(hash_digits(value) for value in view.hashes):
+                yield HASH_TABLE.name, (*place, digits)
+
+
+def hash_digits(content_hash: str) -> str:
+    """A content hash as it is indexed: its digits alone, in lower case."""
+    return content_hash.lower().removeprefix("sha256:")
+
+
+def columns_of(name: str) -> str:
+    """The columns of table ``name``, in the order of its rows."""
+    table = next(table for table in (*TABLES.values(), HASH_TABLE) if table.name == name)
+    return ", ".join(("store_id", "seq", "n", *table.columns))
+
+
+def insert_sql(name: str) -> str:
+    """The statement that puts one row into table ``name``."""
+    columns = columns_of(name)
+    return f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(columns.split(', ')))})"

@@ -1,0 +1,250 @@
+"""The one store class: append, read, erase, copy chains, keep views current.
+
+It speaks the SQL that SQLite and PostgreSQL share; what differs is in ``db``. This file is the only one that decides which
+chain a database may append to.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from custody.model.digests import content_hashes_match
+from custody.model.ids import CommitSha, ContentHash, Digest, EventId, StoreId
+from custody.model.paths import RepoPath
+from custody.model.record import Head, Record, chained, head_at
+from custody.model.views import FileEdit
+from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
+from custody.world.store.db import Db
+from custody.world.store.heads import Heads
+from custody.world.store.migrate import migrate
+from custody.world.store.projection import Progress, Projection, Reader, Seen
+from custody.world.store.rows import hash_digits
+from custody.world.store.tables import Body, Tables, erased_digest
+
+_HASH_PREFIX_DIGITS = 8
+_AFTER_HEX = "g"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the store is handed instead of reaching for it: moments, chance, the head files if there are any."""
+
+    now_ns: Callable[[], int]
+    token: Callable[[], str]
+    heads: Heads | None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append did: the records it made, and the events that were there already."""
+
+    made: tuple[Record, ...]
+    known: tuple[EventId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What copying a chain did: records that are new here, known already, and in conflict with one that is here."""
+
+    store: StoreId
+    new: int
+    known: int
+    forked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A record that claims a place which another record has, as an export lists it."""
+
+    record: Record
+
+
+@dataclass(slots=True)
+class _Copying:
+    """How far copying one chain has come."""
+
+    held: Head
+    new: int = 0
+    known: int = 0
+    forked: int = 0
+
+
+class Store:
+    """Records, bodies and views in one database."""
+
+    def __init__(self, db: Db, readers: Mapping[str, Reader], surroundings: Surroundings) -> None:
+        migrate(db)
+        self.db = db
+        self.tables = Tables(db)
+        self.views = Projection(self.tables, readers)
+        self._around = surroundings
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.db.close()
+
+    @property
+    def heads(self) -> Heads | None:
+        """The head files beside the database, if it has a folder."""
+        return self._around.heads
+
+    # --- write --------------------------------------------------------------------------------------------------------
+
+    def append(self, arrivals: Sequence[Arrival], *, chain: StoreId | None = None) -> Appended:
+        """Chain what is new, in the order given; after this returns it is durable, and the head beside it says so."""
+        made: list[Record] = []
+        known: list[EventId] = []
+        with self.db.writing():
+            head = self._own_head() if chain is None else self._chain(chain, owned=True)
+            for arrival in arrivals:
+                if self.tables.is_known(arrival.entry):
+                    known.append(arrival.entry.event)
+                    continue
+                record = self._keep(head, arrival)
+                made.append(record)
+                head = head_at(record)
+            self.views.read_on(head.store)
+        self._remember(head)
+        return Appended(tuple(made), tuple(known))
+
+    def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> Appended:
+        """Forget these bodies for good: a record says who and why, digest and links still check, views let go of them."""
+        made: list[Record] = []
+        with self.db.writing():
+            head = self._own_head()
+            for digest in digests:
+                event = EventId(f"{ERASED}-{self._around.token()}")
+                record = self._keep(head, erased(event, digest, who=who, why=why, at_ns=self._around.now_ns()))
+                head = head_at(record)
+                made.append(record)
+                self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+                self.tables.put_erasure(digest, record.ref)
+                self.views.read_again(digest)
+            self.views.read_on(head.store)
+        self._remember(head)
+        self.db.scrub()
+        return Appended(tuple(made), ())
+
+    def copy(self, items: Iterable[Record | Body | Fork]) -> list[Copied]:
+        """Copy verified chains verbatim, all or none: what is here already is passed over, a place taken makes a fork."""
+        copying: dict[StoreId, _Copying] = {}
+        with self.db.writing():
+            for item in items:
+                if isinstance(item, Body):
+                    self.tables.put_body(item.digest, item.data)
+                elif isinstance(item, Fork):
+                    self.tables.put_fork(item.record)
+                else:
+                    chain = copying.get(item.store) or _Copying(self._chain(item.store, owned=False))
+                    copying[item.store] = chain
+                    self._copy_record(item, chain)
+            for store in copying:
+                self.views.read_on(store)
+        for store in copying:
+            self._remember(self.tables.head(store))
+        return [Copied(store, c.new, c.known, c.forked) for store, c in copying.items()]
+
+    def _copy_record(self, record: Record, chain: "_Copying") -> None:
+        there = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
+        if there is not None and there.link == record.link:
+            chain.known += 1
+        elif there is None and not chain.forked:
+            self.tables.put_parts_of(record)
+            self.tables.put_record(record)
+            if record.entry.kind == ERASED:
+                for digest in erased_digest(self.tables.payload(record)):
+                    self.tables.put_erasure(digest, record.ref)
+            chain.new += 1
+        else:
+            self.tables.put_fork(record)
+            chain.forked += 1
+
+    def catch_up(self, progress: Progress = lambda _: None) -> None:
+        """Bring every view up to the chains' heads."""
+        self.views.catch_up(progress)
+
+    # --- look up ------------------------------------------------------------------------------------------------------
+
+    def own(self) -> StoreId | None:
+        """The chain that this database appends to; None before its first record."""
+        found = self.db.rows("SELECT value FROM setting WHERE name = 'store_id'")
+        return StoreId(str(found[0][0])) if found else None
+
+    def sessions_at(self, revision: CommitSha) -> list[Seen]:
+        """The sessions that worked on top of ``revision``."""
+        return self.views.look_up("session", "revision = ?", (revision,))
+
+    def edits_at(self, revision: CommitSha) -> list[Seen]:
+        """The edits made while HEAD was ``revision``."""
+        return self.views.look_up("file_edit", "revision = ?", (revision,))
+
+    def edits_of(self, path: RepoPath, *, since_ns: int, until_ns: int) -> list[Seen]:
+        """The edits of one file in a window of time, both ends included."""
+        return self.views.look_up("file_edit", "path = ? AND at_ns BETWEEN ? AND ?", (path.raw, since_ns, until_ns))
+
+    def edits_with(self, content_hash: ContentHash) -> list[Seen]:
+        """The edits that carry this content hash, compared on the shorter length as document 000 says."""
+        start = hash_digits(content_hash)[:_HASH_PREFIX_DIGITS]
+        near = self.views.look_up("edit_hash", "hash >= ? AND hash < ?", (start, start + _AFTER_HEX))
+        return [
+            seen
+            for seen in near
+            if isinstance(seen.view, FileEdit) and any(content_hashes_match(content_hash, h) for h in seen.view.hashes)
+        ]
+
+    def links_of(self, commit: CommitSha) -> list[Seen]:
+        """The sessions that are said to have made ``commit``."""
+        return self.views.look_up("commit_link", "commit_sha = ?", (commit,))
+
+    # --- which chain --------------------------------------------------------------------------------------------------
+
+    def _own_head(self) -> Head:
+        """The head to append to; a new chain when this database finds itself copied, restored or cut short."""
+        settings = {str(name): str(value) for name, value in self.db.rows("SELECT name, value FROM setting")}
+        stamp = self.db.stamp()
+        if "store_id" not in settings:
+            return self._begin(stamp)
+        own = self.tables.head(StoreId(settings["store_id"]))
+        if settings.get("stamp") == stamp and self._reaches_its_head(own):
+            return own
+        fresh = self._begin(stamp)
+        event = EventId(f"{CONTINUES}-{fresh.store}")
+        return head_at(self._keep(fresh, continues(event, own, self._around.now_ns())))
+
+    def _reaches_its_head(self, own: Head) -> bool:
+        """Whether the table still holds what the head file remembers: appending to less would make a fork."""
+        known = self._around.heads.read(own.store) if self._around.heads else None
+        if known is None:
+            return True
+        there = self.db.rows("SELECT link FROM record WHERE store_id = ? AND seq = ?", (own.store, int(known.seq)))
+        return there == [(known.link,)]
+
+    def _begin(self, stamp: str) -> Head:
+        store = StoreId(self._around.token())
+        for name, value in (("store_id", store), ("stamp", stamp)):
+            self.db.run(
+                "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (name, value),
+            )
+        return self._chain(store, owned=True)
+
+    def _chain(self, store: StoreId, *, owned: bool) -> Head:
+        self.db.run("INSERT INTO chain (store_id, owned) VALUES (?, ?) ON CONFLICT DO NOTHING", (store, int(owned)))
+        return self.tables.head(store)
+
+    def _keep(self, head: Head, arrival: Arrival) -> Record:
+        record = chained(head, arrival.entry)
+        self.tables.put_body(arrival.entry.digest, arrival.payload)
+        for digest, text in arrival.texts.items():
+            self.tables.put_body(digest, text)
+        self.tables.put_parts(arrival.entry.digest, arrival.texts)
+        self.tables.put_record(record)
+        return record
+
+    def _remember(self, head: Head) -> None:
+        if self._around.heads is not None and head.seq > 0:
+            self._around.heads.advance(head)
