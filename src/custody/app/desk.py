@@ -51,6 +51,8 @@ class Desk:
     database: str | None = None
     talk: Talk = lambda _: None
     progress: Progress = field(default_factory=Progress)
+    now_ns: Callable[[], int] = now_ns
+    token: Callable[[], str] = token
 
     @cached_property
     def repository(self) -> Repository:
@@ -149,8 +151,4 @@ class Desk:
 
     def _store(self, db: Db) -> Store:
         heads = None if self.home is None else Heads(self.home)
-        try:
-            return Store(db, READERS, Surroundings(now_ns, token, heads))
-        except BaseException:
-            db.close()
-            raise
+        return Store(db, READERS, Surroundings(self.now_ns, self.token, heads))

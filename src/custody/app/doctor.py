@@ -10,7 +10,6 @@ from typing import Literal
 from custody.app.desk import Desk
 from custody.model.ids import PENDING
 from custody.wire.reports import Check, DoctorReport
-from custody.world.clock import now_ns
 from custody.world.store import SCHEMA_VERSION, Store, StoreDamaged
 
 SPACE_BYTES_MIN = 256 * 1024 * 1024
@@ -112,8 +111,8 @@ def _observations(_desk: Desk, store: Store) -> Iterator[Found]:
         yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
 
 
-def _times(_desk: Desk, store: Store) -> Iterator[Found]:
-    ahead = store.tables.count_after(now_ns() + AHEAD_NS_MAX)
+def _times(desk: Desk, store: Store) -> Iterator[Found]:
+    ahead = store.tables.count_after(desk.now_ns() + AHEAD_NS_MAX)
     if ahead:
         yield (
             "note",

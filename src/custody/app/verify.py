@@ -61,17 +61,22 @@ def _bodies(desk: Desk, store: Store, erasures: set[Digest]) -> Iterator[Damage]
         readable = _readable(store, digests)
         for digest in digests:
             body = readable[digest]
-            if body is None:
-                yield Damage(DamageCode.BODY_CHANGED, f"the bytes of {digest_text(digest)} cannot be unpacked any more")
+            if body is None or (body.data is not None and digest_of(body.data) != digest):
+                yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
             elif body.data is None and digest not in erasures:
-                yield Damage(
-                    DamageCode.BODY_MISSING, f"the bytes of {digest_text(digest)} are gone; nobody erased them"
-                )
-            elif body.data is not None and digest_of(body.data) != digest:
-                yield Damage(
-                    DamageCode.BODY_CHANGED, f"the bytes of {digest_text(digest)} are not those that were stored"
-                )
+                yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
         desk.progress.step(len(digests))
+
+
+def _body_damage(store: Store, code: DamageCode, digest: Digest, how: str) -> Damage:
+    """A finding about stored bytes, with the first record that needs them."""
+    holders = store.tables.records_holding(digest)
+    if not holders:
+        return Damage(code, f"the bytes of {digest_text(digest)}, which no record holds, {how}")
+    first = min(holders, key=lambda record: record.ref)
+    which = f"record {first.seq} of chain {first.store} ({first.entry.kind})"
+    more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
+    return Damage(code, f"the bytes of {digest_text(digest)}, held by {which}{more}, {how}", first.ref)
 
 
 def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | None]:

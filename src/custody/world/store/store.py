@@ -73,7 +73,11 @@ class Store:
     """Records, bodies and views in one database."""
 
     def __init__(self, db: Db, readers: Mapping[str, Reader], surroundings: Surroundings) -> None:
-        migrate(db)
+        try:
+            migrate(db)
+        except BaseException:
+            db.close()
+            raise
         self.db = db
         self.tables = Tables(db)
         self.views = Projection(self.tables, readers)

@@ -1,0 +1,1 @@
+"""The newcomer's first minute: ``make demo``."""

@@ -1,0 +1,1 @@
+"""Builders that supply everything a test does not talk about."""

@@ -1,0 +1,35 @@
+"""Generic events, with everything a test does not talk about filled in."""
+
+import json
+from typing import Any
+
+from custody.model.ids import EventId
+from custody.wire.arrivals import Arrival, arrival_of
+
+SHA = "a" * 40
+OTHER_SHA = "b" * 40
+
+_SPECIFIC: dict[str, dict[str, Any]] = {
+    "session": {"agent": "robot", "session": "s1", "model": "m-1", "head": SHA},
+    "prompt": {"agent": "robot", "session": "s1", "text": "please write it"},
+    "call": {"agent": "robot", "session": "s1", "name": "Edit", "status": "ok"},
+    "edit": {"agent": "robot", "session": "s1", "path": "src/app.py", "after": "print(1)\n", "head": SHA},
+    "source_read": {"agent": "robot", "session": "s1", "locator": "https://example.org/a", "reading": "verbatim"},
+    "link": {"agent": "robot", "session": "s1", "commit": OTHER_SHA, "origin": "hook"},
+    "decision": {"agent": "robot", "decision": "accepted", "actor": "ana"},
+    "source": {"url": "https://example.org/a", "title": "A"},
+    "change": {"base": SHA, "head_commit": OTHER_SHA, "title": "a change"},
+}
+KINDS = tuple(_SPECIFIC)
+
+
+def an_event(kind: str = "edit", **fields: Any) -> bytes:
+    """One valid event's bytes."""
+    event = {"custody": 1, "kind": kind, "id": "1", "at": "2026-01-31T12:00:00Z", **_SPECIFIC[kind], **fields}
+    return json.dumps(event).encode()
+
+
+def an_arrival(kind: str = "edit", *, event: str | None = None, **fields: Any) -> Arrival:
+    """One valid event on its way into a chain."""
+    name = event or f"{fields.get('id', '1')}-{kind}"
+    return arrival_of(EventId(name), an_event(kind, **fields))

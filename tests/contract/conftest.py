@@ -1,0 +1,33 @@
+"""One suite, run against every database that can hold a store."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from custody.world.store import Store
+from tests.builders.stores import a_postgres_store, a_sqlite_store
+
+Opener = Callable[[], Store]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Opens the same store again and again, as separate processes would."""
+    opened: list[Store] = []
+    url = request.getfixturevalue("fresh_postgres") if request.param == "postgres" else None
+
+    def opener() -> Store:
+        store = a_sqlite_store(tmp_path) if url is None else a_postgres_store(url, tmp_path)
+        opened.append(store)
+        return store
+
+    yield opener
+    for store in opened:
+        store.db.close()
+
+
+@pytest.fixture
+def store(open_store: Opener) -> Store:
+    """A fresh store."""
+    return open_store()
