@@ -1,0 +1,112 @@
+"""``python -m bench``: run benches and print their figures."""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from bench import report
+from bench.bars import BenchError
+from bench.growth import Growth, grow
+from bench.names import UnknownName, chosen
+from bench.progress import Progress, Tell
+from bench.registry import BENCHES
+from bench.report import NotMeasured, Result
+from bench.runner import Bench, Clock, Ground, MissingData, Verdict, measure
+from bench.stats import PAIRS_MIN
+
+FINE = frozenset({Verdict.MET, Verdict.MEASURED})
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    table: Mapping[str, Bench | Growth] = BENCHES,
+    clock: Clock = time.perf_counter_ns,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Run the benches named by ``argv`` and say how they came out; see :func:`exit_status` for the number."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = arguments()
+    args = parser.parse_args(argv)
+    try:
+        benches = chosen(table, args.names)
+    except UnknownName as error:
+        parser.error(str(error))
+    if args.list:
+        out.write(report.listing(benches))
+        return 0
+    with Progress(err) as tell:
+        results = [run(bench, args.data, args.pairs, clock, tell) for bench in benches]
+    show(results, args.json, out)
+    return exit_status(results, strict=args.strict)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ratios against named baselines.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a bench (default: all of them)")
+    parser.add_argument("--list", action="store_true", help="list the benches and run none")
+    parser.add_argument(
+        "--pairs", type=enough_pairs, default=PAIRS_MIN, metavar="N", help="pairs per round (at least %(default)s)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the results as JSON too; - prints them instead of tables")
+    parser.add_argument("--data", type=folder, metavar="PATH", help="folder with the data some benches read")
+    parser.add_argument("--strict", action="store_true", help="exit 1 unless every bar was run and met")
+    return parser
+
+
+def enough_pairs(text: str) -> int:
+    """A number of pairs that a median may be taken of."""
+    if not text.isdecimal() or int(text) < PAIRS_MIN:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {PAIRS_MIN} on")
+    return int(text)
+
+
+def folder(text: str) -> Path:
+    """A folder that is there."""
+    path = Path(text).resolve()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a folder")
+    return path
+
+
+def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock, tell: Tell) -> Result:
+    """Run one bench in a temporary folder; what keeps it from a figure becomes the reason there is none."""
+    with tempfile.TemporaryDirectory(prefix="custody-bench-") as temporary:
+        ground = Ground(Path(temporary), data)
+        try:
+            if isinstance(bench, Growth):
+                return grow(bench, ground, tell=tell)
+            return measure(bench, ground, pairs=pairs, clock=clock, tell=tell)
+        except MissingData as error:
+            return NotMeasured(bench, Verdict.NOT_RUN, str(error))
+        except BenchError as error:
+            return NotMeasured(bench, Verdict.FAILED, str(error))
+
+
+def show(results: Sequence[Result], target: str | None, out: TextIO) -> None:
+    """Tables on ``out``, and JSON in the file ``target``; with ``-`` only JSON, on ``out``."""
+    if target != "-":
+        out.write(report.tables(results))
+    if target is not None:
+        text = json.dumps(report.as_json(results), indent=2, ensure_ascii=False) + "\n"
+        if target == "-":
+            out.write(text)
+        else:
+            Path(target).write_text(text, encoding="utf-8")
+
+
+def exit_status(results: Sequence[Result], *, strict: bool) -> int:
+    """1 when a bench could not be measured; a missed bar is only reported, unless ``strict``."""
+    seen = set(report.verdicts(results))
+    return int(Verdict.FAILED in seen or (strict and not seen <= FINE))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Damage a chain of records in memory: no change of a record may leave its links intact."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
+from custody.model.digests import digest_of
+from custody.model.ids import Digest, EventId, Link, NaturalKey, StoreId
+from custody.model.record import Entry, Head, Record, chained, empty_head, head_at
+
+RECORDS_MAX = 20
+STORE = StoreId("0" * 32)
+
+Chain = list[Record]
+Damage = Callable[[random.Random, Chain], Chain]
+
+
+def a_chain(chance: random.Random) -> Chain:
+    """Between two and ``RECORDS_MAX`` records, no two alike."""
+    chain: Chain = []
+    for n in range(chance.randint(2, RECORDS_MAX)):
+        head = head_at(chain[-1]) if chain else empty_head(STORE)
+        chain.append(chained(head, an_entry(chance, n)))
+    return chain
+
+
+def an_entry(chance: random.Random, n: int) -> Entry:
+    """An entry nobody has seen before."""
+    kind = chance.choice(("session", "prompt", "call", "edit"))
+    key = NaturalKey(f"hook:agent:{n}:{chance.getrandbits(32)}")
+    return Entry(EventId(f"{n}-{chance.getrandbits(32)}"), kind, key, chance.getrandbits(60), digest_of(key.encode()))
+
+
+def intact(chain: Sequence[Record], head: Head) -> bool:
+    """Whether every record is the one that its entry makes after its predecessor, up to ``head``."""
+    so_far = empty_head(head.store)
+    for record in chain:
+        if record != chained(so_far, record.entry):
+            return False
+        so_far = head_at(record)
+    return so_far == head
+
+
+def flip_link(chance: random.Random, chain: Chain) -> Chain:
+    """One bit of one link."""
+    n = chance.randrange(len(chain))
+    return [*chain[:n], replace(chain[n], link=Link(flipped(chance, chain[n].link))), *chain[n + 1 :]]
+
+
+def change_entry(chance: random.Random, chain: Chain) -> Chain:
+    """One field of one record."""
+    n = chance.randrange(len(chain))
+    entry = chain[n].entry
+    changed = chance.choice(
+        (
+            replace(entry, event=EventId(entry.event + "x")),
+            replace(entry, kind=entry.kind + "x"),
+            replace(entry, key=NaturalKey(entry.key[:-1])),
+            replace(entry, at_ns=entry.at_ns + 1),
+            replace(entry, digest=Digest(flipped(chance, entry.digest))),
+        )
+    )
+    return [*chain[:n], replace(chain[n], entry=changed), *chain[n + 1 :]]
+
+
+def move_boundary(chance: random.Random, chain: Chain) -> Chain:
+    """The last letter of one field becomes the first of the next: the bytes side by side stay the same."""
+    n = chance.randrange(len(chain))
+    entry = chain[n].entry
+    moved = replace(entry, kind=entry.kind[:-1], key=NaturalKey(entry.kind[-1] + entry.key))
+    return [*chain[:n], replace(chain[n], entry=moved), *chain[n + 1 :]]
+
+
+def delete(chance: random.Random, chain: Chain) -> Chain:
+    """One record, the last included."""
+    n = chance.randrange(len(chain))
+    return chain[:n] + chain[n + 1 :]
+
+
+def swap(chance: random.Random, chain: Chain) -> Chain:
+    """Two records that keep their places' numbers."""
+    one, other = sorted(chance.sample(range(len(chain)), 2))
+    swapped = list(chain)
+    swapped[one] = replace(chain[one], entry=chain[other].entry)
+    swapped[other] = replace(chain[other], entry=chain[one].entry)
+    return swapped
+
+
+def rewrite(chance: random.Random, chain: Chain) -> Chain:
+    """One entry, and every link after it made anew: only the kept head can tell."""
+    n = chance.randrange(len(chain))
+    rewritten = chain[:n]
+    for record in chain[n:]:
+        entry = replace(record.entry, at_ns=record.entry.at_ns + 1) if record is chain[n] else record.entry
+        rewritten.append(chained(head_at(rewritten[-1]) if rewritten else empty_head(STORE), entry))
+    return rewritten
+
+
+def flipped(chance: random.Random, data: bytes) -> bytes:
+    """``data`` with one bit changed."""
+    bit = chance.randrange(len(data) * 8)
+    return (int.from_bytes(data, "big") ^ (1 << bit)).to_bytes(len(data), "big")
+
+
+DAMAGES: Mapping[str, Damage] = MappingProxyType(
+    {damage.__name__: damage for damage in (flip_link, change_entry, move_boundary, delete, swap, rewrite)}
+)
+
+
+def damaged(trial: Trial) -> Figures:
+    """Every kind of damage once per round, each on a fresh chain."""
+    tried, silent, refused = 0, 0, 0
+    for round_ in trial.each():
+        for name, damage in DAMAGES.items():
+            chance = trial.random(name, round_.number)
+            chain = a_chain(chance)
+            head = head_at(chain[-1])
+            refused += not intact(chain, head)
+            silent += intact(damage(chance, chain), head)
+            tried += 1
+    return {
+        "chains damaged": seen(tried),
+        "damage found": all_of(tried - silent, tried),
+        "damage silent": none_of(silent),
+        "sound chains refused": none_of(refused),
+    }
+
+
+FAULTS = (
+    Fault(
+        name="chain-damage",
+        what="bit flips, changes, deletions, reorderings and rewrites of a chain are found by its links and its head",
+        run=damaged,
+        rounds=500,
+    ),
+)

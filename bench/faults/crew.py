@@ -1,0 +1,59 @@
+"""A repository with a real store, and the workers that faults start in it."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.app.desk import Desk
+from custody.app.verify import verify
+from custody.wire.reports import VerifyReport
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Worker = subprocess.Popen[str]
+
+
+def a_repository(folder: Path) -> Path:
+    """An empty repository at ``folder``."""
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def start(verb: str, repository: Path, *words: object) -> Worker:
+    """Start a worker; its standard output is a pipe."""
+    argv = [sys.executable, "-m", "bench.faults.worker", verb, str(repository), *map(str, words)]
+    return subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def first_line(worker: Worker) -> str:
+    """Wait until the worker has said something: from then on it is at work."""
+    return worker.stdout.readline() if worker.stdout else ""
+
+
+def whole_lines(output: str) -> list[str]:
+    """The lines that were written to their end; a killed worker may leave half of one."""
+    return output.split("\n")[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of acknowledged events: how many are missing, how many are there more than once, and the verdict."""
+
+    missing: int
+    repeated: int
+    report: VerifyReport
+
+
+def kept(repository: Path, receipts: Iterable[str]) -> Kept:
+    """Drain what waits, verify all of it, and look for every receipt."""
+    desk = Desk(repository)
+    report = verify(desk)
+    with desk.reading() as store:
+        events = Counter(
+            record.entry.event for head in store.tables.chains() for record in store.tables.records(head.store)
+        )
+    wanted = set(receipts)
+    return Kept(len(wanted - events.keys()), sum(count > 1 for count in events.values()), report)

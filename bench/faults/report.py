@@ -1,0 +1,61 @@
+"""Examined faults for people and for programs."""
+
+from collections.abc import Sequence
+
+from bench.columns import columns
+from bench.faults.frame import Examined, Fault, Figure
+
+JSON_VERSION = 1
+
+
+def command(examined: Examined) -> str:
+    """What to type to make the same rounds again."""
+    trial = examined.trial
+    return f"python -m bench.faults {examined.fault.name} --rounds {trial.rounds} --seed {trial.seed}"
+
+
+def table(results: Sequence[Examined]) -> str:
+    """One line per figure, then the command that repeats each fault."""
+    header = ("fault", "rounds", "figure", "value", "must be", "holds")
+    rows = [
+        (one.fault.name, f"{one.trial.rounds:,}", name, f"{figure.value:,}", bound(figure), holds(figure))
+        for one in results
+        for name, figure in one.figures.items()
+    ]
+    return columns(header, rows) + "\n" + "".join(f"{command(one)}\n" for one in results)
+
+
+def bound(figure: Figure) -> str:
+    """What the figure must be."""
+    return "" if figure.must is None else str(figure.must)
+
+
+def holds(figure: Figure) -> str:
+    """Whether it is, for a figure that must be something."""
+    if figure.must is None:
+        return ""
+    return "yes" if figure.holds else "NO"
+
+
+def listing(faults: Sequence[Fault]) -> str:
+    """What there is to run."""
+    return columns(("fault", "rounds", "what"), [(fault.name, f"{fault.rounds:,}", fault.what) for fault in faults])
+
+
+def as_json(results: Sequence[Examined], seed: int) -> dict[str, object]:
+    """Everything the table says."""
+    return {"version": JSON_VERSION, "seed": seed, "faults": [one_as_json(one) for one in results]}
+
+
+def one_as_json(examined: Examined) -> dict[str, object]:
+    """One fault with its figures."""
+    return {
+        "name": examined.fault.name,
+        "what": examined.fault.what,
+        "rounds": examined.trial.rounds,
+        "figures": {
+            name: {"value": figure.value, "must": bound(figure) or None, "holds": figure.holds}
+            for name, figure in examined.figures.items()
+        },
+        "command": command(examined),
+    }

@@ -1,0 +1,90 @@
+"""The processes that faults kill: recorders, drainers and readers over a real spool and store.
+
+python -m bench.faults.worker record FOLDER NAME COUNT    put events, print each receipt once it is acknowledged
+python -m bench.faults.worker drain  FOLDER               move waiting events into the chain, again and again
+python -m bench.faults.worker read   FOLDER               look at everything again and again until told to stop
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from custody.app.desk import Desk
+from custody.model.damage import check_chain
+from custody.model.errors import CustodyError
+from custody.model.ids import PENDING
+from custody.world.spool import Spool
+
+TEXT = "a line that an agent wrote\n" * 40
+
+
+def spool_of(folder: Path) -> Spool:
+    """The spool of the repository at ``folder``."""
+    return Spool(folder / ".git" / "custody" / "spool")
+
+
+def an_event(name: str, n: int) -> bytes:
+    """An event that no other recorder makes."""
+    return json.dumps(
+        {
+            "custody": 1,
+            "kind": "edit",
+            "agent": "worker",
+            "session": name,
+            "id": str(n),
+            "at": f"2026-01-31T12:{n // 60 % 60:02d}:{n % 60:02d}Z",
+            "path": f"src/{name}.py",
+            "after": f"{name} {n}\n" + TEXT * (n % 7),
+        }
+    ).encode()
+
+
+def record(folder: Path, name: str, count: str) -> None:
+    """Put events one after the other."""
+    spool = spool_of(folder)
+    for n in range(int(count)):
+        print(spool.put(an_event(name, n)).event, flush=True)
+
+
+def drain(folder: Path) -> None:
+    """Drain for ever; whoever started this process kills it."""
+    while True:
+        with Desk(folder).writing():
+            pass
+
+
+def read(folder: Path) -> None:
+    """Look at every record and every chain until told to stop, then print how often, and every error."""
+    stopped = False
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+
+    signal.signal(signal.SIGTERM, stop)
+    print("reading", flush=True)
+    looks = 0
+    while not stopped:
+        try:
+            _look(folder)
+        except CustodyError as error:
+            print(f"error {error}", flush=True)
+        looks += 1
+    print(f"looks {looks}", flush=True)
+
+
+def _look(folder: Path) -> None:
+    with Desk(folder).reading() as store, store.db.reading():
+        for head in store.tables.chains():
+            if head.store != PENDING:
+                for damage in check_chain(head.store, store.tables.records(head.store)):
+                    print(f"error {damage.what}", flush=True)
+
+
+VERBS: dict[str, Callable[..., None]] = {"record": record, "drain": drain, "read": read}
+
+if __name__ == "__main__":
+    VERBS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

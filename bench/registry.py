@@ -1,0 +1,12 @@
+"""Every bench by name. A module of benches holds a ``BENCHES`` tuple and is one row here."""
+
+from collections.abc import Mapping
+
+from bench import sanity
+from bench.growth import Growth
+from bench.names import by_name
+from bench.runner import Bench
+
+BENCHES: Mapping[str, Bench | Growth] = by_name(
+    sanity.BENCHES,
+)

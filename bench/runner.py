@@ -1,0 +1,156 @@
+"""Measure a subject against a named baseline in the same run: alternating pairs, and the median of their ratios."""
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from bench.bars import Bar, BenchError
+from bench.progress import Tell, quiet
+from bench.stats import PAIRS_MIN, ROUNDS_MAX, Pair, Side, Spread, calls_for, spread, turns
+
+Clock = Callable[[], int]
+Thunk = Callable[[], object]
+
+
+def nothing() -> None:
+    """Close what needs no closing."""
+
+
+class Verdict(Enum):
+    """What a bench may be quoted for."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNSTABLE = "unstable"
+    """The quartiles stayed too far apart: no claim, whatever the median says."""
+    MEASURED = "measured"
+    """There is no bar to reach."""
+    NOT_RUN = "not run"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a bench may work: an empty folder of its own, and the data folder named by ``--data``, if one was."""
+
+    folder: Path
+    data: Path | None = None
+
+    def need_data(self) -> Path:
+        """The data folder; without one the bench cannot be run."""
+        if self.data is None:
+            raise MissingData("needs --data PATH")
+        return self.data
+
+
+class MissingData(Exception):
+    """The bench reads data that was not given: it is not run, which is not a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is timed: ``subject`` and ``baseline`` do the same job once per call; ``close`` undoes the set-up."""
+
+    subject: Thunk
+    baseline: Thunk
+    close: Callable[[], None] = nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A ratio somebody wants to claim: the subject's time over the baseline's.
+
+    ``calls`` is how often a side runs in one timing; without it, as often as the baseline needs to be measurable.
+    """
+
+    name: str
+    what: str
+    baseline: str
+    set_up: Callable[[Ground], Sides]
+    bar: Bar | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The ratios of the last round, in the order they were taken, and how many rounds there were."""
+
+    bench: Bench
+    ratios: tuple[float, ...]
+    rounds: int
+
+    @property
+    def spread(self) -> Spread:
+        """Median and quartiles of the ratios."""
+        return spread(self.ratios)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Unsteady ratios are never met and never missed."""
+        if not self.spread.steady:
+            return Verdict.UNSTABLE
+        return judged(self.bench.bar, self.spread.median)
+
+
+def judged(bar: Bar | None, figure: float) -> Verdict:
+    """Whether a steady ``figure`` reaches ``bar``."""
+    if bar is None:
+        return Verdict.MEASURED
+    return Verdict.MET if bar.holds(figure) else Verdict.MISSED
+
+
+def measure(
+    bench: Bench, ground: Ground, *, pairs: int = PAIRS_MIN, clock: Clock = time.perf_counter_ns, tell: Tell = quiet
+) -> Measured:
+    """Time ``pairs`` alternating pairs; again, up to three rounds, while the quartiles are too far apart."""
+    if pairs < PAIRS_MIN:
+        raise BenchError(f"{pairs} pairs are too few: at least {PAIRS_MIN}")
+    tell(f"{bench.name}: setting up")
+    sides = bench.set_up(ground)
+    gc.freeze()  # what is there before the first pair is garbage of neither side, and costs time to look through
+    try:
+        return in_rounds(bench, sides, pairs, clock, tell)
+    finally:
+        gc.unfreeze()
+        sides.close()
+
+
+def in_rounds(bench: Bench, sides: Sides, pairs: int, clock: Clock, tell: Tell) -> Measured:
+    """Measure sides that are set up; the last round is the answer, never the nicest."""
+    calls = warmed_up(bench, sides, clock)
+    rounds = 0
+    while True:
+        rounds += 1
+        ratios: list[float] = []
+        for turn in turns(pairs):
+            tell(f"{bench.name}: pair {len(ratios) + 1} of {pairs}, round {rounds}")
+            ratios.append(timed_pair(sides, turn, calls, clock).ratio)
+        measured = Measured(bench, tuple(ratios), rounds)
+        if measured.spread.steady or rounds == ROUNDS_MAX:
+            return measured
+
+
+def warmed_up(bench: Bench, sides: Sides, clock: Clock) -> int:
+    """Run each side untimed, so that no pair pays for first calls; say how many calls make one timing."""
+    sides.subject()
+    sides.baseline()
+    return bench.calls or calls_for(timed(sides.baseline, 1, clock))
+
+
+def timed_pair(sides: Sides, turn: tuple[Side, Side], calls: int, clock: Clock) -> Pair:
+    """Time both sides in the order of ``turn``."""
+    thunks: dict[Side, Thunk] = {"subject": sides.subject, "baseline": sides.baseline}
+    took = {side: timed(thunks[side], calls, clock) for side in turn}
+    return Pair(subject=took["subject"], baseline=took["baseline"])
+
+
+def timed(thunk: Thunk, calls: int, clock: Clock) -> int:
+    """How long ``calls`` calls take; garbage of whoever ran before is collected first, not during."""
+    gc.collect()
+    start = clock()
+    for _ in range(calls):
+        thunk()
+    return clock() - start
