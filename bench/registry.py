@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
-from bench import sanity
+from bench import sanity, start, store
 from bench.growth import Growth
 from bench.names import by_name
 from bench.runner import Bench
 
 BENCHES: Mapping[str, Bench | Growth] = by_name(
     sanity.BENCHES,
+    start.BENCHES,
+    store.BENCHES,
 )

@@ -97,7 +97,7 @@ def main() -> NoReturn:
     """Run the command and leave with the exit status that the error families give."""
     sys.excepthook = _bug
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="custody", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)

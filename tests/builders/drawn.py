@@ -1,0 +1,108 @@
+"""What hypothesis draws from: texts, JSON values and chains, with the odd ones drawn often."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from custody.model.ids import Digest, EventId, NaturalKey, StoreId
+from custody.model.record import Entry, Record, chained, empty_head, head_at
+from custody.wire.canonical import Json
+
+STORE = StoreId("5" * 32)
+NS_MAX = 2**63 - 1
+MARKS = ("$body", "$erased", "$literal")
+
+_ODD_CHARACTERS = "\0\x1f\n\r\t\"\\/\x7f\x85é€\u2028😀\ud800\udbff\udc00\udc80\udcff\udfff"
+_EDGE_FLOATS = (0.0, -0.0, 1e308, -1.7976931348623157e308, 5e-324, -2.2250738585072014e-308, 0.1, 1e16, 1e22)
+_EDGE_INTEGERS = (2**53 + 1, 2**63, -(2**64), 10**307, -(10**308) + 1)
+
+
+def as_read(text: str) -> str:
+    """``text`` as any reader of JSON gives it: two halves of a character that stand together are that character."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def of_size(character: str, size: int) -> str:
+    """A text of exactly ``size`` bytes, as far as possible made of ``character``."""
+    width = len(character.encode("utf-8", "surrogatepass"))
+    return character * (size // width) + "a" * (size % width)
+
+
+texts = st.text(st.characters() | st.sampled_from(_ODD_CHARACTERS), max_size=20).map(as_read)
+"""Any text that JSON can carry, lone surrogates too."""
+
+names = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=20)
+"""Any name: no control characters, no surrogates."""
+
+awkward_names = st.text(st.sampled_from(":%/ ae\\é~"), min_size=1, max_size=6)
+"""Names of the characters that keys are built with, so that two of them often look alike."""
+
+moments_ns = st.integers(-NS_MAX, NS_MAX) | st.sampled_from((0, -1, 1, NS_MAX, -NS_MAX, 999_999_999, -1_000_000_000))
+
+long_texts = st.builds(of_size, st.sampled_from("aé€😀\udcff"), st.integers(4094, 4099))
+"""Texts right at the size from which they are kept apart, of characters of one to four bytes."""
+
+scalars: SearchStrategy[Json] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.sampled_from(_EDGE_INTEGERS),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(_EDGE_FLOATS),
+    texts,
+)
+
+
+def _around(inner: SearchStrategy[Json]) -> SearchStrategy[Json]:
+    lists: SearchStrategy[Json] = st.lists(inner, max_size=4).map(list)
+    objects: SearchStrategy[Json] = st.dictionaries(texts, inner, max_size=4).map(dict)
+    return lists | objects
+
+
+def _around_with_marks(inner: SearchStrategy[Json]) -> SearchStrategy[Json]:
+    marked: SearchStrategy[Json] = st.dictionaries(st.sampled_from(MARKS), inner, min_size=1, max_size=2).map(dict)
+    return _around(inner) | marked | marked
+
+
+json_values: SearchStrategy[Json] = st.recursive(scalars, _around, max_leaves=15)
+"""Any JSON value."""
+
+marked_values: SearchStrategy[Json] = st.recursive(scalars | long_texts, _around_with_marks, max_leaves=10)
+"""JSON values with texts long enough to be kept apart, and values that look like the marks left in their place."""
+
+json_objects: SearchStrategy[dict[str, Json]] = st.dictionaries(texts, json_values, max_size=4)
+
+_labels = st.text(st.sampled_from("ab:é"), min_size=1, max_size=3)
+entries = st.builds(
+    Entry,
+    event=_labels.map(EventId),
+    kind=_labels,
+    key=_labels.map(NaturalKey),
+    at_ns=moments_ns,
+    digest=st.integers(0, 255).map(lambda number: Digest(bytes([number]) * 32)),
+)
+"""Entries that are quick to draw, and often alike in a field or two."""
+
+
+def chain_of(made: Sequence[Entry], store: StoreId = STORE) -> list[Record]:
+    """A sound chain of these entries."""
+    head, records = empty_head(store), []
+    for entry in made:
+        records.append(chained(head, entry))
+        head = head_at(records[-1])
+    return records
+
+
+def chains(*, min_size: int = 1, max_size: int = 7) -> SearchStrategy[list[Record]]:
+    """Sound chains."""
+    return st.lists(entries, min_size=min_size, max_size=max_size).map(chain_of)
+
+
+def exactly(value: Json) -> object:
+    """``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and the order of keys does not count."""
+    if isinstance(value, dict):
+        return {key: exactly(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [exactly(item) for item in value]
+    return (type(value).__name__, repr(value))

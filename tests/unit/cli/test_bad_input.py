@@ -1,0 +1,212 @@
+"""Whatever is wrong: a clear message with what to do, the right exit status, nothing lost."""
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.cli.main import SECTIONS, cli
+from custody.model.errors import InputError
+from custody.wire.canonical import EVENT_BYTES_MAX
+from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.events import an_event
+
+VERBS = (
+    ("verify",),
+    ("doctor",),
+    ("export",),
+    ("import", "nothing"),
+    ("erase", "1", "--reason", "x", "--yes"),
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda words: words[0])
+def test_not_a_repository(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    (tmp_path / "nothing").write_text("")
+    ran = custody(tmp_path, *verb)
+    assert (ran.status, ran.out) == (2, "")
+    assert "hint:" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_misspelt_verb_and_a_missing_folder(tmp_path: Path) -> None:
+    ran = custody(tmp_path, "verfy")
+    assert ran.status == 2
+    assert "did you mean 'verify'?" in ran.err
+    assert custody(tmp_path, "-C", "nowhere", "verify").status == 2
+
+
+def test_a_database_of_something_else_is_left_alone(repository: Path) -> None:
+    home = repository / ".git" / "custody"
+    home.mkdir()
+    with closing(sqlite3.connect(home / "custody.db")) as db:
+        db.execute("CREATE TABLE cats (name TEXT)")
+    before = (home / "custody.db").read_bytes()
+    ran = custody(repository, "verify")
+    assert ran.status == 3
+    assert "is a database of something else" in ran.err
+    assert (home / "custody.db").read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_damage(repository: Path) -> None:
+    recorded(repository)
+    (repository / ".git" / "custody" / "custody.db").write_bytes(b"rubbish" * 1000)
+    ran = custody(repository, "verify")
+    assert ran.status == 1
+    assert ran.out.startswith("FILE-DAMAGED")
+    assert custody(repository, "export").status == 3
+    assert len(spool_of(repository).names()) == 3, "what waited still waits"
+
+
+def test_an_unknown_schema_version(repository: Path) -> None:
+    recorded(repository)
+    custody(repository, "verify")
+    with closing(sqlite3.connect(repository / ".git" / "custody" / "custody.db")) as db, db:
+        db.execute("PRAGMA user_version = 99")
+    ran = custody(repository, "verify")
+    assert ran.status == 3
+    assert "schema 99" in ran.err
+    assert "upgrade custody" in ran.err
+
+
+def test_a_newer_event_waits_for_a_newer_custody(repository: Path) -> None:
+    recorded(repository)
+    spool = spool_of(repository)
+    from custody.world.hook.durable import new_name, write_event
+
+    newer = json.loads(an_event("prompt", id="newer")) | {"custody": 2}
+    write_event(str(spool.folder), new_name(), json.dumps(newer).encode())
+    ran = custody(repository, "doctor")
+    assert ran.status == 1
+    assert "event version 2 is newer" in ran.out
+    assert len(spool.refused()) == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b'{"custody":1,"custody":1}', "stands twice"),
+        (b"[" * 100_000 + b"]" * 100_000, "nested deeper"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested deeper"),
+        (b"{}", "not a valid event"),
+        (b"not json", "not JSON"),
+        (an_event(path="../../etc/passwd"), "leaves the repository"),
+        (b'"' + b"x" * (EVENT_BYTES_MAX + 1) + b'"', "over the limit"),
+        (b'"' + b"x" * 50_000_000 + b'"', "over the limit"),
+    ],
+    ids=["utf8", "twice", "deep-list", "deep-object", "empty", "text", "path", "large", "50MB"],
+)
+def test_the_spool_takes_no_rubbish(repository: Path, event: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        spool_of(repository).put(event)
+    assert spool_of(repository).names() == []
+
+
+@pytest.mark.parametrize(
+    ("export", "words"),
+    [
+        (b"", "is empty"),
+        (b"\xff\n", "not UTF-8"),
+        (b"[" * 100_000 + b"\n", "line 1"),
+        (b'{"line":"export","version":2,"chains":[]}\n', "version 2"),
+        (b'{"line":"record"}\n', "not a line of an export"),
+        (b'{"line":"export","version":1,"chains":[],"chains":[]}\n', "stands twice"),
+        (b'{"line":"export","version":1,"chains":[]}\n', "cut short"),
+    ],
+    ids=["empty", "utf8", "deep", "version", "record-first", "twice", "cut"],
+)
+def test_import_takes_no_rubbish(repository: Path, tmp_path: Path, export: bytes, words: str) -> None:
+    (tmp_path / "export").write_bytes(export)
+    ran = custody(repository, "import", str(tmp_path / "export"))
+    assert ran.status == 2
+    assert words in ran.err.replace("\n", " ")
+    assert "Traceback" not in ran.err
+
+
+def test_import_of_a_record_of_50_mb(repository: Path, tmp_path: Path) -> None:
+    body = json.dumps({"line": "body", "digest": "sha256:" + "0" * 64, "text": "x" * 50_000_000})
+    (tmp_path / "export").write_text('{"line":"export","version":1,"chains":[]}\n' + body + "\n")
+    ran = custody(repository, "import", str(tmp_path / "export"))
+    assert ran.status == 2
+    assert "a record of 50,000,000 bytes is over the limit" in ran.err
+
+
+def test_import_of_a_missing_file_and_of_a_folder(repository: Path, tmp_path: Path) -> None:
+    assert custody(repository, "import", "nowhere").status == 2
+    assert custody(repository, "import", str(tmp_path)).status == 2
+
+
+def test_export_into_a_folder_that_is_not_there(repository: Path) -> None:
+    recorded(repository)
+    ran = custody(repository, "export", "-o", "no/such/folder/x")
+    assert ran.status == 2
+    assert "cannot write" in ran.err
+
+
+def test_export_into_a_closed_pipe_is_nobodys_error(repository: Path) -> None:
+    import subprocess
+    import sys
+
+    recorded(repository, 50, after="x" * 3000)
+    ran = subprocess.run(
+        f"{sys.executable} -m custody export | head -c 10", shell=True, cwd=repository, capture_output=True, check=False
+    )
+    assert ran.stderr == b""
+
+
+def test_a_clock_set_back_loses_and_reorders_nothing(repository: Path) -> None:
+    from custody.world.spool import Spool
+
+    names = iter(["00000000000000000009-1-" + "a" * 16, "00000000000000000001-1-" + "b" * 16])
+    spool = Spool(spool_of(repository).folder, lambda: next(names))
+    spool.put(an_event("prompt", id="first", at="2026-06-01T00:00:00Z"))
+    custody(repository, "verify")
+    spool.put(an_event("prompt", id="second", at="1999-01-01T00:00:00Z"))
+    ran = custody(repository, "verify")
+    assert (ran.status, ran.out) == (0, "all as stored: 2 records in 1 chain(s), 2 stored texts\n")
+
+
+def test_a_record_from_the_future_is_noted(repository: Path) -> None:
+    spool_of(repository).put(an_event("prompt", at="2200-01-01T00:00:00Z"))
+    ran = custody(repository, "doctor")
+    assert ran.status == 0
+    assert "1 record(s) claim a time in the future" in ran.out
+
+
+def test_rubbish_in_the_spool_folder_is_left_alone(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    spool = spool_of(repository)
+    (spool.folder / "notes.txt").write_text("mine")
+    os.symlink("/etc/passwd", spool.folder / ("0" * 20 + "-1-" + "c" * 16))
+    os.mkfifo(spool.folder / ("0" * 20 + "-2-" + "d" * 16))
+    ran = custody(repository, "doctor")
+    assert "1 file(s) in the spool are not ours" in ran.out
+    assert (spool.folder / "notes.txt").exists()
+    assert custody(repository, "verify").out.endswith("3 records in 1 chain(s), 3 stored texts\n")
+    assert "root:" not in custody(repository, "export").out
+
+
+def test_postgres_without_a_server_is_the_surroundings_turn(repository: Path) -> None:
+    ran = custody(repository, "--database", "postgresql://127.0.0.1:1/none", "verify")
+    assert ran.status == 3
+    assert "the team store failed" in ran.err
+
+
+def test_every_verb_has_its_own_help_as_in_the_overview() -> None:
+    import click
+
+    context = click.Context(cli)
+    for verbs in SECTIONS.values():
+        for verb, words in verbs.items():
+            command = cli.get_command(context, verb)
+            assert command is not None
+            assert command.get_short_help_str(200) == words

@@ -1,0 +1,219 @@
+"""What each verb prints and how it ends, as a user sees it."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.events import an_event
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+def test_verify_on_a_fresh_repository(repository: Path) -> None:
+    ran = custody(repository, "verify")
+    assert (ran.status, ran.out, ran.err) == (0, "nothing has been recorded here yet\n", "")
+    assert not (repository / ".git" / "custody").exists(), "looking must not make anything"
+
+
+def test_verify_sees_what_waits(repository: Path) -> None:
+    recorded(repository)
+    ran = custody(repository, "verify")
+    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 stored texts\n")
+    assert spool_of(repository).names() == []
+
+
+def test_verify_names_damage_and_exits_1(repository: Path) -> None:
+    recorded(repository)
+    custody(repository, "verify")
+    with closing(sqlite3.connect(repository / ".git" / "custody" / "custody.db")) as db, db:
+        db.execute("DELETE FROM record WHERE seq = 2")
+    ran = custody(repository, "verify")
+    assert ran.status == 1
+    assert "CHAIN-GAP  record 2 is missing from chain STORE" in ran.out
+    assert ran.out.endswith("NOT as stored: 2 finding(s) in 3 records in 1 chain(s), 3 stored texts\n")
+
+
+def test_verify_json(repository: Path) -> None:
+    recorded(repository)
+    report = json.loads(custody(repository, "verify", "--json").out)
+    assert report["report"] == "verify"
+    assert report["version"] == 1
+    assert report["outcome"] == "fine"
+    assert [chain["records"] for chain in report["chains"]] == [3]
+
+
+def test_verify_works_from_a_folder_below_and_by_dash_c(repository: Path) -> None:
+    recorded(repository)
+    (repository / "deep").mkdir()
+    assert custody(repository / "deep", "verify").status == 0
+    assert custody(repository.parent, "-C", str(repository), "verify").out.startswith("all as stored: 3 records")
+
+
+def test_a_worktree_shares_the_store(repository: Path) -> None:
+    import subprocess
+
+    recorded(repository)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=repository, check=True)
+    subprocess.run(["git", "worktree", "add", "-q", "../other"], cwd=repository, check=True)
+    assert custody(repository.parent / "other", "verify").out.startswith("all as stored: 3 records")
+
+
+def test_export_and_import_round_trip_to_the_byte(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    spool_of(repository).put(an_event("edit", id="long", after="x" * 10_000, path="odd/\udcfe.py"))
+    other = a_git_folder(tmp_path / "other")
+    ran = custody(repository, "export", "-o", str(tmp_path / "one"))
+    assert ran.status == 0
+    assert ran.out.startswith("wrote 4 records of 1 chain(s) to ")
+    ran = custody(other, "import", str(tmp_path / "one"))
+    assert (ran.status, ran.out) == (0, "chain STORE: 4 new, 0 known\n")
+    custody(other, "export", "-o", str(tmp_path / "two"))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert custody(other, "import", str(tmp_path / "one")).out == "chain STORE: 0 new, 4 known\n"
+    assert custody(other, "verify").status == 0
+
+
+def test_export_to_stdout_is_the_same_export(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    custody(repository, "export", "-o", str(tmp_path / "one"))
+    lines = custody(repository, "export").out.splitlines()
+    assert len(lines) == len((tmp_path / "one").read_text().splitlines())
+    assert json.loads(lines[0])["line"] == "export"
+
+
+def test_import_refuses_a_damaged_export_whole(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    custody(repository, "export", "-o", str(tmp_path / "one"))
+    lines = (tmp_path / "one").read_text().splitlines(keepends=True)
+    other = a_git_folder(tmp_path / "other")
+    (tmp_path / "cut").write_text("".join(lines[:-2]))
+    assert custody(other, "import", str(tmp_path / "cut")).status == 2
+    (tmp_path / "changed").write_text("".join(lines).replace("print(1)", "print(2)"))
+    ran = custody(other, "import", str(tmp_path / "changed"))
+    assert ran.status == 2
+    assert "the file was changed after it was written" in ran.err
+    assert custody(other, "verify").out == "nothing has been recorded here yet\n"
+
+
+def test_import_refuses_a_forged_chain_and_names_it(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    custody(repository, "export", "-o", str(tmp_path / "one"))
+    lines = [json.loads(line) for line in (tmp_path / "one").read_text().splitlines()[:-1]]
+    next(line for line in lines if line["line"] == "record" and line["seq"] == 2)["at_ns"] += 1
+    forged = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
+    import hashlib
+
+    end = json.dumps({"digest": f"sha256:{hashlib.sha256(forged).hexdigest()}", "line": "end"}, separators=(",", ":"))
+    (tmp_path / "forged").write_bytes(forged + end.encode() + b"\n")
+    other = a_git_folder(tmp_path / "other")
+    ran = custody(other, "import", str(tmp_path / "forged"))
+    assert ran.status == 1
+    assert ran.out.startswith("CHAIN-LINK  record 2 of chain STORE (edit) does not fit its place")
+    assert "nothing was imported" in ran.out
+    assert custody(other, "verify").out == "nothing has been recorded here yet\n"
+
+
+def test_erase_forgets_the_text_and_keeps_the_proof(repository: Path) -> None:
+    secret = "the word is plover"
+    spool_of(repository).put(an_event("prompt", id="secret", text=secret))
+    recorded(repository)
+    ran = custody(repository, "erase", "1", "--reason", "a secret", "--who", "ana", "--yes")
+    assert ran.status == 0
+    assert ran.out.startswith("erased sha256:DIGEST (record STORE:5)")
+    home = repository / ".git" / "custody"
+    assert all(secret.encode() not in path.read_bytes() for path in home.iterdir() if path.is_file())
+    ran = custody(repository, "verify")
+    assert (ran.status, ran.out) == (0, "all as stored: 5 records in 1 chain(s), 5 stored texts, 1 erased\n")
+    assert secret not in custody(repository, "export").out
+    assert custody(repository, "erase", "1", "--reason", "again", "--yes").status == 2
+
+
+def test_erase_asks_first(repository: Path) -> None:
+    recorded(repository)
+    ran = custody(repository, "erase", "1", "--reason", "a secret")
+    assert (ran.status, ran.out) == (2, "")
+    assert "nobody is here to ask" in ran.err
+
+
+@pytest.mark.parametrize("target", ["99", "no-such-event", "sha256:00000000", "0123"])
+def test_erase_of_nothing_says_how_to_name_things(repository: Path, target: str) -> None:
+    recorded(repository)
+    ran = custody(repository, "erase", target, "--reason", "x", "--yes")
+    assert ran.status == 2
+    assert f"nothing stored is named '{target}'" in ran.err
+
+
+def test_doctor_is_well_and_rebuilds(repository: Path) -> None:
+    recorded(repository)
+    ran = custody(repository, "doctor", "--rebuild")
+    assert ran.status == 0
+    assert "rebuilt the views of 3 record(s)" in ran.out
+    assert "ok    chains        chain STORE has 3 record(s), own" in ran.out
+
+
+def test_doctor_rebuild_mends_views(repository: Path) -> None:
+    recorded(repository)
+    custody(repository, "verify")
+    with closing(sqlite3.connect(repository / ".git" / "custody" / "custody.db")) as db, db:
+        db.execute("UPDATE file_edit SET path = CAST('forged' AS BLOB)")
+    assert custody(repository, "verify").status == 1
+    custody(repository, "doctor", "--rebuild")
+    assert custody(repository, "verify").status == 0
+
+
+def test_doctor_names_what_was_set_aside(repository: Path) -> None:
+    recorded(repository)
+    spool = spool_of(repository)
+    (spool.folder / spool.names()[0]).write_bytes(b"rubbish")
+    ran = custody(repository, "doctor")
+    assert ran.status == 1
+    assert "the event file 'EVENT' was set aside: damaged" in ran.out
+    ran = custody(repository, "verify")
+    assert ran.status == 1
+    assert "SPOOL-DAMAGED" in ran.out
+    assert "2 records" in ran.out
+
+
+def test_doctor_shows_second_observations(repository: Path) -> None:
+    for text in ("one", "two"):
+        spool_of(repository).put(an_event("prompt", id="same", text=text))
+    assert "'event:robot:s1:prompt:same' was observed 2 times" in custody(repository, "doctor").out
+
+
+def test_a_copied_store_goes_on_under_another_name(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    custody(repository, "verify")
+    copy = tmp_path / "copy"
+    shutil.copytree(repository, copy)
+    for where, name in ((repository, "here"), (copy, "there")):
+        spool_of(where).put(an_event("prompt", id=name))
+    report = json.loads(custody(copy, "verify", "--json").out)
+    assert report["outcome"] == "fine"
+    assert sorted(chain["records"] for chain in report["chains"]) == [2, 3], "a continues record, then the new one"
+    assert custody(repository, "verify").out.startswith("all as stored: 4 records in 1 chain(s)")
+
+
+def test_help_teaches_by_group() -> None:
+    ran = custody(Path(), "--help")
+    assert ran.status == 0
+    assert ran.out.index("Set up:") < ran.out.index("Keep:")
+    for verb in ("verify", "doctor", "export", "import", "erase"):
+        assert custody(Path(), verb, "--help").out.count("Example") >= 1
+
+
+def test_version_and_completion(tmp_path: Path) -> None:
+    from custody import __version__
+
+    assert custody(tmp_path, "--version").out == f"custody, version {__version__}\n"
+    for shell in ("bash", "zsh", "fish"):
+        assert "_CUSTODY_COMPLETE" in custody(tmp_path, "completion", shell).out
+    completed = custody(tmp_path, _CUSTODY_COMPLETE="bash_complete", COMP_WORDS="custody ver", COMP_CWORD="1")
+    assert completed.out == "plain,verify\n"

@@ -1,0 +1,102 @@
+"""The spool: one durable file per event, oldest first, nothing that was acknowledged is lost."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from custody.model.errors import InputError, SpoolError
+from custody.world.hook import durable
+from custody.world.spool import Spool
+from tests.builders.events import an_event
+
+
+def test_what_was_put_waits_in_order(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    receipts = [spool.put(an_event(id=str(n))).event for n in range(5)]
+    assert spool.names() == receipts
+    assert [arrival.entry.event for arrival in spool.oldest(3).arrivals] == receipts[:3]
+    assert [arrival.entry.event for arrival in spool.oldest(9, skip=3).arrivals] == receipts[3:]
+
+
+def test_an_event_is_synced_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    for call in ("fsync", "rename"):
+        real = getattr(os, call)
+        monkeypatch.setattr(durable.os, call, lambda *a, _real=real, _call=call: (done.append(_call), _real(*a)))
+    Spool(tmp_path).put(an_event())
+    assert done == ["fsync", "rename", "fsync"], "the file, its name, the folder"
+
+
+def test_files_and_folder_are_for_their_owner_alone(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "custody" / "spool")
+    spool.put(an_event())
+    assert [p.stat().st_mode & 0o077 for p in (spool.folder, spool.folder.parent, *spool.folder.iterdir())] == [0, 0, 0]
+
+
+def test_what_is_no_event_is_not_acknowledged(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    with pytest.raises(InputError):
+        spool.put(b"{}")
+    assert not spool.folder.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpoolError, match="cannot make the event durable"):
+        Spool(tmp_path / "file" / "spool").put(an_event())
+
+
+def test_damaged_files_are_set_aside_and_kept(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    good, bad = (spool.put(an_event(id=str(n))).event for n in range(2))
+    (tmp_path / bad).write_bytes((tmp_path / bad).read_bytes()[:-1])
+    waiting = spool.oldest(10)
+    assert [arrival.entry.event for arrival in waiting.arrivals] == [good]
+    spool.set_aside(refused.event for refused in waiting.refused)
+    assert spool.names() == [good]
+    assert [refused.event for refused in spool.refused()] == [bad]
+    assert spool.look_again() == []
+
+
+def test_what_can_be_read_again_returns(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    name = spool.put(an_event()).event
+    spool.set_aside([name])
+    assert spool.names() == []
+    assert spool.look_again() == [name]
+    assert spool.names() == [name]
+
+
+def test_removing_what_is_gone_is_nothing(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    name = spool.put(an_event()).event
+    spool.remove([name, name])
+    spool.set_aside([name])
+    assert spool.names() == []
+
+
+def test_unfinished_files_are_no_events(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    name = spool.put(an_event()).event
+    (tmp_path / name).rename(tmp_path / f"{name}.tmp")
+    assert spool.names() == []
+    assert [path.name for path in spool.unfinished()] == [f"{name}.tmp"]
+    assert spool.strangers() == []
+
+
+def test_a_look_stops_when_it_holds_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custody.world.spool.spool.BATCH_BYTES", 10_000)
+    spool = Spool(tmp_path)
+    for n in range(4):
+        spool.put(an_event(id=str(n), after="x" * 8_000))
+    assert len(spool.oldest(256).arrivals) == 2
+
+
+def test_frames_round_trip_and_any_flipped_bit_shows() -> None:
+    whole = durable.framed(b"an event")
+    assert durable.unframed(whole) == b"an event"
+    for bit in range(len(whole) * 8):
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << bit % 8
+        assert durable.unframed(bytes(data)) is None

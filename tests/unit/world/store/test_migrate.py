@@ -1,0 +1,97 @@
+"""Migrations: numbered, transactional, and killed at any statement they resume."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.world.store.db import Value
+from custody.world.store.migrate import SCHEMA_VERSION, migrate, migrations, statements_of
+from custody.world.store.sqlite import SqliteDb, open_sqlite
+
+STATEMENTS = sum(len(step.statements) + 2 for step in migrations()) * 2
+
+
+class Dying(SqliteDb):
+    """A database whose process is killed at its N-th statement."""
+
+    left = 0
+
+    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+        Dying.left -= 1
+        if Dying.left == 0:
+            os._exit(137)
+        super().run(sql, values)
+
+
+def schema_of(path: Path) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+
+
+def test_the_newest_step_is_the_version_this_custody_writes() -> None:
+    assert [step.number for step in migrations()] == list(range(1, SCHEMA_VERSION + 1))
+
+
+def test_migrating_twice_is_migrating_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        with closing(open_sqlite(tmp_path / "db")) as db:
+            migrate(db)
+            assert db.version() == SCHEMA_VERSION
+
+
+def test_killed_at_any_statement_it_resumes(tmp_path: Path) -> None:
+    with closing(open_sqlite(tmp_path / "whole")) as db:
+        migrate(db)
+    whole = schema_of(tmp_path / "whole")
+    killed = 0
+    for nth in range(1, STATEMENTS):
+        path = tmp_path / f"killed-{nth}"
+        open_sqlite(path).close()
+        if _killed_at(path, nth):
+            killed += 1
+            assert schema_of(path) in ([], whole[:0]) or _versions_agree(path)
+        with closing(open_sqlite(path)) as db:
+            migrate(db)
+        assert schema_of(path) == whole
+    assert killed >= sum(len(step.statements) for step in migrations()), "every statement was died at"
+
+
+def _killed_at(path: Path, nth: int) -> bool:
+    child = os.fork()
+    if child == 0:
+        db = open_sqlite(path)
+        Dying.left = nth
+        migrate(Dying(db.connection, path))
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 137
+
+
+def _versions_agree(path: Path) -> bool:
+    """A killed migration left whole steps only: the tables are those of the version that the file claims."""
+    with closing(sqlite3.connect(path)) as db:
+        ((version,),) = db.execute("PRAGMA user_version").fetchall()
+    tables = {name for kind, name, _ in schema_of(path) if kind == "table"}
+    expected = {
+        statement.split()[2] for step in migrations()[:version] for statement in step.statements if "CREATE TABLE" in statement
+    }
+    return {name for name in tables if not name.startswith("sqlite_")} == expected
+
+
+def test_comments_are_not_statements() -> None:
+    assert statements_of("-- one; two\nSELECT 1; -- three\nSELECT 2;\n") == ("SELECT 1", "SELECT 2")
+
+
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 99])
+def test_a_newer_schema_is_left_alone(tmp_path: Path, version: int) -> None:
+    from custody.model.errors import StoreError
+
+    with closing(open_sqlite(tmp_path / "db")) as db:
+        migrate(db)
+        db.set_version(version)
+        with pytest.raises(StoreError, match="upgrade|knows up to"):
+            migrate(db)
+        assert db.version() == version
