@@ -1,4 +1,4 @@
-"""A scripted agent session, recorded as a hook would: one durable event after another, each receipt printed once synced.
+"""A scripted agent session, recorded as a hook would: one durable event after another, each with its receipt.
 
 python demo/recorder.py SPOOL FIRST COUNT
 """

@@ -127,7 +127,7 @@ def say(sentence: str) -> None:
 def show(words: list[str], folder: Path) -> int:
     """Run a command as a user would, show it and what it printed."""
     print(f"   $ {' '.join([Path(words[0]).name, *words[1:]])}")
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     for line in (done.stdout + done.stderr).splitlines():
         print(f"   {line}")
     return done.returncode

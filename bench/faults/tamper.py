@@ -16,7 +16,7 @@ from custody.app.desk import Desk
 from custody.app.erase import erase
 from custody.app.export import export
 from custody.app.verify import verify
-from custody.model.errors import CustodyError, SpoolError
+from custody.model.errors import CustodyError
 
 RECORDS = 40
 COLUMNS = ("event_id", "kind", "natural_key", "at_ns", "digest", "link")

@@ -150,7 +150,7 @@ def test_a_copied_chain_is_verbatim_and_idempotent(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
     bodies = store.tables.bodies([record.entry.digest]).values()
     foreign = StoreId("f" * 32)
-    copies = [*bodies, _moved(record, foreign)]
+    copies: list[Record | Body] = [*bodies, _moved(record, foreign)]
     (first,) = store.copy(copies)
     (second,) = store.copy(copies)
     assert (first.new, first.known) == (1, 0)

@@ -58,7 +58,7 @@ class _Checked:
     reached: dict[StoreId, Head] = field(default_factory=dict)
     bodies: set[Digest] = field(default_factory=set)
     recent: dict[Digest, bytes] = field(default_factory=dict)
-    """The bytes of the bodies since the last record: its payload is among them, unless an earlier record had the same."""
+    """Bodies since the last record: the next one's payload is among them, unless an earlier record had the same."""
     pending: list[Arrival] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     lines: int = 0

@@ -16,8 +16,8 @@ _MARK = {"well": "ok  ", "note": "note", "ill": "ILL "}
 def command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
     """Look at the store and its surroundings, and say what to do.
 
-    Tells what waits, what was set aside, what was observed twice, whether the disk has room and others can look in. Exit
-    status: 0 all is well, 1 something needs you.
+    Tells what waits, what was set aside, what was observed twice, whether the disk has room and others can look in.
+    Exit status: 0 all is well, 1 something needs you.
 
     \b
     Examples:

@@ -22,9 +22,10 @@ def command(
 ) -> int:
     """Forget what a record says, and keep the proof that it was there.
 
-    TARGET is a record (its number in this store, STORE:NUMBER, its event id or its natural key), which erases all that it
-    says, or the digest of one stored text (8 digits or more). The bytes are overwritten; digest and chain still check, and
-    'custody verify' says erased. This cannot be undone. Copies that were exported or imported elsewhere are not reached.
+    TARGET is a record (its number in this store, STORE:NUMBER, its event id or its natural key), which erases all
+    that it says, or the digest of one stored text (8 digits or more). The bytes are overwritten; digest and chain
+    still check, and 'custody verify' says erased. This cannot be undone. Copies that were exported or imported
+    elsewhere are not reached.
 
     \b
     Examples:

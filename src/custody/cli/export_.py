@@ -18,9 +18,9 @@ from custody.wire.reports import ExportReport
 def command(ctx: click.Context, *, output: str | None, as_json: bool) -> int:
     """Write everything that is kept as JSON lines.
 
-    Chains go out verbatim: importing the file elsewhere and exporting again gives the same bytes. Erased texts stay erased;
-    acknowledged events that no chain holds yet are marked pending. With --json a report on the export is printed, so the
-    export itself needs --output.
+    Chains go out verbatim: importing the file elsewhere and exporting again gives the same bytes. Erased texts stay
+    erased; acknowledged events that no chain holds yet are marked pending. With --json a report on the export is
+    printed, so the export itself needs --output.
 
     \b
     Examples:
@@ -43,4 +43,5 @@ def _words(report: ExportReport) -> str:
         for count, name in ((report.erased, "erased"), (report.forks, "forked"), (report.pending, "pending"))
         if count
     )
-    return f"wrote {report.records:,} records of {report.chains} chain(s){extra} to '{report.path}' ({report.bytes:,} bytes)"
+    what = f"{report.records:,} records of {report.chains} chain(s){extra}"
+    return f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)"

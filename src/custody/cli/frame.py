@@ -61,8 +61,8 @@ class _Bar:
 
     def start(self, what: str, total: int | None) -> None:
         """Begin a stretch of work."""
-        from rich.console import Console  # noqa: PLC0415 - 40 ms that only a terminal pays
-        from rich.progress import Progress as RichProgress  # noqa: PLC0415
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
 
         self.stop()
         self._bar = RichProgress(console=Console(stderr=True), transient=True)

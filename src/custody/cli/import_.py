@@ -16,8 +16,9 @@ from custody.wire.reports import ImportReport
 def command(ctx: click.Context, path: Path, *, as_json: bool) -> int:
     """Bring an export into this repository's store.
 
-    PATH is a file that 'custody export' wrote. Everything in it is checked first; a chain that does not verify is named and
-    nothing is imported. Chains are copied verbatim; importing twice changes nothing. Exit status: 0 imported, 1 refused.
+    PATH is a file that 'custody export' wrote. Everything in it is checked first; a chain that does not verify is
+    named and nothing is imported. Chains are copied verbatim; importing twice changes nothing. Exit status: 0
+    imported, 1 refused.
 
     \b
     Example:

@@ -87,8 +87,8 @@ class Verbs(click.Group):
 def cli(ctx: click.Context, folder: str, database: str | None) -> None:
     """Who wrote this line, on what grounds, and may we rely on it.
 
-    custody keeps what coding agents did in a chain of records that cannot be changed unnoticed, beside your repository, and
-    answers questions from it.
+    custody keeps what coding agents did in a chain of records that cannot be changed unnoticed, beside your
+    repository, and answers questions from it.
     """
     ctx.obj = (folder, database)
 
@@ -125,7 +125,7 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
 
 
 def _unknown(verb: str, verbs: list[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only for a misspelt verb
+    from difflib import get_close_matches
 
     near = get_close_matches(verb, verbs, n=1)
     return f"no verb '{verb}'" + (f"; did you mean '{near[0]}'?" if near else "")

@@ -13,9 +13,9 @@ from custody.wire.reports import VerifyReport
 def command(ctx: click.Context, *, as_json: bool) -> int:
     """Check that every kept record is as it was stored.
 
-    Follows each chain from its beginning, hashes every stored text, compares the chains' ends with the heads remembered
-    beside the database, and checks the views against their records. Whatever was changed, deleted, reordered or cut off is
-    named. Exit status: 0 all is as stored, 1 something is not.
+    Follows each chain from its beginning, hashes every stored text, compares the chains' ends with the heads
+    remembered beside the database, and checks the views against their records. Whatever was changed, deleted,
+    reordered or cut off is named. Exit status: 0 all is as stored, 1 something is not.
 
     \b
     Examples:

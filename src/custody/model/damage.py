@@ -1,6 +1,7 @@
 """What can be wrong with kept records, and the pure check of a chain.
 
-Property: every change, deletion, reordering or truncation of a chain's records gives at least one finding that names it.
+Property: every change, deletion, reordering or truncation of a chain's records gives at least one finding that names
+it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.model.ids import RecordRef, Seq, StoreId
-from custody.model.record import Head, Record, empty_head, head_at, link_of
+from custody.model.record import Head, Record, empty_head, link_of
 
 
 class DamageCode(Enum):
@@ -42,31 +43,33 @@ class Damage:
 
 
 def check_chain(store: StoreId, records: Iterable[Record], remembered: Head | None = None) -> Iterator[Damage]:
-    """Follow a chain from its beginning and name everything that does not fit, then compare it with the remembered head."""
+    """Follow a chain from its beginning, name everything that does not fit, then compare it with the remembered head."""
     last = empty_head(store)
     for record in records:
         yield from misfit(last, record)
         if remembered is not None and record.seq == remembered.seq and record.link != remembered.link:
             yield Damage(
                 DamageCode.HEAD_DIFFERS,
-                f"record {record.seq} of chain {store} is not the one that its head remembers: the chain was made again",
-                record.ref,
+                f"record {record.seq} of chain {store} is not the one that its head remembers: it was made again",
+                RecordRef(store, record.seq),
             )
-        last = head_at(record)
+        # A record that was moved or stands twice leads nowhere: the chain goes on behind the furthest one.
+        if record.seq > last.seq:
+            last = Head(store, record.seq, record.link)
     yield from cut(last, remembered)
 
 
 def misfit(last: Head, record: Record) -> Iterator[Damage]:
     """What is wrong with ``record`` standing right behind ``last``."""
-    if record.seq != last.seq + 1:
+    which = f"record {record.seq} of chain {last.store} ({record.entry.kind})"
+    if record.seq <= last.seq:
+        what = f"{which} stands behind record {last.seq}: it was moved, or stands there twice"
+        yield Damage(DamageCode.CHAIN_LINK, what, RecordRef(last.store, record.seq))
+    elif record.seq > last.seq + 1:
         yield _gap(last.store, last.seq + 1, record.seq - 1)
-    elif link_of(last.link, last.store, record.seq, record.entry) != record.link:
-        yield Damage(
-            DamageCode.CHAIN_LINK,
-            f"record {record.seq} of chain {record.store} ({record.entry.kind}) does not fit its place:"
-            " it, its link or the record before it was changed or moved",
-            record.ref,
-        )
+    elif record.store != last.store or link_of(last.link, last.store, record.seq, record.entry) != record.link:
+        what = f"{which} does not fit its place: it, its link or the record before it was changed or moved"
+        yield Damage(DamageCode.CHAIN_LINK, what, RecordRef(last.store, record.seq))
 
 
 def cut(last: Head, remembered: Head | None) -> Iterator[Damage]:
@@ -84,4 +87,3 @@ def cut(last: Head, remembered: Head | None) -> Iterator[Damage]:
 def _gap(store: StoreId, first: int, last: int) -> Damage:
     which = f"record {first} is" if first == last else f"records {first} to {last} are"
     return Damage(DamageCode.CHAIN_GAP, f"{which} missing from chain {store}", RecordRef(store, Seq(first)))
-

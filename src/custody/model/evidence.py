@@ -1,5 +1,6 @@
 """What was seen and what weighed it: enough to reach the same answer again."""
 
+import math
 from dataclasses import dataclass
 
 from custody.model.ids import Digest, RecordRef
@@ -24,8 +25,8 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The points of all signals together."""
-        return sum(signal.points for signal in self.signals)
+        """The points of all signals together; exact, so that the order of the signals cannot decide a tie."""
+        return math.fsum(signal.points for signal in self.signals)
 
     def has(self, *names: str) -> bool:
         """Whether every named signal was seen."""

@@ -26,7 +26,7 @@ class RepoPath:
         try:
             return cls(text.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError as error:
-            raise InputError(f"'{ascii(text)}' has a lone surrogate that stands for no byte") from error
+            raise InputError(f"'{text!a}' has a lone surrogate that stands for no byte") from error
 
     def __str__(self) -> str:
         return self.raw.decode("utf-8", "surrogateescape")

@@ -53,7 +53,7 @@ def empty_head(store: StoreId) -> Head:
 
 
 def link_of(previous: Link, store: StoreId, seq: Seq, entry: Entry) -> Link:
-    """SHA-256 over the previous link and every field of the record, each length-prefixed, so that no two differ alike."""
+    """SHA-256 over the previous link and every field of the record, each length-prefixed: no two records share it."""
     fields = (
         previous,
         store.encode(),

@@ -1,7 +1,7 @@
 """What records say, as the rest of the product reads it.
 
-A view is a pure function of one record's payload and a reader's version. No truth lives in a view: it can be dropped and
-made again. Several records may observe the same thing; readers of views merge observations, never stores.
+A view is a pure function of one record's payload and a reader's version. No truth lives in a view: it can be dropped
+and made again. Several records may observe the same thing; readers of views merge observations, never stores.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from custody.model.paths import RepoPath
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A captured text by its digest; ``content`` is None once it was erased: known to have been there, supports nothing."""
+    """A captured text by its digest; ``content`` is None once it was erased: it was there, and supports nothing."""
 
     digest: Digest
     content: str | None

@@ -1,7 +1,8 @@
 """Long texts of a payload are bodies of their own: kept once, erased alone.
 
-``split`` takes them out and leaves ``{"$body": "sha256:…"}``; ``join`` puts them back, or leaves ``{"$erased": "sha256:…"}``
-where the text is gone. A payload that happens to look like one of these marks is wrapped, so every value survives the way.
+``split`` takes them out and leaves ``{"$body": "sha256:…"}``; ``join`` puts them back, or leaves ``{"$erased":
+"sha256:…"}`` where the text is gone. A payload that happens to look like one of these marks is wrapped, so every
+value survives the way.
 """
 
 from collections.abc import Mapping

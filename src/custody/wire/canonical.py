@@ -1,8 +1,8 @@
 """Strict JSON in, stable bytes out.
 
-Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes that are
-not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone surrogates (which stand
-for bytes of odd file names) as ``\\udXXX`` escapes.
+Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes
+that are not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone
+surrogates (which stand for bytes of odd file names) as ``\\udXXX`` escapes.
 """
 
 import json
@@ -15,15 +15,13 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 NESTING_MAX = 128
+DIGITS_MAX = 308
+"""A whole number of that many digits is still within a double; how far an interpreter would read differs between them."""
 
 
 def parse(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
     """Read one JSON value, or raise an ``InputError`` that says what is wrong with the bytes."""
-    if len(data) > bytes_max:
-        raise InputError(
-            f"an event of {len(data):,} bytes is over the limit of {bytes_max:,}",
-            hint="large outputs belong in a file that the event names",
-        )
+    _check_size(data, bytes_max)
     try:
         value: Json = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -32,10 +30,16 @@ def parse(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
         raise _too_deep() from error
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from error
-    # Only bytes with that many openers can be that deep, so most events skip the walk.
-    if data.count(b"[") + data.count(b"{") > NESTING_MAX:
-        _check_depth(value)
+    _check_depth(data, value)
     return value
+
+
+def dump_readable(value: Json) -> bytes:
+    """The canonical form of ``value``, or an ``InputError`` when it is more than ``parse`` would read again."""
+    data = dump(value)
+    _check_size(data, EVENT_BYTES_MAX)
+    _check_depth(data, value)
+    return data
 
 
 def dump(value: Json) -> bytes:
@@ -63,7 +67,9 @@ def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(made) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise InputError(f"the key '{twice}' stands twice in one object", hint="readers would disagree on which counts")
+        raise InputError(
+            f"the key '{twice[:80]}' stands twice in one object", hint="readers would disagree on which counts"
+        )
     return made
 
 
@@ -78,17 +84,34 @@ def _finite(text: str) -> float:
     return value
 
 
+def _whole(text: str) -> int:
+    digits = len(text.removeprefix("-"))
+    if digits > DIGITS_MAX:
+        raise InputError(f"a number of {digits:,} digits is beyond what a double can hold")
+    return int(text)
+
+
+def _check_size(data: bytes, bytes_max: int) -> None:
+    if len(data) > bytes_max:
+        raise InputError(
+            f"an event of {len(data):,} bytes is over the limit of {bytes_max:,}",
+            hint="large outputs belong in a file that the event names",
+        )
+
+
 def _too_deep() -> InputError:
     return InputError(f"nested deeper than {NESTING_MAX} levels")
 
 
-def _check_depth(value: Json) -> None:
+def _check_depth(data: bytes, value: Json) -> None:
+    # Only bytes with that many openers can be that deep, so most events skip the walk.
+    if data.count(b"[") + data.count(b"{") <= NESTING_MAX:
+        return
     level: list[Json] = [value]
-    for _ in range(NESTING_MAX + 1):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return
-    raise _too_deep()
+    for _ in range(NESTING_MAX):
+        level = [child for item in level for child in _children(item) if isinstance(child, list | dict)]
+    if level:
+        raise _too_deep()
 
 
 def _children(item: Json) -> list[Json]:
@@ -97,5 +120,7 @@ def _children(item: Json) -> list[Json]:
     return item if isinstance(item, list) else []
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)

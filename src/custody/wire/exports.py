@@ -1,7 +1,7 @@
 """The export: JSON lines that carry chains verbatim, so that an import is the same bytes again.
 
-A header says how far each chain reaches; then come bodies, each before the first record that needs it, and records in the
-order of their chains; then forks, then events that wait; last a line with the digest of everything before it.
+A header says how far each chain reaches; then come bodies, each before the first record that needs it, and records in
+the order of their chains; then forks, then events that wait; last a line with the digest of everything before it.
 """
 
 from base64 import b64decode, b64encode
@@ -164,4 +164,3 @@ def record_from(line: RecordLine) -> Record:
     """The record that a line carries."""
     entry = Entry(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, digest_from(line.digest))
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))
-

@@ -14,4 +14,6 @@ def schemas() -> dict[str, dict[str, Any]]:
     made = {"event": msgspec.json.schema(AnyEvent), "export-line": msgspec.json.schema(Line)}
     for report in REPORTS:
         made[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)
-    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in made.items()}
+    return {
+        name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in made.items()
+    }

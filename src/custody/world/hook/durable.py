@@ -1,6 +1,7 @@
 """One event, one file: written aside, synced, renamed into place, the folder synced.
 
-After ``write_event`` returns, the event survives ``kill -9`` and power loss. Before that, nobody was told that it exists.
+After ``write_event`` returns, the event survives ``kill -9`` and power loss. Before that, nobody was told that it
+exists.
 """
 
 import os

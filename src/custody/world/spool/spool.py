@@ -57,7 +57,7 @@ class Spool:
         self._name = name
 
     def put(self, event: bytes) -> Receipt:
-        """Make one event durable and give its receipt; what is no event, or cannot be synced, raises and is not kept."""
+        """Make one event durable and give its receipt; what is no event or cannot be synced raises and is not kept."""
         name = EventId(self._name())
         arrival_of(name, event)
         try:

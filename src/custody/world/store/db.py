@@ -1,4 +1,4 @@
-"""What the store needs of a database: rows, transactions, a stamp. SQLite and PostgreSQL give it, and nothing else is used."""
+"""What the store needs of a database: rows, transactions, a stamp. Both databases give it; nothing else is used."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -26,12 +26,13 @@ class Dialect:
     placeholder: str
     blob: str
     int: str
+    text: str
     strict: str
     clustered: str
 
     def ddl(self, sql: str) -> str:
         """A migration's text in this dialect."""
-        for word in ("blob", "int", "strict", "clustered"):
+        for word in ("blob", "int", "text", "strict", "clustered"):
             sql = sql.replace(f"{{{word}}}", getattr(self, word))
         return sql
 

@@ -1,8 +1,9 @@
 """How far each chain reached, remembered beside the database.
 
-A head is written after COMMIT, so it is never ahead of what was committed: a head ahead of the table means that records
-were taken away; one behind it, that a writer was killed between the two. The HMAC's key never leaves the machine, so a head
-cannot be made elsewhere. Who can read the key can still recompute everything: against that only a copied head helps.
+A head is written after COMMIT, so it is never ahead of what was committed: a head ahead of the table means that
+records were taken away; one behind it, that a writer was killed between the two. The HMAC's key never leaves the
+machine, so a head cannot be made elsewhere. Who can read the key can still recompute everything: against that only a
+copied head helps.
 """
 
 import fcntl

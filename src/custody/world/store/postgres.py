@@ -10,7 +10,7 @@ from custody.world.store.db import Dialect, Row, StoreDamaged, StoreUnwritable, 
 if TYPE_CHECKING:
     import psycopg
 
-DIALECT = Dialect(placeholder="%s", blob="BYTEA", int="BIGINT", strict="", clustered="")
+DIALECT = Dialect(placeholder="%s", blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict="", clustered="")
 
 _APPEND_LOCK = 0x43757374
 """Whoever writes holds this advisory lock, so that chains grow by one writer at a time."""
@@ -99,7 +99,7 @@ class PostgresDb:
 def open_postgres(url: str) -> PostgresDb:
     """Connect to the team's database; names the extra when psycopg is not installed."""
     try:
-        import psycopg  # noqa: PLC0415 - an extra, and slow to import
+        import psycopg
     except ImportError as error:
         raise InputError(
             "PostgreSQL needs the extra 'postgres'", hint="install it with: pip install 'custody[postgres]'"
@@ -118,7 +118,7 @@ def open_postgres(url: str) -> PostgresDb:
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn psycopg's errors into ours, once, at the door."""
-    import psycopg  # noqa: PLC0415 - only reached with a connection
+    import psycopg
 
     try:
         yield

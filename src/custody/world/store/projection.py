@@ -1,6 +1,7 @@
 """Views kept current: read records in order, put rows, remember how far.
 
-No truth lives in these tables. A watermark that is behind means catch up; another version of the readers means make again.
+No truth lives in these tables. A watermark that is behind means catch up; another version of the readers means make
+again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

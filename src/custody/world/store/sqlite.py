@@ -1,7 +1,7 @@
 """SQLite as the store's database: one file in the git common directory.
 
-Every write begins with ``BEGIN IMMEDIATE`` (a deferred one fails under concurrent writers), is synced before COMMIT returns,
-and never uses the write-ahead log on a network file system, where its shared memory does not work.
+Every write begins with ``BEGIN IMMEDIATE`` (a deferred one fails under concurrent writers), is synced before COMMIT
+returns, and never uses the write-ahead log on a network file system, where its shared memory does not work.
 """
 
 import os
@@ -20,10 +20,13 @@ APPLICATION_ID = 0x43757374
 """'Cust' in the file's header: this file is ours."""
 BUSY_SECONDS = 30.0
 
-DIALECT = Dialect(placeholder="?", blob="BLOB", int="INTEGER", strict="STRICT", clustered="STRICT, WITHOUT ROWID")
+DIALECT = Dialect(
+    placeholder="?", blob="BLOB", int="INTEGER", text="TEXT", strict="STRICT", clustered="STRICT, WITHOUT ROWID"
+)
 
 _NETWORK = frozenset(
-    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre beegfs fuse.sshfs fuse.glusterfs davfs ncpfs virtiofs".split()
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre beegfs fuse.sshfs fuse.glusterfs davfs ncpfs
+    virtiofs".split()
 )
 _UNWRITABLE = {
     "SQLITE_FULL": "the disk is full",

@@ -1,7 +1,7 @@
 """The one store class: append, read, erase, copy chains, keep views current.
 
-It speaks the SQL that SQLite and PostgreSQL share; what differs is in ``db``. This file is the only one that decides which
-chain a database may append to.
+It speaks the SQL that SQLite and PostgreSQL share; what differs is in ``db``. This file is the only one that decides
+which chain a database may append to.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from custody.model.digests import content_hashes_match
-from custody.model.ids import CommitSha, ContentHash, Digest, EventId, StoreId
+from custody.model.ids import PENDING, CommitSha, ContentHash, Digest, EventId, StoreId
 from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit
@@ -116,7 +116,7 @@ class Store:
         return Appended(tuple(made), tuple(known))
 
     def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> Appended:
-        """Forget these bodies for good: a record says who and why, digest and links still check, views let go of them."""
+        """Forget these bodies for good: a record says who and why, digests and links still check, views let go."""
         made: list[Record] = []
         with self.db.writing():
             head = self._own_head()
@@ -134,7 +134,7 @@ class Store:
         return Appended(tuple(made), ())
 
     def copy(self, items: Iterable[Record | Body | Fork]) -> list[Copied]:
-        """Copy verified chains verbatim, all or none: what is here already is passed over, a place taken makes a fork."""
+        """Copy verified chains verbatim, all or none: what is here is passed over, a place taken makes a fork."""
         copying: dict[StoreId, _Copying] = {}
         with self.db.writing():
             for item in items:
@@ -231,8 +231,8 @@ class Store:
         store = StoreId(self._around.token())
         for name, value in (("store_id", store), ("stamp", stamp)):
             self.db.run(
-                "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (name, value),
+                "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value =
+                excluded.value", (name, value),
             )
         return self._chain(store, owned=True)
 
@@ -250,5 +250,6 @@ class Store:
         return record
 
     def _remember(self, head: Head) -> None:
-        if self._around.heads is not None and head.seq > 0:
+        # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
+        if self._around.heads is not None and head.seq > 0 and head.store != PENDING:
             self._around.heads.advance(head)

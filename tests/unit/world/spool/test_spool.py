@@ -1,6 +1,7 @@
 """The spool: one durable file per event, oldest first, nothing that was acknowledged is lost."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,18 @@ def test_what_was_put_waits_in_order(tmp_path: Path) -> None:
 
 def test_an_event_is_synced_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    for call in ("fsync", "rename"):
+
+    def noted(call: str) -> Callable[..., object]:
         real = getattr(os, call)
-        monkeypatch.setattr(durable.os, call, lambda *a, _real=real, _call=call: (done.append(_call), _real(*a)))
+
+        def noting(*words: object) -> object:
+            done.append(call)
+            return real(*words)
+
+        return noting
+
+    for call in ("fsync", "rename"):
+        monkeypatch.setattr(os, call, noted(call))
     Spool(tmp_path).put(an_event())
     assert done == ["fsync", "rename", "fsync"], "the file, its name, the folder"
 

@@ -76,7 +76,10 @@ def _versions_agree(path: Path) -> bool:
         ((version,),) = db.execute("PRAGMA user_version").fetchall()
     tables = {name for kind, name, _ in schema_of(path) if kind == "table"}
     expected = {
-        statement.split()[2] for step in migrations()[:version] for statement in step.statements if "CREATE TABLE" in statement
+        statement.split()[2]
+        for step in migrations()[:version]
+        for statement in step.statements
+        if "CREATE TABLE" in statement
     }
     return {name for name in tables if not name.startswith("sqlite_")} == expected
 

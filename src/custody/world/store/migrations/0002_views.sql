@@ -2,21 +2,21 @@
 
 -- How far each view has read each chain.
 CREATE TABLE state (
-    view     TEXT NOT NULL,   -- the set of views
-    store_id TEXT NOT NULL,   -- the chain
+    view     {text} NOT NULL,   -- the set of views
+    store_id {text} NOT NULL,   -- the chain
     seq      {int} NOT NULL,  -- the last record read
-    version  TEXT NOT NULL,   -- the readers' versions: another one means rebuild
+    version  {text} NOT NULL,   -- the readers' versions: another one means rebuild
     PRIMARY KEY (view, store_id)
 ) {clustered};
 
 -- Agents' sessions.
 CREATE TABLE session (
-    store_id   TEXT NOT NULL,   -- the record's chain
+    store_id   {text} NOT NULL,   -- the record's chain
     seq        {int} NOT NULL,  -- the record's place
     n          {int} NOT NULL,  -- which of the record's views
-    agent      TEXT NOT NULL,   -- whose session
-    session    TEXT NOT NULL,   -- the agent's own id of it
-    revision   TEXT,            -- the commit it worked on top of
+    agent      {text} NOT NULL,   -- whose session
+    session    {text} NOT NULL,   -- the agent's own id of it
+    revision   {text},            -- the commit it worked on top of
     started_ns {int} NOT NULL,  -- when it was seen to begin
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
@@ -25,10 +25,10 @@ CREATE INDEX session_revision ON session (revision);
 
 -- What people asked.
 CREATE TABLE prompt (
-    store_id TEXT NOT NULL,   -- the record's chain
+    store_id {text} NOT NULL,   -- the record's chain
     seq      {int} NOT NULL,  -- the record's place
     n        {int} NOT NULL,  -- which of the record's views
-    session  TEXT NOT NULL,   -- in which session
+    session  {text} NOT NULL,   -- in which session
     at_ns    {int} NOT NULL,  -- when
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
@@ -36,11 +36,11 @@ CREATE INDEX prompt_session ON prompt (session, at_ns);
 
 -- Calls of tools.
 CREATE TABLE tool_call (
-    store_id   TEXT NOT NULL,   -- the record's chain
+    store_id   {text} NOT NULL,   -- the record's chain
     seq        {int} NOT NULL,  -- the record's place
     n          {int} NOT NULL,  -- which of the record's views
-    session    TEXT NOT NULL,   -- in which session
-    call       TEXT NOT NULL,   -- the agent's own id of it
+    session    {text} NOT NULL,   -- in which session
+    call       {text} NOT NULL,   -- the agent's own id of it
     started_ns {int} NOT NULL,  -- when
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
@@ -48,13 +48,13 @@ CREATE INDEX tool_call_id ON tool_call (session, call);
 
 -- Changes of files.
 CREATE TABLE file_edit (
-    store_id TEXT NOT NULL,    -- the record's chain
+    store_id {text} NOT NULL,    -- the record's chain
     seq      {int} NOT NULL,   -- the record's place
     n        {int} NOT NULL,   -- which of the record's views
-    session  TEXT NOT NULL,    -- in which session
+    session  {text} NOT NULL,    -- in which session
     path     {blob} NOT NULL,  -- the file, as bytes
     at_ns    {int} NOT NULL,   -- when
-    revision TEXT,             -- HEAD at that moment
+    revision {text},             -- HEAD at that moment
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
 CREATE INDEX file_edit_path ON file_edit (path, at_ns);
@@ -63,8 +63,8 @@ CREATE INDEX file_edit_session ON file_edit (session);
 
 -- Content hashes that edits carry (document 000, section 8).
 CREATE TABLE edit_hash (
-    hash     TEXT NOT NULL,   -- lower-case hex digits, without prefix
-    store_id TEXT NOT NULL,   -- the edit's record: its chain
+    hash     {text} NOT NULL,   -- lower-case hex digits, without prefix
+    store_id {text} NOT NULL,   -- the edit's record: its chain
     seq      {int} NOT NULL,  -- and its place
     n        {int} NOT NULL,  -- which of the record's views
     PRIMARY KEY (hash, store_id, seq, n)
@@ -73,11 +73,11 @@ CREATE INDEX edit_hash_record ON edit_hash (store_id, seq);
 
 -- Sources that agents opened.
 CREATE TABLE source_read (
-    store_id TEXT NOT NULL,   -- the record's chain
+    store_id {text} NOT NULL,   -- the record's chain
     seq      {int} NOT NULL,  -- the record's place
     n        {int} NOT NULL,  -- which of the record's views
-    session  TEXT NOT NULL,   -- in which session
-    locator  TEXT NOT NULL,   -- URL or path, as written
+    session  {text} NOT NULL,   -- in which session
+    locator  {text} NOT NULL,   -- URL or path, as written
     at_ns    {int} NOT NULL,  -- when
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
@@ -86,21 +86,21 @@ CREATE INDEX source_read_locator ON source_read (locator);
 
 -- Which session made which commit.
 CREATE TABLE commit_link (
-    store_id   TEXT NOT NULL,   -- the record's chain
+    store_id   {text} NOT NULL,   -- the record's chain
     seq        {int} NOT NULL,  -- the record's place
     n          {int} NOT NULL,  -- which of the record's views
-    commit_sha TEXT NOT NULL,   -- the commit
-    session    TEXT NOT NULL,   -- the session
+    commit_sha {text} NOT NULL,   -- the commit
+    session    {text} NOT NULL,   -- the session
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
 CREATE INDEX commit_link_commit ON commit_link (commit_sha);
 
 -- Decisions on agents' changes.
 CREATE TABLE decision (
-    store_id TEXT NOT NULL,   -- the record's chain
+    store_id {text} NOT NULL,   -- the record's chain
     seq      {int} NOT NULL,  -- the record's place
     n        {int} NOT NULL,  -- which of the record's views
-    agent    TEXT NOT NULL,   -- about whom
+    agent    {text} NOT NULL,   -- about whom
     at_ns    {int} NOT NULL,  -- when
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
@@ -108,21 +108,21 @@ CREATE INDEX decision_agent ON decision (agent, at_ns);
 
 -- Registered sources.
 CREATE TABLE source (
-    store_id TEXT NOT NULL,   -- the record's chain
+    store_id {text} NOT NULL,   -- the record's chain
     seq      {int} NOT NULL,  -- the record's place
     n        {int} NOT NULL,  -- which of the record's views
-    url      TEXT,            -- where it is, if anywhere
+    url      {text},            -- where it is, if anywhere
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
 CREATE INDEX source_url ON source (url);
 
 -- Announced changes.
 CREATE TABLE change (
-    store_id TEXT NOT NULL,   -- the record's chain
+    store_id {text} NOT NULL,   -- the record's chain
     seq      {int} NOT NULL,  -- the record's place
     n        {int} NOT NULL,  -- which of the record's views
-    base     TEXT NOT NULL,   -- the commit it starts from
-    head     TEXT NOT NULL,   -- the commit it ends at
+    base     {text} NOT NULL,   -- the commit it starts from
+    head     {text} NOT NULL,   -- the commit it ends at
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
 CREATE INDEX change_head ON change (head);

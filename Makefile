@@ -1,0 +1,71 @@
+# Every command does its own set-up: a machine needs Python 3.11 or newer, git and make, nothing else.
+# Only features of make 3.81 are used, which is what macOS has.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full check fmt-check lint types imports docs-check bench fmt lock clean setup setup-run
+
+# Another project's Python settings must not reach ours.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+PY := .venv/bin/python
+CODE = $(wildcard src tests bench demo tools)
+PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --inline-snapshot disable
+TESTS ?=
+
+# The rooms that may read a clock, chance or the environment are held by the second list of bans, not by the first.
+WORLDLY = $(wildcard src/custody/world src/custody/app src/custody/sdk)
+
+# The first of these that runs and is new enough: a version manager may offer names that do not run.
+FIND_PYTHON = for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && exec "$$p" tools/setup.py $(1); done; \
+	echo "make: no Python 3.11 or newer on PATH" >&2; exit 1
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+demo: setup-run ## the main job on a sample repository, in a minute
+	@$(PY) demo/run.py
+
+test: setup ## the tests (TESTS=tests/unit for a part)
+	@$(PYTEST) -m "not slow" $(TESTS)
+
+test-full: setup ## the tests, the slow faults and long fuzzing included
+	@$(PYTEST) -m "" --hypothesis-profile slow $(TESTS)
+
+check: fmt-check lint types imports docs-check ## format, lint, types, imports, documents
+
+fmt-check: setup
+	@$(PY) -m ruff format --check $(CODE)
+
+lint: setup ## ruff, with the bans of each floor
+	@$(PY) -m ruff check $(CODE)
+	@$(PY) -m ruff check --config tools/ruff-worldly.toml $(WORLDLY)
+
+types: setup ## mypy --strict
+	@$(PY) -m mypy $(CODE)
+
+imports: setup ## the import contracts: which room may know which
+	@.venv/bin/lint-imports --no-logo
+
+docs-check: setup ## the generated documents are the ones in the tree
+	@$(PY) tools/docs.py --check
+
+bench: setup ## measure, against named baselines
+	@$(PY) -m bench
+
+fmt: setup ## format, and fix what ruff can fix
+	@$(PY) -m ruff check --fix-only $(CODE)
+	@$(PY) -m ruff format $(CODE)
+
+lock: ## solve the versions again: requirements/*.lock
+	@$(call FIND_PYTHON,lock)
+
+clean: ## back to a fresh clone: environments and caches go
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup:
+	@$(call FIND_PYTHON,dev)
+
+setup-run:
+	@$(call FIND_PYTHON,run)

@@ -1,0 +1,62 @@
+"""The hardened git door: nothing else in custody starts git, and nothing in a repository can make it run a program.
+
+This room may start git (``child``) and read the work tree (``worktree``); it writes nothing and opens no network. Its
+parsers are pure functions over bytes. It imports only ``custody.model``. ``discover`` is the way in.
+"""
+
+from custody.world.git.ancestry import Ancestry
+from custody.world.git.answers import Answers
+from custody.world.git.blame import BlamedCommit, BlamedText, BlameEntry, Previous
+from custody.world.git.changes import CommitChanges, FileChange, Kind, Side
+from custody.world.git.child import Limits
+from custody.world.git.comparing import Comparison
+from custody.world.git.history import Commit
+from custody.world.git.object_reader import ObjectReader
+from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo
+from custody.world.git.patch import CommitDiff, FileDiff, Hunk, HunkLine, PatchLimits, Shown, Sign
+from custody.world.git.people import Moment, Person
+from custody.world.git.refs import Head, Ref
+from custody.world.git.repository import Repository, discover
+from custody.world.git.trees import TreeEntry
+from custody.world.git.version import git_version
+from custody.world.git.walking import Walk
+from custody.world.git.worktree import NoWorkFile, WorkFile
+
+__all__ = [
+    "Ancestry",
+    "Answers",
+    "BlameEntry",
+    "BlamedCommit",
+    "BlamedText",
+    "Commit",
+    "CommitChanges",
+    "CommitDiff",
+    "Comparison",
+    "FileAt",
+    "FileChange",
+    "FileDiff",
+    "Head",
+    "Hunk",
+    "HunkLine",
+    "Kind",
+    "Limits",
+    "Moment",
+    "NoObject",
+    "NoWorkFile",
+    "Object",
+    "ObjectInfo",
+    "ObjectReader",
+    "PatchLimits",
+    "Person",
+    "Previous",
+    "Ref",
+    "Repository",
+    "Shown",
+    "Side",
+    "Sign",
+    "TreeEntry",
+    "Walk",
+    "WorkFile",
+    "discover",
+    "git_version",
+]

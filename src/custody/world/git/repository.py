@@ -1,0 +1,195 @@
+"""A repository as the rest of custody sees it: every question to git is a method of ``Repository``."""
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from custody.model.errors import GitError
+from custody.model.ids import CommitSha
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.world.git.ancestry import Ancestry
+from custody.world.git.answers import Answers
+from custody.world.git.blame import BlamedText, BlameEntry, parse_incremental, parse_porcelain
+from custody.world.git.blaming import blame
+from custody.world.git.changes import CommitChanges, parse_changes
+from custody.world.git.child import USUAL, Limits
+from custody.world.git.comparing import Comparison, compare
+from custody.world.git.discovery import Place, find_place
+from custody.world.git.finding import look_up, tree
+from custody.world.git.history import Commit
+from custody.world.git.names import revision, typed_bytes
+from custody.world.git.object_reader import ObjectReader
+from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo, read_object
+from custody.world.git.patch import USUAL_PATCH, CommitDiff, PatchLimits, parse_patches
+from custody.world.git.reader import commit_sha
+from custody.world.git.refs import REF_FORMAT, Head, Ref, parse_refs, ref_prefix
+from custody.world.git.run import Git
+from custody.world.git.surroundings import open_environment, sealed_environment
+from custody.world.git.trees import TreeEntry
+from custody.world.git.version import git_version
+from custody.world.git.walking import WHOLE, Walk, ancestries, log
+from custody.world.git.worktree import FILE_BYTES_MAX, NoWorkFile, WorkFile, path_in_work_tree, read_work_file
+
+OBJECT_BYTES_MAX = 64 << 20
+
+_YES_NO = (0, 1)
+_RENAMES = ("--no-renames", "--find-renames")
+
+
+def discover(folder: Path, limits: Limits = USUAL) -> "Repository":
+    """The repository around ``folder``, by one git process; an ``InputError`` when there is none."""
+    return Repository(find_place(folder, limits), limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One repository, found by ``discover``. Commits are full ids (``resolve`` makes one of what a user typed).
+
+    Nothing here writes, fetches, or runs a program that the repository names.
+    """
+
+    place: Place
+    limits: Limits = USUAL
+
+    @property
+    def git_dir(self) -> Path:
+        """Where this work tree's own files of git are."""
+        return self.place.git_dir
+
+    @property
+    def common_dir(self) -> Path:
+        """Where the files are that all work trees of the repository share."""
+        return self.place.common_dir
+
+    @property
+    def work_tree(self) -> Path | None:
+        """The folder with the files; None in a bare repository (and inside ``.git``)."""
+        return self.place.work_tree
+
+    @property
+    def object_format(self) -> str:
+        """``sha1`` or ``sha256``."""
+        return self.place.object_format
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether history was cut when this was cloned."""
+        return self.place.is_shallow
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether objects may be missing because this is a partial clone; custody never fetches them."""
+        return self._open.circumstances().partial
+
+    # Names. These read the repository's references, and its configuration with them (``open`` in surroundings.py).
+
+    def head(self) -> Head:
+        """Where HEAD is."""
+        branch = self._open.run("symbolic-ref", "--quiet", "HEAD", fine=_YES_NO)
+        commit = self._open.run("rev-parse", "--quiet", "--verify", "HEAD", fine=_YES_NO)
+        return Head(branch.rstrip(b"\n") or None, commit_sha(commit.rstrip(b"\n")) if commit else None)
+
+    def resolve(self, typed: str) -> CommitSha:
+        """The commit that ``typed`` names, as git reads names; an ``InputError`` when there is none."""
+        answer = self._open.run("rev-parse", "--verify", "--end-of-options", revision(typed) + b"^{commit}")
+        return commit_sha(answer.rstrip(b"\n"))
+
+    def refs(self, prefix: str = "refs/") -> Answers[Ref]:
+        """The references below ``prefix``, by name."""
+        return Answers(self._open.start("for-each-ref", REF_FORMAT, "--", ref_prefix(prefix)), parse_refs)
+
+    def cuts(self) -> frozenset[CommitSha]:
+        """The commits whose parents were left out of a shallow clone."""
+        try:
+            lines = (self.common_dir / "shallow").read_bytes().split()
+        except FileNotFoundError:
+            return frozenset()  # the usual case: nothing was cut
+        except OSError as error:
+            raise GitError(f"cannot read where history was cut: {error.strerror}") from error
+        return frozenset(commit_sha(line) for line in lines)
+
+    # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
+
+    def blame(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> Answers[BlameEntry]:
+        """Which commit wrote which lines of ``path`` as of ``commit``, as git finds out; all lines or only these."""
+        return blame(self._sealed, "--incremental", FileAt(commit, path), lines, parse_incremental)
+
+    def blame_text(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> Answers[BlamedText]:
+        """The same by line and with the bytes of the lines, once git knows all."""
+        return blame(self._sealed, "--porcelain", FileAt(commit, path), lines, parse_porcelain)
+
+    def diffs(
+        self,
+        comparisons: Iterable[Comparison],
+        paths: Iterable[RepoPath] = (),
+        *,
+        context: int = 0,
+        renames: bool = False,
+        limits: PatchLimits = USUAL_PATCH,
+    ) -> Answers[CommitDiff]:
+        """The lines that commits removed and added, one answer per comparison; only below ``paths`` when there are any.
+
+        With ``paths``, ``renames`` sees only what is below them: a file that came from elsewhere is an added one.
+        """
+        options = ("--raw", "-p", f"--unified={int(context)}", _RENAMES[renames])
+        return compare(self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits))
+
+    def changes(
+        self, comparisons: Iterable[Comparison], paths: Iterable[RepoPath] = (), *, renames: bool = True
+    ) -> Answers[CommitChanges]:
+        """The files that commits changed, with renames, without their lines; else as ``diffs``."""
+        return compare(self._sealed, comparisons, paths, ("--raw", _RENAMES[renames]), parse_changes)
+
+    def log(self, commits: Iterable[CommitSha], paths: Iterable[RepoPath] = (), walk: Walk = WHOLE) -> Answers[Commit]:
+        """``commits`` and what they descend from, newest first.
+
+        With ``paths``, only commits that changed something below them, and their parents as far as git followed them.
+        """
+        return log(self._sealed, commits, paths, walk)
+
+    def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> Answers[TreeEntry]:
+        """All files of ``commit``, or those below ``paths``."""
+        return tree(self._sealed, commit, paths)
+
+    def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
+        """A reader of objects, for a ``with`` block; those over ``bytes_max`` are said to be too large."""
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
+
+    def look_up(self, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
+        """What the objects with these names are, without their contents: one answer for each, in their order."""
+        return look_up(self._sealed, names)
+
+    def ancestries(self, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
+        """Those of ``pairs`` that are true; a commit that is not here has no relatives.
+
+        Three processes for any number of pairs: which commits are here, where a walk may stop, and one walk from all
+        descendants; its cost is the commits walked × descendants / 64.
+        """
+        return ancestries(self._sealed, pairs)
+
+    # The work tree, which git never reads for us.
+
+    def path(self, typed: str, folder: Path) -> RepoPath:
+        """What a user typed in ``folder`` as a path of the repository; in a bare one, as it is typed."""
+        if self.work_tree is None:
+            return RepoPath(typed_bytes(typed))
+        return path_in_work_tree(self.work_tree, typed, folder)
+
+    def work_file(self, path: RepoPath, bytes_max: int = FILE_BYTES_MAX) -> WorkFile | NoWorkFile:
+        """The bytes of ``path`` on disk: a regular file, not behind a symbolic link, or why there is none."""
+        if self.work_tree is None:
+            return NoWorkFile(path, "is in a bare repository")
+        return read_work_file(self.work_tree, path, bytes_max)
+
+    @property
+    def _open(self) -> Git:
+        return Git(self.common_dir, open_environment(os.environ, self.git_dir), self.common_dir, self.limits)
+
+    @property
+    def _sealed(self) -> Git:
+        git_version(os.environ.get("PATH", os.defpath))
+        environment = sealed_environment(os.environ, self.common_dir, self.object_format)
+        return Git(self.common_dir, environment, self.common_dir, self.limits)

@@ -1,0 +1,34 @@
+"""Which git this is; found once."""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from custody.model.errors import GitError
+from custody.world.git.run import NEEDS, Git
+from custody.world.git.surroundings import open_environment
+
+OLDEST = (2, 34)
+_VERSION = re.compile(rb"git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+
+
+def parse_version(answer: bytes) -> tuple[int, ...]:
+    r"""Read ``git version``.
+
+    >>> parse_version(b"git version 2.39.5 (Apple Git-154)\n")
+    (2, 39, 5)
+    """
+    match = _VERSION.match(answer)
+    if not match:
+        raise GitError(f"cannot read the version of git in {answer[:80]!a}", hint=NEEDS)
+    return tuple(int(part) for part in match.groups(default=b"0"))
+
+
+@lru_cache(maxsize=8)
+def git_version(search_path: str) -> tuple[int, ...]:
+    """The version of the git on ``search_path``; too old a one is an error."""
+    version = parse_version(Git(Path("/"), open_environment({"PATH": search_path})).run("version"))
+    if version < OLDEST:
+        said = ".".join(map(str, version))
+        raise GitError(f"git {said} is too old for custody", hint=NEEDS)
+    return version

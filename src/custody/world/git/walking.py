@@ -1,0 +1,69 @@
+"""Asking ``git rev-list``: commits, and which descend from which."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from custody.model.ids import CommitSha
+from custody.model.paths import RepoPath
+from custody.world.git.ancestry import Ancestry, holding
+from custody.world.git.answers import Answers
+from custody.world.git.finding import look_up
+from custody.world.git.history import LOG_OPTIONS, Commit, parse_log, parse_parents
+from custody.world.git.names import full_id, id_lines, pathspecs
+from custody.world.git.objects import NoObject, ObjectInfo
+from custody.world.git.run import Git
+
+_STOP_SEARCHED_MAX = 32
+"""For how many ancestors it is worth to search where a walk may stop: git compares them one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """How far to walk: not into what ``without`` descends from, perhaps by first parents only, perhaps not all."""
+
+    without: Collection[CommitSha] = ()
+    first_parent: bool = False
+    count_max: int | None = None
+
+
+WHOLE = Walk()
+
+
+def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> Answers[Commit]:
+    """``commits`` and what they descend from, newest first."""
+    options = [*LOG_OPTIONS]
+    if walk.first_parent:
+        options.append("--first-parent")
+    if walk.count_max is not None:
+        options.append(f"--max-count={int(walk.count_max)}")
+    feed = chain(id_lines(commits), (b"^" + line for line in id_lines(walk.without)))
+    return Answers(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse_log)
+
+
+def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
+    """Those of ``pairs`` that are true, by three processes and one walk."""
+    named = sorted({full_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
+    here = {sha for sha, info in zip(named, look_up(git, named), strict=True) if _is_commit(info)}
+    known = [pair for pair in pairs if pair.ancestor in here and pair.descendant in here]
+    if not known:
+        return frozenset()
+    stops = _stops(git, sorted({pair.ancestor for pair in known}))
+    feed = chain(id_lines(sorted({pair.descendant for pair in known})), stops)
+    with Answers(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents) as walk:
+        return holding(known, walk)
+
+
+def _stops(git: Git, ancestors: list[CommitSha]) -> list[bytes]:
+    """Where a walk may stop: at the parents of what all ``ancestors`` descend from, for none of them is below.
+
+    git may walk further where clocks went backwards, never less far, so the answer stays right.
+    """
+    if len(ancestors) > _STOP_SEARCHED_MAX:
+        return []
+    base = git.run("merge-base", "--octopus", *ancestors, fine=(0, 1))
+    return [b"^" + sha + b"^@\n" for sha in base.split()]
+
+
+def _is_commit(info: ObjectInfo | NoObject) -> bool:
+    return isinstance(info, ObjectInfo) and info.kind == "commit"

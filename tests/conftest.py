@@ -1,0 +1,80 @@
+"""What every test relies on: a home of its own, no network, git without settings, and a real PostgreSQL on request."""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import settings
+
+from tests.house.guard import forget_user_settings, give_home, on_guard
+from tests.house.not_run import WORDS, CannotBeHad, in_ci, is_not_run, not_run, reason
+from tests.house.postgres import a_database, a_server
+
+# "local" keeps failing examples in .hypothesis and tries them first. "ci" and "slow" draw from one seed, printed at the
+# top, so that a run can be had again: `pytest --hypothesis-seed=…`.
+settings.register_profile("local", deadline=None, print_blob=True)
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=False, database=None)
+settings.register_profile("slow", parent=settings.get_profile("ci"), max_examples=2_000)
+settings.load_profile("ci" if in_ci() else "local")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing of whoever runs the tests is read or written, from the first fixture on."""
+    with pytest.MonkeyPatch.context() as patch, on_guard():
+        forget_user_settings(patch)
+        give_home(patch, tmp_path_factory.mktemp("home"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_home(_the_house: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has an empty home, so what one leaves there is not found by another."""
+    give_home(monkeypatch, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The address of a PostgreSQL server on which databases may be made: ``CUSTODY_TEST_PG``, or one of our own."""
+    with ExitStack() as stack:
+        try:
+            url = os.environ.get("CUSTODY_TEST_PG") or stack.enter_context(a_server())
+        except CannotBeHad as why:
+            not_run("PostgreSQL", why)
+        yield url
+
+
+@pytest.fixture
+def fresh_postgres(postgres_url: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL database that only this test has."""
+    with a_database(postgres_url) as url:
+        yield url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the seed here, once for all workers, before hypothesis looks for it."""
+    profile = config.getoption("--hypothesis-profile") or settings.get_current_profile_name()
+    if profile != "local" and config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Print the seed, which is what it takes to have a run again."""
+    seed = config.getoption("--hypothesis-seed")
+    return None if seed is None else f"hypothesis seed: {seed}"
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Count tests that could not be run apart from those that are skipped on purpose."""
+    return (WORDS, "n", WORDS) if is_not_run(report) else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was not run, and why, directly before the summary line, which counts it."""
+    reports: list[pytest.TestReport] = terminalreporter.stats.get(WORDS, [])
+    for (file, why), count in sorted(Counter((r.nodeid.partition("::")[0], reason(r)) for r in reports).items()):
+        terminalreporter.write_line(f"{WORDS}: {count} in {file}: {why}")

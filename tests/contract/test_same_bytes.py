@@ -1,0 +1,107 @@
+"""The same records give the same bytes, whichever database keeps them."""
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.erase import erase
+from custody.app.export import export, export_to
+from custody.app.import_ import import_export
+from custody.app.verify import verify
+from custody.wire.reports import encode_report
+from custody.world.store import StoreUnwritable
+from custody.world.store.sqlite import SqliteDb
+from tests.builders.cli import a_git_folder, custody, recorded
+from tests.builders.events import KINDS, an_arrival
+from tests.builders.stores import NOON
+
+
+def a_desk(folder: Path, database: str | None = None) -> Desk:
+    """A desk whose clock and chance can be foreseen."""
+    ticks, tokens = count(NOON, 1_000_000_000), count(1)
+    return Desk(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
+
+
+def lived(desk: Desk) -> bytes:
+    """What a desk exports after some life: records of every kind, long texts, odd ones, an erasure, a fork's cause."""
+    with desk.writing() as store:
+        store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS)])
+        store.append([an_arrival("prompt", id="odd", text="\ud800 é \x00 " * 2000)])
+        store.append([an_arrival("edit", id="path", path="a/\udcff\n.py", after="x\r\n" * 3000)])
+    erase(desk, ["2"], who="ana", why="a secret")
+    return exported(desk)
+
+
+def exported(desk: Desk) -> bytes:
+    out = BytesIO()
+    export(desk, out, "-")
+    return out.getvalue()
+
+
+def unwritable(path: Path) -> SqliteDb:
+    raise StoreUnwritable(f"cannot write '{path}'")
+
+
+def test_both_databases_export_and_verify_to_the_same_bytes(tmp_path: Path, fresh_postgres: str) -> None:
+    sqlite = a_desk(a_git_folder(tmp_path / "repository"))
+    postgres = a_desk(tmp_path, fresh_postgres)
+    assert lived(sqlite) == lived(postgres)
+    assert encode_report(verify(sqlite)) == encode_report(verify(postgres))
+    assert verify(sqlite).outcome == "fine"
+
+
+@pytest.mark.parametrize("way", ["sqlite to postgres", "postgres to sqlite"])
+def test_an_export_of_one_is_an_import_of_the_other(tmp_path: Path, fresh_postgres: str, way: str) -> None:
+    desks: dict[str, Callable[[], Desk]] = {
+        "sqlite": lambda: a_desk(a_git_folder(tmp_path / "repository")),
+        "postgres": lambda: a_desk(tmp_path, fresh_postgres),
+    }
+    source, _, target = way.partition(" to ")
+    before = lived(desks[source]())
+    (tmp_path / "export").write_bytes(before)
+    there = desks[target]()
+    report = import_export(there, tmp_path / "export")
+    assert [(chain.known, chain.forked) for chain in report.chains] == [(0, 0)]
+    assert exported(there) == before
+    assert verify(there).outcome == "fine"
+
+
+def test_the_verbs_work_on_postgres(tmp_path: Path, fresh_postgres: str) -> None:
+    repository = recorded(a_git_folder(tmp_path / "repository"))
+    ran = custody(repository, "--database", fresh_postgres, "verify")
+    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 stored texts\n")
+    assert not (repository / ".git" / "custody" / "custody.db").exists()
+    ran = custody(tmp_path, "doctor", "--json", CUSTODY_DATABASE=fresh_postgres)
+    assert ran.status == 0
+    assert json.loads(ran.out)["store"] == "the team database", "outside a repository, and without the password"
+    assert custody(repository, "--database", fresh_postgres, "erase", "1", "--reason", "x", "--yes").status == 0
+    assert custody(repository, "--database", fresh_postgres, "export", "-o", "export").status == 0
+    assert custody(repository, "import", "export").out == "chain STORE: 4 new, 0 known\n"
+
+
+def test_a_truncated_team_database_is_found_by_the_head_kept_here(tmp_path: Path, fresh_postgres: str) -> None:
+    repository = recorded(a_git_folder(tmp_path / "repository"))
+    desk = Desk(repository, fresh_postgres)
+    assert verify(desk).outcome == "fine"
+    with desk.writing() as store:
+        store.db.run("DELETE FROM record WHERE seq = 3")
+    assert [finding.code for finding in verify(desk).findings][:1] == ["CHAIN-CUT"]
+
+
+def test_pending_events_are_exported_as_such_and_taken_in_by_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = recorded(a_git_folder(tmp_path / "repository"))
+    monkeypatch.setattr("custody.app.desk.open_sqlite", unwritable)
+    export_to(a_desk(repository), tmp_path / "export")
+    lines = [json.loads(line) for line in (tmp_path / "export").read_text().splitlines()]
+    assert [line["line"] for line in lines] == ["export", "pending", "pending", "pending", "end"]
+    other = a_git_folder(tmp_path / "other")
+    ran = custody(other, "import", str(tmp_path / "export"))
+    assert (ran.status, ran.out) == (0, "3 pending event(s) taken into this store's own chain\n")
+    assert custody(other, "verify").out.startswith("all as stored: 3 records")

@@ -1,0 +1,99 @@
+"""Every question that the git door answers, asked once; ``test_hostile`` proves that none is left out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from custody.model.errors import CustodyError
+from custody.model.ids import CommitSha
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to ask about: two commits and a file of the newer one."""
+
+    new: CommitSha
+    old: CommitSha
+    path: RepoPath
+
+
+def _blame(repository: Repository, asked: Asked) -> None:
+    assert list(repository.blame(asked.new, asked.path))
+    assert list(repository.blame(asked.new, asked.path, [Lines(1, 1)]))
+
+
+def _diffs(repository: Repository, asked: Asked) -> None:
+    for renames in (False, True):
+        assert list(repository.diffs([Comparison(asked.new, asked.old)], renames=renames, context=3))
+    assert list(repository.diffs([Comparison(asked.new), Comparison(asked.old)], [asked.path]))
+
+
+def _changes(repository: Repository, asked: Asked) -> None:
+    assert list(repository.changes([Comparison(asked.new), Comparison(asked.old)]))
+
+
+def _log(repository: Repository, asked: Asked) -> None:
+    assert list(repository.log([asked.new]))
+    assert list(repository.log([asked.new], [asked.path], Walk(without=[asked.old], first_parent=True)))
+
+
+def _objects(repository: Repository, asked: Asked) -> None:
+    with repository.objects() as objects:
+        assert isinstance(objects.read(asked.new), Object)
+        objects.read(FileAt(asked.new, asked.path))
+        assert list(objects.read_all([asked.old, "1" * len(asked.old), FileAt(asked.new, RepoPath(b"a\nb"))]))
+
+
+def _resolve(repository: Repository, asked: Asked) -> None:
+    assert repository.resolve(asked.new) == asked.new
+    for typed in ("HEAD", "HEAD~1", "--output=x", "nowhere", "refs/heads/--upload-pack=x", "1" * 40):
+        _either_way(partial(repository.resolve, typed))
+
+
+def _path(repository: Repository, asked: Asked) -> None:
+    for typed in (str(asked.path), "../outside", "link/x", "/etc/passwd"):
+        _either_way(partial(repository.path, typed, repository.work_tree or repository.git_dir))
+
+
+def _work_file(repository: Repository, asked: Asked) -> None:
+    for path in (asked.path, RepoPath(b"link"), RepoPath(b"folder/link/x"), RepoPath(b".git/config")):
+        repository.work_file(path)
+
+
+def _discover(repository: Repository, asked: Asked) -> None:
+    folder = repository.work_tree or repository.git_dir
+    assert discover(folder) == repository
+    _either_way(partial(discover, Path("/")))
+
+
+def _either_way(ask: Callable[[], object]) -> None:
+    """A refusal is an answer; anything but a typed error is not."""
+    try:
+        ask()
+    except CustodyError:
+        return
+
+
+CALLS: dict[str, Callable[[Repository, Asked], object]] = {
+    "discover": _discover,
+    "head": lambda repository, _: repository.head(),
+    "resolve": _resolve,
+    "refs": lambda repository, _: list(repository.refs()),
+    "cuts": lambda repository, _: repository.cuts(),
+    "is_partial": lambda repository, _: repository.is_partial,
+    "blame": _blame,
+    "blame_text": lambda repository, asked: list(repository.blame_text(asked.new, asked.path)),
+    "diffs": _diffs,
+    "changes": _changes,
+    "log": _log,
+    "tree": lambda repository, asked: list(repository.tree(asked.new)),
+    "objects": _objects,
+    "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),
+    "ancestries": lambda repository, asked: repository.ancestries([Ancestry(asked.old, asked.new)]),
+    "path": _path,
+    "work_file": _work_file,
+}

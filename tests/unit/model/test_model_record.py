@@ -1,0 +1,118 @@
+"""What a link covers, against the store page written down a second time."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from custody.model.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
+from custody.model.record import GENESIS, Entry, Head, Record, chained, empty_head, head_at, link_of
+from tests.builders.drawn import STORE, chain_of, chains, entries
+
+ENTRY = Entry(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
+
+# Worked out apart from the product: printf of the eight fields, each behind its length in eight bytes, into sha256sum.
+FIRST_LINK = "658563ccfdf7a6102a2f5413ae72bb5267dbb4637f83c3182c3a9ac8c6bc29dc"
+SECOND_LINK = "9155a539bb095bdfbee847b1fabe40bb84c33134f567bd7ae5bb2dd6142ff1fd"
+
+
+def link_as_written(record: Record, previous: bytes) -> bytes:
+    """SHA-256 over previous link, store, seq, event, kind, key, at_ns and digest, each length-prefixed."""
+    entry = record.entry
+    spelled = (
+        previous,
+        record.store.encode("utf-8"),
+        b"%d" % record.seq,
+        entry.event.encode("utf-8"),
+        entry.kind.encode("utf-8"),
+        entry.key.encode("utf-8"),
+        b"%d" % entry.at_ns,
+        entry.digest,
+    )
+    return hashlib.sha256(b"".join(len(field).to_bytes(8, "big") + field for field in spelled)).digest()
+
+
+def test_links_by_hand() -> None:
+    one, two = chain_of([ENTRY, replace(ENTRY, kind="prompt", at_ns=2**62)])
+    assert one.link.hex() == FIRST_LINK
+    assert two.link.hex() == SECOND_LINK
+
+
+@given(chains())
+def test_every_link_is_what_the_page_says(records: list[Record]) -> None:
+    previous = bytes(32)
+    for seq, record in enumerate(records, 1):
+        assert record.seq == seq
+        assert record.link == link_as_written(record, previous)
+        previous = record.link
+
+
+CHANGES = (
+    "previous", "store", "seq", "event", "kind", "key", "at_ns", "digest",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("field", CHANGES)
+@given(data=st.data())
+def test_every_field_matters(field: str, data: st.DataObject) -> None:
+    previous, store, seq = (
+        Link(data.draw(st.binary(min_size=32, max_size=32))),
+        STORE,
+        Seq(data.draw(st.integers(1, 99))),
+    )
+    entry, other = data.draw(entries), data.draw(entries)
+    before = link_of(previous, store, seq, entry)
+    match field:
+        case "previous":
+            at = data.draw(st.integers(0, 255))
+            flipped = int.from_bytes(previous, "big") ^ (1 << at)
+            previous = Link(flipped.to_bytes(32, "big"))
+        case "store":
+            store = StoreId("6" + "5" * 31)
+        case "seq":
+            seq = Seq(seq + data.draw(st.integers(1, 5)))
+        case _:
+            assume(getattr(entry, field) != getattr(other, field))
+            entry = replace(entry, **{field: getattr(other, field)})
+    assert link_of(previous, store, seq, entry) != before
+
+
+def test_every_field_of_an_entry_is_among_those_tried() -> None:
+    assert set(Entry.__slots__) <= set(CHANGES)
+
+
+@given(st.text("ab1", min_size=2, max_size=8), st.data())
+def test_a_byte_cannot_move_from_one_field_into_its_neighbour(text: str, data: st.DataObject) -> None:
+    cuts = st.integers(0, len(text))
+    one, other = data.draw(cuts), data.draw(cuts)
+    assume(one != other)
+    for first, second in (("event", "kind"), ("kind", "key")):
+        here = replace(ENTRY, **{first: text[:one], second: text[one:]})
+        there = replace(ENTRY, **{first: text[:other], second: text[other:]})
+        assert link_of(GENESIS, STORE, Seq(1), here) != link_of(GENESIS, STORE, Seq(1), there)
+
+
+def test_a_digit_cannot_move_between_store_place_event_key_and_time() -> None:
+    def link(store: str, seq: int, event: str, key: str, at_ns: int) -> Link:
+        entry = Entry(EventId(event), "k", NaturalKey(key), at_ns, ENTRY.digest)
+        return link_of(GENESIS, StoreId(store), Seq(seq), entry)
+
+    assert len({link("a1", 2, "e", "k", 1), link("a", 12, "e", "k", 1)}) == 2
+    assert len({link("a", 12, "e", "k", 1), link("a", 1, "2e", "k", 1)}) == 2
+    assert len({link("a", 1, "e", "k1", 1), link("a", 1, "e", "k", 11)}) == 2
+
+
+def test_an_empty_chain_begins_with_zeros() -> None:
+    assert empty_head(STORE) == Head(STORE, Seq(0), Link(bytes(32)))
+
+
+@given(chains(max_size=3), entries)
+def test_an_entry_is_chained_right_behind_the_head(records: list[Record], entry: Entry) -> None:
+    head = head_at(records[-1])
+    assert (head.store, head.seq, head.link) == (STORE, records[-1].seq, records[-1].link)
+    made = chained(head, entry)
+    assert (made.store, made.seq, made.entry) == (STORE, head.seq + 1, entry)
+    assert made.link == link_as_written(made, head.link)
+    assert (made.ref.store, made.ref.seq) == (made.store, made.seq)

@@ -1,0 +1,35 @@
+"""Views are plain values: what was not captured is None, and nothing changes them afterwards."""
+
+from dataclasses import FrozenInstanceError, fields
+from typing import get_args
+
+import pytest
+
+from custody.model.digests import digest_of
+from custody.model.ids import AgentName, CallId, SessionId
+from custody.model.paths import RepoPath
+from custody.model.views import CallStatus, FileEdit, Text, ToolCall, View
+
+
+def test_what_was_not_captured_of_an_edit_is_none_and_not_empty() -> None:
+    edit = FileEdit(AgentName("robot"), SessionId("s1"), "1", RepoPath(b"a.py"), 0)
+    assert (edit.call, edit.revision, edit.before, edit.after) == (None, None, None, None)
+    assert (edit.lines, edit.hashes) == ((), ())
+
+
+def test_a_call_is_running_until_its_end_was_seen() -> None:
+    call = ToolCall(AgentName("robot"), SessionId("s1"), CallId("c1"), "Edit", 0)
+    assert (call.status, call.ended_ns) == (CallStatus.RUNNING, None)
+
+
+def test_an_erased_text_differs_from_an_empty_one() -> None:
+    digest = digest_of(b"")
+    assert Text(digest, None) != Text(digest, "")
+
+
+@pytest.mark.parametrize("view", get_args(View))
+def test_no_view_can_be_changed(view: type[Text]) -> None:
+    name = fields(view)[0].name
+    made = object.__new__(view)
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, name, "other")

@@ -1,0 +1,171 @@
+"""Long texts are taken out of a payload and put back, whatever the payload looks like."""
+
+import hashlib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from custody.model.digests import digest_of
+from custody.model.errors import InputError
+from custody.model.ids import Digest
+from custody.wire.bodies import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
+from custody.wire.canonical import Json, dump, parse, text_bytes
+from tests.builders.drawn import MARKS, exactly, marked_values, of_size
+
+LONG = "a long text\n" * 1000
+LONG_DIGEST = "sha256:" + hashlib.sha256(LONG.encode()).hexdigest()
+A_DIGEST = "sha256:" + "0" * 64
+
+
+@given(marked_values)
+@example({"$body": A_DIGEST})
+@example({"$body": LONG})
+@example({"$erased": LONG_DIGEST})
+@example({"$literal": {"$body": LONG_DIGEST}})
+@example({"$literal": {"$literal": {"$literal": {"$erased": LONG}}}})
+@example([LONG, {"$body": LONG_DIGEST, "x": LONG}, {"$body": {"$body": "no digest"}}])
+@example({LONG: LONG})
+@example("😀" * 1024 + "a")
+def test_what_was_split_is_joined_to_the_same_value(value: Json) -> None:
+    made = split(value)
+    assert exactly(join(made.payload, made.texts)) == exactly(value)
+    assert exactly(join(parse(dump(made.payload)), made.texts)) == exactly(value), "by way of stored bytes too"
+
+
+@given(marked_values)
+def test_every_text_taken_out_is_over_the_limit_and_named_by_its_digest(value: Json) -> None:
+    made = split(value)
+    assert all(len(data) > TEXT_BYTES_MAX and digest_of(data) == digest for digest, data in made.texts.items())
+    assert longest_text(made.payload) <= TEXT_BYTES_MAX
+
+
+@given(marked_values)
+def test_parts_are_exactly_the_texts_that_were_taken_out(value: Json) -> None:
+    made = split(value)
+    assert parts(made.payload) == frozenset(made.texts)
+
+
+@given(marked_values, st.data())
+def test_an_erased_text_leaves_its_digest_and_every_other_text_stays(value: Json, data: st.DataObject) -> None:
+    made = split([value, LONG])
+    gone = data.draw(st.sampled_from(sorted(made.texts)))
+    held = {digest: None if digest == gone else text for digest, text in made.texts.items()}
+    absent = {digest: text for digest, text in made.texts.items() if digest != gone}
+    expected = without([value, LONG], gone)
+    assert exactly(join(made.payload, held)) == exactly(expected)
+    assert exactly(join(made.payload, absent)) == exactly(expected)
+
+
+@pytest.mark.parametrize("character", ["a", "é", "€", "😀", "\ud800"])
+@pytest.mark.parametrize("where", ["alone", "in a list", "in an object", "in a mark"])
+def test_the_limit_is_4096_bytes_however_many_characters(character: str, where: str) -> None:
+    def placed(text: str) -> Json:
+        placings: dict[str, Json] = {
+            "alone": text, "in a list": [0, text], "in an object": {"k": text}, "in a mark": {"$body": text},
+        }  # fmt: skip
+        return placings[where]
+
+    under, over = of_size(character, 4096), of_size(character, 4097)
+    assert len(text_bytes(under)) == 4096 and len(text_bytes(over)) == 4097
+    assert not split(placed(under)).texts
+    assert list(split(placed(over)).texts.values()) == [text_bytes(over)]
+
+
+def test_marks_by_hand() -> None:
+    assert split({"text": LONG}).payload == {"text": {"$body": LONG_DIGEST}}
+    assert split({"$body": "x"}).payload == {"$literal": {"$body": "x"}}
+    assert split({"$body": "x", "more": 1}).payload == {"$body": "x", "more": 1}, "no mark has two keys"
+    assert join({"$body": LONG_DIGEST}, {}) == {"$erased": LONG_DIGEST}
+    assert join({"$literal": {"$body": "x"}}, {}) == {"$body": "x"}
+
+
+def test_the_same_text_is_taken_out_once() -> None:
+    made = split([LONG, {"again": LONG}])
+    assert list(made.texts) == [digest_of(LONG.encode())]
+
+
+def test_keys_are_never_taken_out() -> None:
+    made = split({LONG: 1})
+    assert (made.payload, made.texts) == ({LONG: 1}, {})
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_values_as_deep_as_an_event_may_be_are_split_and_joined(mark: str) -> None:
+    value: Json = LONG
+    for _ in range(128):
+        value = {mark: value}
+    made = split(value)
+    assert exactly(join(made.payload, made.texts)) == exactly(value)
+    assert parts(made.payload) == {digest_of(LONG.encode())}
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_digests_are_read_as_they_are_written(raw: bytes) -> None:
+    text = digest_text(Digest(raw))
+    assert text == "sha256:" + raw.hex()
+    assert digest_from(text) == raw
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "sha256:",
+        "0" * 64,
+        "sha256:" + "0" * 63,
+        "sha256:" + "0" * 62,
+        "sha256:" + "0" * 66,
+        "sha256:" + "A" * 64,
+        "SHA256:" + "0" * 64,
+        "sha1:" + "0" * 40,
+        "sha256:" + "g" * 64,
+        "sha256:" + "00 " * 31 + "00",
+        "sha256:" + "0" * 64 + "\n",
+        " sha256:" + "0" * 64,
+        "sha256:sha256:" + "0" * 64,
+        "sha256:" + "٠" * 64,
+        "sha256:" + "\ud800" * 64,
+        "x" * 100_000,
+    ],
+)
+def test_what_is_no_digest_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is not a digest") as refusal:
+        digest_from(text)
+    assert refusal.value.hint is not None and "64" in refusal.value.hint
+    assert len(refusal.value.message) < 200
+
+
+@given(st.text(st.sampled_from("sha256:0fF \n"), max_size=75))
+def test_only_what_would_be_written_is_read(text: str) -> None:
+    try:
+        digest = digest_from(text)
+    except InputError:
+        return
+    assert digest_text(digest) == text
+
+
+@pytest.mark.parametrize("payload", [{"$body": "no digest"}, [{"$body": ""}], {"$literal": {"a": {"$body": "x"}}}])
+def test_a_stored_mark_that_names_no_digest_is_refused(payload: Json) -> None:
+    with pytest.raises(InputError, match="is not a digest"):
+        join(payload, {})
+    with pytest.raises(InputError, match="is not a digest"):
+        parts(payload)
+
+
+def longest_text(payload: Json) -> int:
+    if isinstance(payload, str):
+        return len(text_bytes(payload))
+    inner = payload.values() if isinstance(payload, dict) else payload if isinstance(payload, list) else ()
+    return max(map(longest_text, inner), default=0)
+
+
+def without(value: Json, gone: Digest) -> Json:
+    """``value`` with the text of this digest erased, worked out on the value itself."""
+    if isinstance(value, str) and len(text_bytes(value)) > TEXT_BYTES_MAX and digest_of(text_bytes(value)) == gone:
+        return {"$erased": digest_text(gone)}
+    if isinstance(value, list):
+        return [without(item, gone) for item in value]
+    if isinstance(value, dict):
+        return {key: without(item, gone) for key, item in value.items()}
+    return value

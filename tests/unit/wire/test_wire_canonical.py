@@ -1,0 +1,235 @@
+"""Strict JSON in, stable bytes out."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from custody.model.errors import InputError
+from custody.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, bytes_text, dump, parse, text_bytes
+from tests.builders.drawn import exactly, json_objects, json_values, scalars, texts
+
+BAD = {
+    b"": "not JSON",
+    b" ": "not JSON",
+    b"\xef\xbb\xbf{}": "not JSON",
+    b"{} {}": "not JSON: Extra data",
+    b"1,": "not JSON: Extra data",
+    b"{}\0": "not JSON: Extra data",
+    b"[1,]": "not JSON",
+    b"{'a':1}": "not JSON",
+    b'{"a":1,}': "not JSON",
+    b"// no\n1": "not JSON",
+    b"01": "not JSON",
+    b"+1": "not JSON",
+    b".5": "not JSON",
+    b"1.": "not JSON",
+    b"0x10": "not JSON",
+    b'"a\nb"': "not JSON: Invalid control character",
+    b'"\\x41"': "not JSON",
+    b'"\\u00g0"': "not JSON",
+    b'"open': "not JSON",
+    b"{1:2}": "not JSON",
+    b"NaN": "'NaN' is not a JSON number",
+    b"[-Infinity]": "'-Infinity' is not a JSON number",
+    b'{"a":Infinity}': "'Infinity' is not a JSON number",
+    b"1e999": "'1e999' is beyond what a double can hold",
+    b"[-1e309]": "'-1e309' is beyond what a double can hold",
+    b"1.8e308": "beyond what a double can hold",
+    b'"\xff"': "not UTF-8 at byte 1",
+    b'{"\xc3":1}': "not UTF-8 at byte 2",
+    b'"\xed\xa0\x80"': "not UTF-8 at byte 1",
+    b'"\xc0\x80"': "not UTF-8 at byte 1",
+    "1".encode("utf-16"): "not UTF-8 at byte 0",
+    "1".encode("utf-16-le"): "not JSON",
+}
+
+
+def nested(opener: bytes, levels: int, innermost: bytes) -> bytes:
+    closer = b"]" if opener == b"[" else b"}"
+    return opener * levels + innermost + closer * levels
+
+
+def wrapped(value: Json, way: list[str]) -> bytes:
+    """``value`` inside lists and objects, written without custody."""
+    for kind in way:
+        value = [1, value] if kind == "list" else {"x": value, "y": None}
+    return json.dumps(value).encode()
+
+
+@given(json_values)
+@example([0.0, -0.0, 1e308, 5e-324, 10**307, "\ud800", "\udcff\ud83d", 1, 1.0, True])
+def test_any_value_comes_back_as_it_was(value: Json) -> None:
+    data = dump(value)
+    assert exactly(parse(data)) == exactly(value)
+    assert dump(parse(data)) == data
+    data.decode("utf-8")
+    assert b"\n" not in data, "one line, whatever the value"
+
+
+@given(json_values)
+def test_other_readers_of_json_read_the_same(value: Json) -> None:
+    assert exactly(json.loads(dump(value))) == exactly(value)
+
+
+@given(json_values, st.booleans(), st.sampled_from((None, 1, "\t")))
+def test_neither_white_space_nor_escapes_change_the_canonical_bytes(
+    value: Json, ascii_only: bool, indent: None | int | str
+) -> None:
+    spelled = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "backslashreplace")
+    assert dump(parse(b" \r\n\t" + spelled + b"\n")) == dump(value)
+
+
+@given(json_objects, st.data())
+def test_the_order_of_keys_does_not_matter(value: dict[str, Json], data: st.DataObject) -> None:
+    shuffled = dict(data.draw(st.permutations(list(value.items()))))
+    assert dump(shuffled) == dump(value)
+    assert dump({"in": [shuffled]}) == dump({"in": [value]})
+
+
+def test_canonical_bytes_by_hand() -> None:
+    assert (
+        dump({"b": [1, 2.5, None, True], "a": {"é": "\n\x7f/"}})
+        == '{"a":{"é":"\\n\x7f/"},"b":[1,2.5,null,true]}'.encode()
+    )
+    assert dump([0, -0.0, 1e22, 5e-324, 10**30]) == b"[0,-0.0,1e+22,5e-324," + b"1" + b"0" * 30 + b"]"
+    assert dump(["\ud800", "a\\\udcff", "\x00"]) == b'["\\ud800","a\\\\\\udcff","\\u0000"]'
+    assert dump({"\ud800": 1, "z": 2, "\U0001f600": 3}) == '{"z":2,"\\ud800":1,"😀":3}'.encode()
+
+
+def test_two_halves_of_a_character_are_that_character_as_in_every_reader_of_json() -> None:
+    assert parse(b'"\\ud83d\\ude00"') == "😀"
+    assert parse(b'"\\ude00\\ud83d"') == "\ude00\ud83d"
+
+
+@pytest.mark.parametrize(("data", "problem"), BAD.items())
+def test_bad_bytes_are_refused_with_the_reason(data: bytes, problem: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        parse(data)
+    assert problem in refusal.value.message
+
+
+@given(st.binary(max_size=60))
+def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        value = parse(data)
+    except InputError:
+        return
+    assert exactly(parse(dump(value))) == exactly(value)
+
+
+@given(st.text(st.sampled_from('{}[]",:\\ud8001e.-9tfn \n\x00é'), max_size=30))
+def test_what_nearly_is_json_is_read_or_refused(text: str) -> None:
+    try:
+        value = parse(text.encode("utf-8", "surrogatepass"))
+    except InputError:
+        return
+    assert exactly(parse(dump(value))) == exactly(value)
+
+
+@given(json_values, st.data())
+def test_cut_or_changed_json_is_read_or_refused(value: Json, data: st.DataObject) -> None:
+    whole = dump([value])
+    at = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(InputError):
+        parse(whole[:at])
+    try:
+        parse(whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :])
+    except InputError:
+        pass  # it only must not be any other error
+
+
+@given(texts, scalars, scalars, st.lists(st.sampled_from(("list", "object")), max_size=6))
+def test_a_key_that_stands_twice_is_refused_at_any_depth(key: str, one: Json, two: Json, way: list[str]) -> None:
+    hole = wrapped("HOLE", way)
+    twice = b"{" + dump(key) + b":" + dump(one) + b',"other":0,' + dump(key) + b":" + dump(two) + b"}"
+    with pytest.raises(InputError, match="stands twice in one object"):
+        parse(hole.replace(b'"HOLE"', twice))
+
+
+def test_the_key_that_stands_twice_is_named_however_it_is_spelled() -> None:
+    with pytest.raises(InputError, match="the key 'é' stands twice") as refusal:
+        parse(b'{"a":1,"\\u00e9":2,"\xc3\xa9":3}')
+    assert refusal.value.hint is not None
+    assert parse(b'{"a":{"a":1},"b":{"a":1}}') == {"a": {"a": 1}, "b": {"a": 1}}, "in different objects is fine"
+
+
+def test_a_message_stays_short_whatever_was_sent() -> None:
+    with pytest.raises(InputError) as refusal:
+        parse(b'{"%s":1,"%s":2}' % (b"k" * 100_000, b"k" * 100_000))
+    assert len(refusal.value.message) < 200
+
+
+@pytest.mark.parametrize("opener", [b"[", b'{"a":'])
+@pytest.mark.parametrize("innermost", [b"1", b"[]", b"{}", b'"["'])
+def test_nesting_is_counted_to_the_limit_and_not_beyond(opener: bytes, innermost: bytes) -> None:
+    inner_levels = 1 if innermost in (b"[]", b"{}") else 0
+    parse(nested(opener, NESTING_MAX - inner_levels, innermost))
+    with pytest.raises(InputError, match="nested deeper than 128 levels"):
+        parse(nested(opener, NESTING_MAX - inner_levels + 1, innermost))
+
+
+@given(st.lists(st.sampled_from(("list", "object")), min_size=NESTING_MAX - 3, max_size=NESTING_MAX + 3))
+def test_lists_and_objects_count_alike(way: list[str]) -> None:
+    if len(way) <= NESTING_MAX:
+        parse(wrapped(1, way))
+    else:
+        with pytest.raises(InputError, match="nested deeper"):
+            parse(wrapped(1, way))
+
+
+def test_width_is_not_depth() -> None:
+    assert parse(b"[" + b"[]," * 100_000 + b"{}]") == [*([[]] * 100_000), {}]
+    assert parse(b'["' + b"[" * 1000 + b'"]') == ["[" * 1000]
+
+
+@pytest.mark.parametrize("opener", [b"[", b'{"a":'])
+@pytest.mark.parametrize("levels", [129, 500, 990, 1_000, 1_010, 100_000])
+@pytest.mark.parametrize("closed", [True, False])
+def test_any_depth_beyond_is_refused_and_nothing_worse_happens(opener: bytes, levels: int, closed: bool) -> None:
+    data = nested(opener, levels, b"1")
+    with pytest.raises(InputError):
+        parse(data if closed else data[: len(opener) * levels])
+
+
+@pytest.mark.parametrize("spelled", [b"%s", b"-%s", b'{"a":[%s]}'])
+def test_whole_numbers_are_read_to_308_digits_and_refused_beyond_whatever_the_interpreter_allows(
+    spelled: bytes,
+) -> None:
+    parse(spelled % (b"9" * 308))
+    for digits in (309, 5_000, 1_000_000):
+        with pytest.raises(InputError, match=f"a number of {digits:,} digits is beyond what a double can hold"):
+            parse(spelled % (b"9" * digits))
+
+
+def test_the_largest_double_is_read_and_the_next_is_refused() -> None:
+    assert parse(b"1.7976931348623157e308") == 1.7976931348623157e308
+    with pytest.raises(InputError, match="beyond what a double can hold"):
+        parse(b"1.7976931348623159e308")
+    assert parse(b"1e-400") == 0.0
+
+
+def test_size_is_counted_to_the_limit_and_not_beyond() -> None:
+    most = b'"' + b"a" * (EVENT_BYTES_MAX - 2) + b'"'
+    assert parse(most) == "a" * (EVENT_BYTES_MAX - 2)
+    with pytest.raises(InputError, match="an event of 16,777,217 bytes is over the limit of 16,777,216") as refusal:
+        parse(most + b" ")
+    assert refusal.value.hint is not None
+
+
+def test_a_caller_may_set_another_limit() -> None:
+    assert parse(b"[1]", bytes_max=3) == [1]
+    with pytest.raises(InputError, match="of 4 bytes is over the limit of 3"):
+        parse(b"[12]", bytes_max=3)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_json_cannot_say_is_never_written(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dump([value])
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=20))
+def test_texts_survive_the_way_into_bytes_and_back(text: str) -> None:
+    assert bytes_text(text_bytes(text)) == text

@@ -1,0 +1,63 @@
+"""What hypothesis draws for the git door: names and contents that real histories are made of, and worse."""
+
+import re
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from custody.world.git.patch import Hunk, Sign
+
+# Few distinct lines, so that versions share some of them and a diff has something to find.
+_TEXTS = st.sampled_from(
+    (b"", b"a", b"b", b"\tc  ", b"--- x", b"+++ y", b"@@ -1 +1 @@", b"\\ No", b"diff --git a/x b/x", b"\xff\xe9")
+)
+_ENDS = st.sampled_from((b"\n", b"\n", b"\n", b"\r\n", b"\r\r\n", b"\x0b\n", b"\x85\n"))
+_LINES = st.lists(st.tuples(_TEXTS, _ENDS).map(b"".join), max_size=12)
+
+texts = st.tuples(_LINES.map(b"".join), st.sampled_from((b"", b"", b"end", b"\r"))).map(b"".join)
+binaries = st.tuples(texts, texts).map(b"\0".join)
+contents = st.one_of(texts, texts, texts, binaries)
+
+_NAME_BYTES = b'ab \n\t\r"\\-*?:()[]!#~^\x01\x7f\xff\xc3\xa4'
+_parts = (
+    st.lists(st.sampled_from(_NAME_BYTES), min_size=1, max_size=6)
+    .map(bytes)
+    .filter(lambda name: name not in (b".", b".."))
+)
+odd_names = st.one_of(
+    st.sampled_from(
+        (b"--output=x", b"-O", b":(top)a", b"*", b"a b", b' b"', b"\xff", b"x\ny", b"x\r", b"a -> b", b"deep/er/file")
+    ),
+    _parts,
+    st.tuples(st.just(b"folder"), _parts).map(b"/".join),
+)
+plain_names = st.sampled_from((b"a.txt", b"b.txt", b"folder/c.txt", b"folder/d"))
+
+
+def versions(
+    names: st.SearchStrategy[bytes], values: st.SearchStrategy[bytes]
+) -> st.SearchStrategy[list[dict[bytes, bytes]]]:
+    """Versions of a few files, one after the other."""
+    one = st.lists(names, min_size=1, max_size=3, unique=True).flatmap(
+        lambda some: st.fixed_dictionaries(dict.fromkeys(some, values))
+    )
+    return st.lists(one, min_size=1, max_size=3)
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines of a file as git counts them, each with its line feed."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
+
+
+def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
+    """``old`` after ``hunks``, checking that every line they speak of is where they say."""
+    before, after, at = lines_of(old), list[bytes](), 0
+    for hunk in hunks:
+        start = hunk.old_first - 1 if hunk.old_count else hunk.old_first
+        after += before[at:start]
+        assert len(after) == (hunk.new_first - 1 if hunk.new_count else hunk.new_first)
+        gone = [text for sign, text in hunk.lines if sign is not Sign.ADDED]
+        assert before[start : start + hunk.old_count] == gone
+        after += [text for sign, text in hunk.lines if sign is not Sign.REMOVED]
+        at = start + hunk.old_count
+    return b"".join(after + before[at:])

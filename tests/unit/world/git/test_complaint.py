@@ -1,0 +1,58 @@
+"""git's words, as git 2.39 says them: whose turn it is and what to do."""
+
+import pytest
+
+from custody.model.errors import CustodyError, GitError, InputError
+from custody.world.git.complaint import Circumstances, explain, printable
+
+HERE = Circumstances()
+
+
+@pytest.mark.parametrize(
+    ("words", "family", "hint"),
+    [
+        (b"fatal: not a git repository (or any of the parent directories): .git", InputError, "-C"),
+        (
+            b"fatal: detected dubious ownership in repository at '/r'\nTo add an exception ...",
+            GitError,
+            "safe.directory",
+        ),
+        (b"fatal: unsafe repository ('/r' is owned by someone else)", GitError, "safe.directory"),
+        (b"fatal: Needed a single revision", InputError, "name a commit"),
+        (b"error: short object ID 1234 is ambiguous\nhint: The candidates are:", InputError, "more digits"),
+        (b"fatal: no such path 'x' in HEAD", InputError, "repository root"),
+        (b"fatal: file x has only 3 lines", InputError, "ask for lines"),
+        (b"fatal: Expected git repo version <= 1, found 99", GitError, "newer git"),
+        (b"fatal: unknown repository extension found:\n\treftable", GitError, "newer git"),
+        (b"fatal: loose object 1234 (stored in .git/objects/12/34) is corrupt", GitError, "git fsck"),
+        (b"error: object file .git/objects/12/34 is empty", GitError, "git fsck"),
+        (b"fatal: bad object 1234", GitError, "git fsck"),
+        (b"fatal: unable to read tree 1234", GitError, "git fsck"),
+        (b"fatal: could not fetch 1234 from promisor remote", GitError, "partial clone"),
+        (b"fatal: lazy fetching disabled; some objects may not be available", GitError, "partial clone"),
+        (b"fatal: failed to stat '/r': Permission denied", GitError, "who owns"),
+        (b"usage: git blame [<options>]", GitError, "mistake in custody"),
+    ],
+)
+def test_known_words(words: bytes, family: type[CustodyError], hint: str) -> None:
+    error = explain("verb", 128, words, HERE)
+    assert type(error) is family
+    assert printable(words) in error.message
+    assert error.hint and hint in error.hint
+
+
+def test_unknown_words_are_the_surroundings_turn() -> None:
+    error = explain("verb", 128, b"fatal: what next", HERE)
+    assert type(error) is GitError and error.hint is None
+
+
+def test_a_clone_without_everything_explains_what_is_missing() -> None:
+    words = b"fatal: bad object 1234"
+    assert "partial" in (explain("verb", 128, words, Circumstances(partial=True)).hint or "")
+    assert "unshallow" in (explain("verb", 128, words, Circumstances(shallow=True)).hint or "")
+    assert "unshallow" in (explain("verb", 128, b"fatal: bad revision 'x'", Circumstances(shallow=True)).hint or "")
+    assert "unshallow" not in (explain("verb", 128, b"fatal: no such path", Circumstances(shallow=True)).hint or "")
+
+
+def test_words_are_printable() -> None:
+    assert printable(b"a\n b\x1b[2J\xff \xe2\x80\xae") == "a b\\x1b[2J\\xff \\u202e"

@@ -1,0 +1,133 @@
+"""Commits as they are written."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.model.errors import GitError, InputError
+from custody.model.ids import CommitSha
+from custody.model.paths import RepoPath
+from custody.world.git import Moment, Person, Walk, discover
+from custody.world.git.history import Commit, parse_log, parse_parents
+from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
+
+SAVED = b"\0".join(
+    (
+        *(b"a" * 40, b"b" * 40 + b" " + b"c" * 40, b"d" * 40),
+        *(b"Ana", b"ana@example.invalid", b"1700000000 +0530", b"Bo", b"", b""),
+        *(b"sub\nject\n\nbody \xe9\n", b"\n"),
+    )
+)
+_NAMES = st.binary(min_size=1, max_size=12).map(
+    lambda raw: b"x" + bytes(byte for byte in raw if byte not in b"<>\n\0") + b"x"
+)
+_MESSAGES = st.binary(max_size=40).map(lambda raw: raw.replace(b"\0", b""))
+
+
+def test_saved_output_is_read() -> None:
+    (commit,) = parse_log([SAVED])
+    assert commit.parents == ("b" * 40, "c" * 40)
+    assert commit.author == Person(b"Ana", b"ana@example.invalid", Moment(1_700_000_000, "+0530"))
+    assert commit.committer == Person(b"Bo", b"", None)
+    assert (commit.subject, commit.body) == (b"sub ject", b"body \xe9\n")
+
+
+@given(_NAMES, _MESSAGES, st.integers(0, 2**40))
+@settings(max_examples=40)
+def test_fields_are_those_of_the_commit_object(shared: Built, name: bytes, message: bytes, at: int) -> None:
+    sha = shared.commit({b"x": b"1\n"}, message=message, author=name + b" <" + name + b">", at=at)
+    (commit,) = discover(shared.path).log([sha])
+    head, _, written = shared.git("cat-file", "commit", sha).partition(b"\n\n")
+    assert commit.id == sha
+    assert head.splitlines()[0].decode() == f"tree {commit.tree}"
+    assert commit.author == commit.committer == Person(name, name, Moment(at, "+0000"))
+    assert commit.message == written
+
+
+def test_messages_in_other_encodings_come_as_utf8(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    built.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--quiet", "--allow-empty", "-F-", feed=b"caf\xe9\n")
+    (commit,) = discover(tmp_path).log([built.head()])
+    assert commit.message == "café\n".encode()
+
+
+@pytest.fixture
+def branched(tmp_path: Path) -> tuple[Built, list[CommitSha]]:
+    """0 ← 1 ← 3 ← 4 and 0 ← 2 ← 3."""
+    built = a_repository(tmp_path / "here")
+    trees = [{b"x": b"0\n"}, {b"x": b"1\n"}, {b"x": b"0\n", b"y": b"2\n"}, {b"x": b"1\n", b"y": b"2\n"}, {b"x": b"4\n"}]
+    return built, built.commits(list(zip(trees, [[], [0], [0], [1, 2], [3]], strict=True)))
+
+
+def test_newest_first_with_parents(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, (a, b, c, d, e) = branched
+    commits = list(discover(built.path).log([e]))
+    assert [commit.id for commit in commits] == [e, d, c, b, a]
+    assert [commit.parents for commit in commits] == [(d,), (b, c), (a,), (a,), ()]
+
+
+def test_what_is_asked_is_what_is_walked(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, (a, b, c, d, e) = branched
+    log = discover(built.path).log
+    assert [commit.id for commit in log([e], walk=Walk(without=[b]))] == [e, d, c]
+    assert [commit.id for commit in log([e], walk=Walk(first_parent=True))] == [e, d, b, a]
+    assert [commit.id for commit in log([e], walk=Walk(count_max=2))] == [e, d]
+    assert [commit.id for commit in log([b, c], walk=Walk(without=[a]))] == [c, b]
+    assert [commit.id for commit in log([d], [RepoPath(b"y")])] == [c]
+    assert list(log([])) == []
+
+
+def test_a_shallow_cut_has_no_parents(branched: tuple[Built, list[CommitSha]], tmp_path: Path) -> None:
+    built, (*_, d, e) = branched
+    clone = a_clone(built, tmp_path / "clone", "--depth=2")
+    commits = list(discover(clone.path).log([e]))
+    assert [(commit.id, commit.parents) for commit in commits] == [(e, (d,)), (d, ())]
+
+
+def test_replaced_and_grafted_history_is_not_believed(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, (a, b, _, d, e) = branched
+    built.git("replace", d, b)
+    (built.path / ".git" / "info" / "grafts").write_text(f"{e} {a}\n")
+    assert b"tree" in built.git("cat-file", "commit", d)
+    (first, second, *_) = discover(built.path).log([e])
+    assert (first.parents, second.id, len(second.parents)) == ((d,), d, 2)
+
+
+def test_an_unknown_commit_is_an_error(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, _ = branched
+    with pytest.raises(GitError):
+        list(discover(built.path).log([CommitSha("1" * 40)]))
+    with pytest.raises(InputError):
+        list(discover(built.path).log([CommitSha("--all")]))
+
+
+def test_a_subject_is_one_line() -> None:
+    def subject(message: bytes) -> tuple[bytes, bytes]:
+        commit = Commit(CommitSha(""), (), "", Person(b"", b"", None), Person(b"", b"", None), message)
+        return commit.subject, commit.body
+
+    assert subject(b"") == (b"", b"")
+    assert subject(b"one\n") == (b"one", b"")
+    assert subject(b"\n\none\ntwo\n\n\nthree\n") == (b"one two", b"\nthree\n")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [SAVED[:-2], SAVED.replace(b"a" * 40, b"a"), SAVED.replace(b"+0530", b"z"), SAVED + b"x", SAVED[:-1] + b"x\n"],
+)
+def test_rubbish_is_a_git_error(bad: bytes) -> None:
+    with pytest.raises(GitError):
+        list(parse_log([bad]))
+    with pytest.raises(GitError):
+        list(parse_parents([bad]))
+
+
+def test_times_may_be_any(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    for at in (0, 1, NOON, 2**40):
+        sha = built.commit({}, at=at)
+        (commit,) = discover(tmp_path).log([sha])
+        assert commit.author.at == Moment(at, "+0000")
+    assert a_history(built) == []

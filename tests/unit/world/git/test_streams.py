@@ -1,0 +1,199 @@
+"""All parsers: the same result wherever the pieces end, and a ``GitError`` for rubbish, never another error."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.model.errors import GitError
+from custody.model.ids import CommitSha
+from custody.world.git.blame import parse_incremental, parse_porcelain
+from custody.world.git.changes import parse_changes
+from custody.world.git.history import LOG_OPTIONS, parse_log, parse_parents
+from custody.world.git.objects import parse_infos, parse_objects
+from custody.world.git.patch import parse_patches
+from custody.world.git.quoting import unquoted
+from custody.world.git.reader import Reader, number
+from custody.world.git.refs import REF_FORMAT, parse_refs
+from custody.world.git.trees import parse_tree
+from tests.builders.repo import LINK, SUBMODULE, Built, a_repository
+
+Parser = Callable[[Iterable[bytes]], Iterator[object]]
+PARSERS: dict[str, Parser] = {
+    "incremental": parse_incremental,
+    "porcelain": parse_porcelain,
+    "changes": parse_changes,
+    "patches": parse_patches,
+    "log": parse_log,
+    "parents": parse_parents,
+    "infos": parse_infos,
+    "objects": partial(parse_objects, bytes_max=100),
+    "tree": parse_tree,
+    "refs": parse_refs,
+}
+
+
+def a_busy_repository(folder: Path) -> tuple[Built, CommitSha]:
+    body = b"".join(b"line %d\n" % n for n in range(30))
+    built = a_repository(folder)
+    base: dict[bytes, bytes | tuple[str, bytes]] = {
+        b"x": body,
+        b'odd "\n\xff': b"a\r\n\0b",
+        b"link": (LINK, b"x"),
+        b"sub": (SUBMODULE, b"1" * 40),
+    }
+    left = base | {b"x": body.replace(b"7", b"seven"), b"link": b"now a file"}
+    right: dict[bytes, bytes | tuple[str, bytes]] = {
+        b"y\t": body + b"end",
+        b"empty": b"",
+        b"sub": (SUBMODULE, b"2" * 40),
+    }
+    commits = built.commits(
+        [(base, []), (left, [0]), (right, [0]), (right | {b"z": b"z"}, [1, 2])], message=b"a\n\nb\n"
+    )
+    return built, commits[-1]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What real git says, by parser."""
+    built, head = a_busy_repository(tmp_path_factory.mktemp("busy"))
+    commits = built.git("rev-list", head)
+    files = [b"y\t", b"empty", b"z"]
+    names = b"".join(head.encode() + b":" + file + b"\n" for file in files) + b"1" * 40 + b"\n" + commits
+    diff = ("diff-tree", "--stdin", "-r", "-z", "--root", "--always", "-m", "-M", "--full-index", "--raw")
+    return {
+        "incremental": built.git("blame", "--incremental", head, "--", b"y\t"),
+        "porcelain": built.git("blame", "--porcelain", head, "--", b"y\t"),
+        "changes": built.git(*diff, feed=commits),
+        "patches": built.git(*diff, "-p", "-U1", feed=commits),
+        "log": built.git("rev-list", *LOG_OPTIONS, head),
+        "parents": built.git("rev-list", "--parents", head),
+        "infos": built.git("cat-file", "--batch-check", feed=names),
+        "objects": built.git("cat-file", "--batch", feed=names),
+        "tree": built.git("ls-tree", "-r", "-z", head),
+        "refs": built.git("for-each-ref", REF_FORMAT),
+    }
+
+
+def test_every_parser_is_tried(outputs: dict[str, bytes]) -> None:
+    assert outputs.keys() == PARSERS.keys()
+    for name, parse in PARSERS.items():
+        assert list(parse([outputs[name]])), name
+
+
+def pieces(data: st.DataObject, whole: bytes) -> list[bytes]:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
+    return [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@given(data=st.data())
+@settings(max_examples=50)
+def test_pieces_may_end_anywhere(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
+    parse, whole = PARSERS[name], outputs[name]
+    assert list(parse(pieces(data, whole))) == list(parse([whole]))
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_one_byte_at_a_time(outputs: dict[str, bytes], name: str) -> None:
+    parse, whole = PARSERS[name], outputs[name]
+    assert list(parse(bytes([byte]) for byte in whole)) == list(parse([whole]))
+
+
+def parsed_or_refused(parse: Parser, chunks: Iterable[bytes]) -> bool:
+    try:
+        list(parse(chunks))
+    except GitError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_an_answer_that_breaks_off_is_refused_or_shorter(outputs: dict[str, bytes], name: str) -> None:
+    parse, whole = PARSERS[name], outputs[name]
+    full = list(parse([whole]))
+    for end in range(len(whole)):
+        if parsed_or_refused(parse, [whole[:end]]):
+            part = list(parse([whole[:end]]))
+            assert part != full
+            assert part[:-1] == full[: max(0, len(part) - 1)]
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@given(data=st.data())
+@settings(max_examples=80)
+def test_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
+    whole = bytearray(outputs[name])
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(whole)))
+        gone = data.draw(st.integers(0, 10))
+        whole[at : at + gone] = data.draw(
+            st.one_of(st.binary(max_size=6), st.sampled_from((b"\0", b"\n", b":", b"@@")))
+        )
+    parsed_or_refused(PARSERS[name], [bytes(whole)])
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@given(rubbish=st.lists(st.binary(max_size=60), max_size=3))
+@settings(max_examples=40)
+def test_rubbish_is_a_git_error_or_nothing(name: str, rubbish: list[bytes]) -> None:
+    parsed_or_refused(PARSERS[name], rubbish)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARSERS)
+@given(data=st.data())
+@settings(max_examples=3000)
+def test_much_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
+    whole = outputs[name]
+    parts = data.draw(st.lists(st.one_of(st.binary(max_size=20), slices(whole)), max_size=12))
+    parsed_or_refused(PARSERS[name], parts)
+
+
+def slices(whole: bytes) -> st.SearchStrategy[bytes]:
+    ends = st.integers(0, len(whole))
+    return st.tuples(ends, ends).map(lambda pair: whole[min(pair) : max(pair)])
+
+
+def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
+    reader = Reader(b"x" * 1000 for _ in range(100_000))
+    with pytest.raises(GitError, match="breaks off"):
+        reader.line()
+
+
+def test_a_reader_takes_what_is_asked() -> None:
+    reader = Reader([b"ab", b"", b"c\nd", b"ef\0", b"ghij"])
+    assert reader.peek(5) == b"abc\nd"
+    assert (reader.line(), reader.until(b"\0")) == (b"abc", b"def")
+    reader.skip(2)
+    assert (reader.exactly(2), reader.exactly(0), reader.ended(), reader.peek(3)) == (b"ij", b"", True, b"")
+    for ask in (reader.line, lambda: reader.exactly(1), lambda: reader.skip(1)):
+        with pytest.raises(GitError):
+            ask()
+
+
+@pytest.mark.parametrize("raw", [b"", b"-1", b"+1", b" 1", b"1_0", b"9" * 21, "١".encode()])
+def test_only_digits_are_numbers(raw: bytes) -> None:
+    with pytest.raises(GitError):
+        number(raw)
+
+
+@given(st.binary(min_size=1, max_size=20).filter(lambda name: b"\0" not in name and b"/" not in name))
+@settings(max_examples=150)
+def test_quoted_names_are_understood(shared: Built, name: bytes) -> None:
+    if name in (b".", b"..") or name.lower() == b".git":
+        return
+    feed = b"100644 blob e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\t%s\0" % name
+    tree = shared.git("mktree", "-z", "--missing", feed=feed).strip()
+    quoted = shared.git("ls-tree", "--name-only", tree).removesuffix(b"\n")
+    assert unquoted(quoted) == name
+
+
+@pytest.mark.parametrize("bad", [b'"', b'"a', b'"a"b"', b'"\\"', b'"\\x41"', b'"\\400"', b'"\\1"'])
+def test_bad_quotes_are_a_git_error(bad: bytes) -> None:
+    with pytest.raises(GitError):
+        unquoted(bad)

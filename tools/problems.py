@@ -1,0 +1,37 @@
+"""What is wrong with a document, and where."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGES = ("*.md", "docs/**/*.md", "bench/README.md", "changes/README.md")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing to mend in one file; line 0 is the file as a whole.
+
+    >>> str(Problem("docs/a.md", 3, "has no end")), str(Problem("docs/b.md", 0, "is missing"))
+    ('docs/a.md:3: has no end', 'docs/b.md: is missing')
+    """
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.message}"
+
+
+class Undocumented(Exception):
+    """A page cannot be made because its source does not say enough; the message says where."""
+
+
+def pages_of(root: Path) -> list[Path]:
+    """Every page people read: those at the root, under ``docs/``, and the guides beside what they explain."""
+    guides = (root / folder / "README.md" for folder in ("bench", "changes"))
+    return [
+        *sorted(root.glob("*.md")),
+        *sorted(root.glob("docs/**/*.md")),
+        *(page for page in guides if page.is_file()),
+    ]

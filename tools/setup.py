@@ -1,0 +1,202 @@
+"""Make ``.venv`` from the locks: once, and again when anything it was made from changes.
+
+Needs only the Python that runs it (3.11 or newer, with ``venv`` or ``pip``). It writes to ``.uv`` and ``.venv`` and
+nowhere else, so an empty or unwritable home is fine. Everything fetched is checked against a hash; nothing is built
+but this project. What was made is written down last, so an interrupted set-up is started again, never trusted.
+
+    python3 tools/setup.py run     what custody needs to run
+    python3 tools/setup.py dev     that, and what its tests and checks need
+    python3 tools/setup.py lock    solve the versions again and rewrite requirements/*.lock
+"""
+
+import ast
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ROOT / "requirements"
+VENV = ROOT / ".venv"
+UV_HOME = ROOT / ".uv"
+MADE_FROM = "made-from"
+"""The file in an environment that says what it was made from; only a finished environment has it."""
+
+LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock")}
+LOCK_SOURCES = {
+    "uv.lock": ("--group", "uv"),
+    "core.lock": ("pyproject.toml", "--group", "build"),
+    "dev.lock": ("pyproject.toml", "--extra", "postgres", "--group", "build", "--group", "dev"),
+    "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
+}
+PIP_TO_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+
+
+def main(wanted: str) -> None:
+    """Do what ``wanted`` (run, dev or lock) says; two at the same time wait for each other."""
+    with only_one_at_a_time():
+        if wanted == "lock":
+            lock(uv())
+        elif not is_made(VENV, wanted):
+            make_environment(wanted)
+
+
+def make_environment(wanted: str) -> None:
+    """Fill ``.venv`` from nothing."""
+    say(f"setting up .venv with Python {sys.version.split()[0]} (once)")
+    tool = uv()
+    shutil.rmtree(VENV, ignore_errors=True)
+    run(tool, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, VENV)
+    install: list[str | Path] = [
+        tool,
+        "pip",
+        "install",
+        "--quiet",
+        "--compile-bytecode",
+        "--python",
+        VENV / "bin" / "python",
+    ]
+    hashed = ["--require-hashes", "--no-deps", "--only-binary", ":all:"]
+    for name in lock_files(wanted):
+        run(*install, *hashed, "--requirements", LOCKS / name)
+    run(*install, "--no-deps", "--no-build-isolation", "--offline", "--editable", ROOT)
+    finish(VENV, ["run", wanted])
+
+
+def lock_files(wanted: str) -> Sequence[str]:
+    """The locks of an environment, less what this platform cannot have."""
+    files = LOCK_FILES[wanted]
+    if "musl" in str(sysconfig.get_config_var("SOABI")):
+        # The PostgreSQL wheel is built for glibc and macOS only; here its tests say NOT RUN.
+        files = tuple(name for name in files if name != "postgres.lock")
+    return files
+
+
+def lock(tool: Path) -> None:
+    """Write every lock anew, for all platforms and Pythons at once, with hashes and without addresses."""
+    options = ["--quiet", "--universal", "--generate-hashes", "--no-header", "--no-emit-index-url", "--upgrade"]
+    for name, sources in LOCK_SOURCES.items():
+        run(tool, "pip", "compile", *options, *sources, "--output-file", LOCKS / name, stdout=subprocess.DEVNULL)
+
+
+def uv() -> Path:
+    """The installer: the one on PATH, or ours in ``.uv`` (Debian's own pip refuses to install anything)."""
+    if found := shutil.which("uv"):
+        return Path(found)
+    tool = UV_HOME / "env" / "bin" / "uv"
+    if not is_made(UV_HOME / "env", "uv"):
+        say("fetching uv into .uv (once)")
+        shutil.rmtree(UV_HOME / "env", ignore_errors=True)
+        fetch_uv(UV_HOME / "env")
+        finish(UV_HOME / "env", ["uv"])
+    os.environ.update(in_words_of_uv(ask_pip()))
+    return tool
+
+
+def fetch_uv(env: Path) -> None:
+    """Install the locked uv into ``env``; where this Python has no ``ensurepip``, with the pip it does have."""
+    hashed = ["install", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    wanted: list[str | Path] = [*hashed, "--requirement", LOCKS / "uv.lock"]
+    if can_import("ensurepip"):
+        run(sys.executable, "-m", "venv", env)
+        run(env / "bin" / "python", "-m", "pip", *wanted)
+    elif can_import("pip"):
+        run(sys.executable, "-m", "pip", *wanted, "--prefix", env, "--ignore-installed")
+        for scheme_bin in env.glob("*/bin/uv"):  # Debian puts a prefix's scripts under local/
+            (env / "bin").mkdir(exist_ok=True)
+            scheme_bin.rename(env / "bin" / "uv")
+    else:
+        sys.exit("setup: this Python has neither ensurepip nor pip (on Debian and Ubuntu: install 'python3-venv')")
+
+
+def ask_pip() -> str:
+    """What pip is told on this machine, in its own words: one ``section.option='value'`` a line."""
+    ours = UV_HOME / "env" / "bin" / "python"
+    ask = [ours if ours.exists() else sys.executable, "-m", "pip", "config", "list"]
+    return subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+
+
+def in_words_of_uv(listed: str) -> dict[str, str]:
+    """Mirror and certificate as pip has them, for a uv that was told nothing itself."""
+    found: dict[str, str] = {}
+    for line in listed.splitlines():
+        name, _, value = line.partition("=")
+        setting = PIP_TO_UV.get(name.rpartition(".")[2])
+        if setting and setting not in os.environ:
+            found[setting] = " ".join(ast.literal_eval(value).split())
+    return found
+
+
+def is_made(env: Path, part: str) -> bool:
+    """Whether ``env`` was finished, from what lies here now."""
+    try:
+        return made_from(part) in (env / MADE_FROM).read_text().split()
+    except FileNotFoundError:
+        return False
+
+
+def finish(env: Path, parts: Sequence[str]) -> None:
+    """Write down what ``env`` was made from: the last step, and the one that makes it count."""
+    (env / MADE_FROM).write_text("".join(f"{made_from(part)}\n" for part in parts))
+
+
+def made_from(part: str) -> str:
+    """A digest of all that the environment ``part`` depends on: the Python, the place, the locks, the project."""
+    files = {
+        "uv": ("requirements/uv.lock",),
+        "run": ("requirements/core.lock", "pyproject.toml", "src/custody/__init__.py"),
+        "dev": ("requirements/dev.lock", "requirements/postgres.lock", "pyproject.toml", "src/custody/__init__.py"),
+    }
+    seen = [part, sys.version, sys.base_prefix, str(ROOT)]
+    seen += [hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in files[part]]
+    return hashlib.sha256("\0".join(seen).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def only_one_at_a_time() -> Iterator[None]:
+    """Hold a lock that the system gives back whichever way we end."""
+    UV_HOME.mkdir(exist_ok=True)
+    with (UV_HOME / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def can_import(name: str) -> bool:
+    """Whether this Python can import ``name``: asked of a fresh one, since Debian's ``ensurepip`` can be half there."""
+    return subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+
+
+def run(*command: str | Path, stdout: int | None = None) -> None:
+    """Run a step of the set-up; its own words are the message when it fails."""
+    environment = os.environ | {
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_ROOT_USER_ACTION": "ignore",
+        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(UV_HOME / "cache")),
+        "UV_PYTHON_DOWNLOADS": "never",
+        # The certificates of this machine, as pip and git use them; the first name is for uv before 0.10.
+        "UV_NATIVE_TLS": "1",
+        "UV_SYSTEM_CERTS": "1",
+    }
+    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=stdout, check=False)
+    if done.returncode:
+        sys.exit(f"setup: '{' '.join(map(str, command[:4]))} …' failed; run the same command again when it can work")
+
+
+def say(text: str) -> None:
+    """Tell whoever waits what is going on."""
+    print(f"setup: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
