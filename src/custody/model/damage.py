@@ -43,7 +43,7 @@ class Damage:
 
 
 def check_chain(store: StoreId, records: Iterable[Record], remembered: Head | None = None) -> Iterator[Damage]:
-    """Follow a chain from its beginning, name everything that does not fit, then compare it with the remembered head."""
+    """Follow a chain from its start, name everything that does not fit, then compare it with the remembered head."""
     last = empty_head(store)
     for record in records:
         yield from misfit(last, record)

@@ -25,8 +25,7 @@ DIALECT = Dialect(
 )
 
 _NETWORK = frozenset(
-    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre beegfs fuse.sshfs fuse.glusterfs davfs ncpfs
-    virtiofs".split()
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre beegfs fuse.sshfs fuse.glusterfs davfs virtiofs".split()
 )
 _UNWRITABLE = {
     "SQLITE_FULL": "the disk is full",

@@ -231,8 +231,9 @@ class Store:
         store = StoreId(self._around.token())
         for name, value in (("store_id", store), ("stamp", stamp)):
             self.db.run(
-                "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value =
-                excluded.value", (name, value),
+                "INSERT INTO setting (name, value) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (name, value),
             )
         return self._chain(store, owned=True)
 
