@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports docs-check bench fmt lock clean setup setup-run
+.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check bench fmt lock clean setup setup-run
 
 # Another project's Python settings must not reach ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -49,6 +49,9 @@ imports: setup ## the import contracts: which room may know which
 
 docs-check: setup ## the generated documents are the ones in the tree
 	@$(PY) tools/docs.py --check
+
+docs: setup ## make the generated documents anew
+	@$(PY) tools/docs.py --write
 
 bench: setup ## measure, against named baselines
 	@$(PY) -m bench

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 
 from tools import conformance, fragments, links
 from tools.pages.cli import cli_page
+from tools.pages.damage import damage_page
 from tools.pages.database import database_page
 from tools.pages.errors import errors_page
 from tools.pages.schemas import schema_files, schemas_page
@@ -33,6 +34,7 @@ Made = str | Mapping[str, str]
 GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
     {
         "cli.md": cli_page,
+        "damage.md": damage_page,
         "errors.md": errors_page,
         "schema.md": database_page,
         "schemas.md": schemas_page,

@@ -1,5 +1,6 @@
 """Every question that the git door answers, asked once; ``test_hostile`` proves that none is left out."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from custody.model.errors import CustodyError
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
-from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover
+from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _work_file(repository: Repository, asked: Asked) -> None:
 
 def _discover(repository: Repository, asked: Asked) -> None:
     folder = repository.work_tree or repository.git_dir
-    assert discover(folder) == repository
+    assert discover(folder).place == repository.place
     _either_way(partial(discover, Path("/")))
 
 
@@ -78,8 +79,14 @@ def _either_way(ask: Callable[[], object]) -> None:
         return
 
 
+def _git_version(repository: Repository, asked: Asked) -> None:
+    git_version.cache_clear()
+    assert git_version(os.environ["PATH"])
+
+
 CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "discover": _discover,
+    "git_version": _git_version,
     "head": lambda repository, _: repository.head(),
     "resolve": _resolve,
     "refs": lambda repository, _: list(repository.refs()),

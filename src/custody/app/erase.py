@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from custody.app.desk import Desk
+from custody.app.naming import HINT, records_named
 from custody.model.errors import InputError
-from custody.model.ids import Digest, RecordRef, Seq, StoreId
+from custody.model.ids import Digest
 from custody.model.record import Record
 from custody.wire.arrivals import SYSTEM_KINDS
 from custody.wire.bodies import digest_text, parts
@@ -16,7 +17,6 @@ from custody.wire.reports import EraseReport
 from custody.world.store import Store
 
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
-_PLACE = re.compile(r"(?:([0-9a-f]{8,32}):)?([1-9][0-9]{0,17})", re.ASCII)
 
 
 def erase(desk: Desk, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
@@ -46,7 +46,7 @@ def _sentences(store: Store, target: str) -> list[str]:
 
 def _digests(store: Store, target: str) -> list[Digest]:
     """The bodies that a target names: ``SEQ``, ``STORE:SEQ``, an event id, a natural key, or (part of) a digest."""
-    records = _records(store, target)
+    records = records_named(store, target)
     if records:
         return [digest for record in records for digest in _bodies_of(store, record)]
     shape = _DIGEST.fullmatch(target)
@@ -56,23 +56,11 @@ def _digests(store: Store, target: str) -> list[Digest]:
     if not found:
         raise InputError(
             f"nothing stored is named '{target}'",
-            hint="name a record (its number, 'store:number', event id or key) or a digest of at least 8 digits",
+            hint=f"{HINT}, or a text by at least 8 digits of its digest",
         )
     for record in store.tables.records_holding(found[0]):
         _check_kind(record)
     return found
-
-
-def _records(store: Store, target: str) -> list[Record]:
-    place = _PLACE.fullmatch(target)
-    if place is None:
-        return store.tables.records_named(target)
-    stores = [head.store for head in store.tables.chains() if head.store.startswith(place[1] or "")]
-    if place[1] is None:
-        own = store.own()
-        stores = [own] if own is not None else []
-    found = [store.tables.record(RecordRef(StoreId(name), Seq(int(place[2])))) for name in stores]
-    return [record for record in found if record is not None]
 
 
 def _bodies_of(store: Store, record: Record) -> list[Digest]:

@@ -14,7 +14,12 @@ from custody.model.errors import EXIT_BUG, CustodyError, exit_status
 
 SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
-        "Ask": MappingProxyType({}),
+        "Ask": MappingProxyType(
+            {
+                "log": "List what was recorded, newest first.",
+                "show": "Show what a record says.",
+            }
+        ),
         "Set up": MappingProxyType({"completion": "Print the completion script of a shell."}),
         "Keep": MappingProxyType(
             {

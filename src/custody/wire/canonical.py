@@ -52,6 +52,11 @@ def dump(value: Json) -> bytes:
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
+def indented(value: Json) -> str:
+    """``value`` over several lines, for people; plain ASCII, so that any terminal shows it."""
+    return json.dumps(value, indent=2, sort_keys=True)
+
+
 def text_bytes(text: str) -> bytes:
     """The bytes a text is stored and hashed as; lone surrogates survive the way there and back."""
     return text.encode("utf-8", "surrogatepass")

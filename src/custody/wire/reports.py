@@ -1,6 +1,6 @@
 """What verbs answer, as JSON: one shape for ``--json``, HTTP and stored evidence, each with its name and version."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -97,7 +97,41 @@ class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
     records: list[str]
 
 
-REPORTS: tuple[type[Report], ...] = (VerifyReport, DoctorReport, ExportReport, ImportReport, EraseReport)
+class Kept(msgspec.Struct, frozen=True):
+    """One record as it is listed; ``number`` is its place in this store's own chain, None in another's."""
+
+    record: str
+    number: int | None
+    at: str
+    kind: str
+    key: str
+    event: str
+    digest: str
+
+
+class LogReport(Report, frozen=True, kw_only=True, tag="log"):
+    """The newest records, and how many there are in all."""
+
+    records: list[Kept]
+    total: int
+
+
+class ShowReport(Report, frozen=True, kw_only=True, tag="show"):
+    """Records with what each says, in the same order; an erased one says null."""
+
+    records: list[Kept]
+    payloads: list[Any]
+
+
+REPORTS: tuple[type[Report], ...] = (
+    VerifyReport,
+    DoctorReport,
+    ExportReport,
+    ImportReport,
+    EraseReport,
+    LogReport,
+    ShowReport,
+)
 
 
 def encode_report(report: Report) -> bytes:

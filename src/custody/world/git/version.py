@@ -1,5 +1,6 @@
 """Which git this is; found once."""
 
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +28,7 @@ def parse_version(answer: bytes) -> tuple[int, ...]:
 @lru_cache(maxsize=8)
 def git_version(search_path: str) -> tuple[int, ...]:
     """The version of the git on ``search_path``; too old a one is an error."""
-    version = parse_version(Git(Path("/"), open_environment({"PATH": search_path})).run("version"))
+    version = parse_version(Git(Path("/"), open_environment({**os.environ, "PATH": search_path})).run("version"))
     if version < OLDEST:
         said = ".".join(map(str, version))
         raise GitError(f"git {said} is too old for custody", hint=NEEDS)

@@ -60,11 +60,15 @@ class Projection:
                 progress(done)
 
     def rebuild(self, progress: Progress) -> None:
-        """Drop every view and make it again from the records."""
+        """Drop every view and every index of bodies and make them again from the records."""
         with self._db.writing():
-            for name in ALL_TABLES:
+            for name in (*ALL_TABLES, "part", "erasure"):
                 self._db.run(f"DELETE FROM {name}")
             self._db.run("DELETE FROM state WHERE view = ?", (CAPTURED,))
+            for head in self._tables.chains():
+                for records in batched(self._tables.records(head.store)):
+                    for record, payload in zip(records, self._tables.payloads(records).values(), strict=True):
+                        self._tables.reindex(record, payload)
         self.catch_up(progress)
 
     def read_on(self, store: StoreId) -> None:

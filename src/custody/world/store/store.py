@@ -19,7 +19,7 @@ from custody.world.store.heads import Heads
 from custody.world.store.migrate import migrate
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
-from custody.world.store.tables import Body, Tables, erased_digest
+from custody.world.store.tables import Body, Tables
 
 _HASH_PREFIX_DIGITS = 8
 _AFTER_HEX = "g"
@@ -157,11 +157,8 @@ class Store:
         if there is not None and there.link == record.link:
             chain.known += 1
         elif there is None and not chain.forked:
-            self.tables.put_parts_of(record)
             self.tables.put_record(record)
-            if record.entry.kind == ERASED:
-                for digest in erased_digest(self.tables.payload(record)):
-                    self.tables.put_erasure(digest, record.ref)
+            self.tables.reindex(record, self.tables.payload(record))
             chain.new += 1
         else:
             self.tables.put_fork(record)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 from custody.model.record import Entry, Head, Record, empty_head
+from custody.wire.arrivals import ERASED
 from custody.wire.bodies import digest_from, join, parts
 from custody.wire.canonical import Json, parse
 from custody.world.store.codec import BODY_BYTES_MAX, PLAIN, decode, encode
@@ -69,6 +70,22 @@ class Tables:
             f"SELECT {_RECORD} FROM record WHERE store_id = ? AND seq > ? ORDER BY seq LIMIT ?", (store, seq, limit)
         )
         return [_record(row) for row in rows]
+
+    def newest(self, limit: int, kind: str | None) -> list[Record]:
+        """The records that claim the latest moments, latest first, perhaps only of one kind."""
+        where, values = ("WHERE kind = ?", (kind,)) if kind is not None else ("", ())
+        rows = self.db.rows(
+            f"SELECT {_RECORD} FROM record {where} ORDER BY at_ns DESC, store_id DESC, seq DESC LIMIT ?",
+            (*values, limit),
+        )
+        return [_record(row) for row in rows]
+
+    def reindex(self, record: Record, payload: Json) -> None:
+        """Note again what a record says about bodies: the texts that it holds, and the one that it erased."""
+        self.put_parts_of(record)
+        if record.entry.kind == ERASED:
+            for digest in erased_digest(payload):
+                self.put_erasure(digest, record.ref)
 
     def records_of_kind(self, kind: str) -> Iterator[Record]:
         """The records of one kind, chain by chain."""

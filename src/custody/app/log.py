@@ -1,0 +1,44 @@
+"""List kept records, newest first, and show what one of them says."""
+
+from collections.abc import Sequence
+
+from custody.app.desk import Desk
+from custody.app.naming import HINT, records_named
+from custody.model.errors import InputError
+from custody.model.ids import StoreId
+from custody.model.record import Record
+from custody.wire.bodies import digest_text
+from custody.wire.reports import Kept, LogReport, ShowReport
+from custody.wire.times import text_from
+
+
+def log(desk: Desk, *, limit: int, kind: str | None = None) -> LogReport:
+    """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
+    with desk.reading() as store, store.db.reading():
+        newest = store.tables.newest(limit, kind)
+        return LogReport(records=_kept(newest, store.own()), total=store.tables.record_count())
+
+
+def show(desk: Desk, target: str) -> ShowReport:
+    """What the named records say; an erased one says nothing."""
+    with desk.reading() as store, store.db.reading():
+        found = records_named(store, target)
+        if not found:
+            raise InputError(f"no record is named '{target}'", hint=HINT)
+        own = store.own()
+        return ShowReport(records=_kept(found, own), payloads=[store.tables.payload(record) for record in found])
+
+
+def _kept(records: Sequence[Record], own: StoreId | None) -> list[Kept]:
+    return [
+        Kept(
+            record=str(record.ref),
+            number=int(record.seq) if record.store == own else None,
+            at=text_from(record.entry.at_ns),
+            kind=record.entry.kind,
+            key=record.entry.key,
+            event=record.entry.event,
+            digest=digest_text(record.entry.digest),
+        )
+        for record in records
+    ]

@@ -1,0 +1,129 @@
+"""Every question to the git door over every trap: nothing is executed, nothing outside is opened."""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from custody.model.errors import CustodyError, GitError
+from custody.model.paths import RepoPath
+from custody.world import git as door
+from custody.world.git import Limits, Repository, discover
+from custody.world.git.surroundings import SETTINGS
+from tests.hostile.calls import CALLS, Asked
+from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repositories
+from tests.house.guard import ROOT
+from tests.house.not_run import not_run
+
+FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format", "is_shallow"}
+"""What ``discover`` found out once; reading it asks nothing."""
+
+BRIEF = Limits(wait_seconds_max=10)
+
+
+def test_every_question_is_in_the_table() -> None:
+    methods = {name for name in dir(Repository) if not name.startswith("_")} - FACTS
+    functions = {name for name in door.__all__ if inspect.isfunction(inspect.unwrap(getattr(door, name)))}
+    assert set(CALLS) == methods | functions
+
+
+@pytest.mark.parametrize("name", [*TRAPS, *ENVIRONMENTS])
+def test_the_trap_works(name: str, tmp_path: Path) -> None:
+    trap = a_trap(name, tmp_path)
+    if trap.hidden_from_plain_git:
+        assert name == "links"
+        return
+    assert not trap.marker.exists()
+    trap.plain()
+    assert trap.marker.exists()
+
+
+@pytest.mark.parametrize("name", [*TRAPS, *ENVIRONMENTS])
+def test_nothing_is_executed_and_no_pipe_is_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trap = a_trap(name, tmp_path)
+    for variable, value in trap.environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(trap.path)
+    refused = ask_everything(trap)
+    assert not trap.marker.exists(), trap.marker.read_text()
+    assert not refused or trap.refused, refused
+
+
+def ask_everything(trap: Trap) -> dict[str, CustodyError]:
+    """Ask every question; what was refused, by name."""
+    try:
+        repository = discover(trap.path, BRIEF)
+    except CustodyError as error:
+        return {"discover": error}
+    refused: dict[str, CustodyError] = {}
+    for name, call in CALLS.items():
+        try:
+            call(repository, Asked(trap.commits[-1], trap.commits[0], RepoPath(b"x")))
+        except CustodyError as error:
+            refused[name] = error
+    assert not [name for name, error in refused.items() if "took longer" in error.message]
+    return refused
+
+
+def test_a_partial_clone_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """What is missing is missing: no error of another kind, and the other questions are answered."""
+    refused = ask_everything(a_trap("promisor-ext", tmp_path))
+    assert set(refused) <= {"blame", "blame_text", "diffs"}
+    assert all(isinstance(error, GitError) for error in refused.values())
+
+
+def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
+    offered = list(hostile_repositories(tmp_path))
+    assert [name for name, _, _ in offered] == list(TRAPS)
+    assert all(path.is_dir() and not marker.exists() for _, path, marker in offered)
+
+
+def test_the_settings_of_the_reliability_page_are_there() -> None:
+    said = " ".join(SETTINGS)
+    for wanted in """--no-pager --no-replace-objects --literal-pathspecs core.fsmonitor=false core.hooksPath=/dev/null
+        diff.external= log.showSignature=false protocol.allow=never core.sshCommand=false
+        core.alternateRefsCommand=""".split():
+        assert wanted in said
+
+
+# Under strace: which programs are started and which files are opened, whatever the traps are.
+
+_EXECUTED = re.compile(r'execve\("([^"]+)"')
+_OPENED = re.compile(r'open(?:at|at2)?\((?:AT_FDCWD, )?"([^"]+)"[^)]*\)\s+= \d')
+_SYSTEM = ("/usr/", "/lib", "/etc/ld.so", "/etc/localtime", "/proc/", "/sys/", "/dev/null", "/dev/urandom")
+
+
+@pytest.mark.parametrize("name", ["everything", "reads-mail-map", "alternate-refs", "tracked-textconv", "links"])
+def test_only_git_is_started_and_only_the_repository_is_read(name: str, tmp_path: Path) -> None:
+    if not shutil.which("strace"):
+        not_run("strace", "it is not installed")
+    trap = a_trap(name, tmp_path / "trap")
+    log = tmp_path / "strace.log"
+    command = (sys.executable, "-m", "tests.hostile.ask", str(trap.path), trap.commits[-1], trap.commits[0])
+    tracing = ("strace", "-f", "-qq", "-s", "4096", "-e", "trace=execve,open,openat,openat2", "-o", str(log))
+    done = subprocess.run((*tracing, *command), cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    if "ptrace" in done.stderr.lower():
+        not_run("strace", done.stderr)
+    assert done.returncode == 0, done.stderr
+    calls = log.read_text()
+    programs = {os.path.basename(program) for program in _EXECUTED.findall(calls)}
+    assert programs <= {"git", os.path.basename(sys.executable)}
+    sealed = os.fspath(Path(door.__file__).parent / "sealed")
+    allowed = (*_SYSTEM, os.fspath(trap.built.path), sealed)
+    by_git = [line for line in calls.splitlines() if line.split()[0] in git_processes(calls)]
+    opened = {os.path.normpath(path) for line in by_git for path in _OPENED.findall(line) if path.startswith("/")}
+    outside = {path for path in opened if not path.startswith(allowed)}
+    assert not {path for path in outside if "other/.git/objects" not in path}, outside
+    assert not any("secret" in path or path == str(trap.pipe) for path in opened)
+    assert not trap.marker.exists()
+
+
+def git_processes(calls: str) -> set[str]:
+    return {
+        line.split()[0] for line in calls.splitlines() if "execve(" in line and "/git" in line.split("execve(")[1][:200]
+    }
