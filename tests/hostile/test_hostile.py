@@ -77,6 +77,13 @@ def test_a_partial_clone_is_told_as_what_it_is(tmp_path: Path) -> None:
     assert all(isinstance(error, GitError) for error in refused.values())
 
 
+def test_configuration_that_includes_a_pipe_costs_a_bounded_time(tmp_path: Path) -> None:
+    trap = a_trap("links", tmp_path)
+    trap.config("include.path", str(trap.pipe))
+    with pytest.raises(GitError, match="took longer than 0.3 seconds"):
+        discover(trap.path, Limits(wait_seconds_max=0.3))
+
+
 def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
     offered = list(hostile_repositories(tmp_path))
     assert [name for name, _, _ in offered] == list(TRAPS)

@@ -308,7 +308,7 @@ def _everything(trap: Trap) -> None:
         filter.evil.clean filter.evil.smudge filter.evil.process interactive.diffFilter credential.helper
         uploadpack.packObjectsHook gc.recentObjectsHook sendemail.smtpserver browser.x.cmd man.x.cmd
         trailer.x.command trailer.x.cmd tar.x.command remote.origin.uploadpack remote.origin.receivepack
-        instaweb.httpd help.browser web.browser color.pager imap.tunnel""".split():
+        instaweb.httpd help.browser web.browser imap.tunnel""".split():
         trap.config(key, str(trap.spring))
     trap.config("log.showSignature", "true")
     trap.attributes("* diff=evil filter=evil merge=evil\n")

@@ -6,7 +6,7 @@ from custody.model.ids import RecordRef, Seq, StoreId
 from custody.model.record import Record
 from custody.world.store import Store
 
-HINT = "name a record by its number here, 'store:number', its event id or its key ('custody log' lists them)"
+HINT = "name a record by its number here, 'store:number', its event id or its key ('custody records' lists them)"
 
 _PLACE = re.compile(r"(?:([0-9a-f]{8,32}|pending):)?([1-9][0-9]{0,17})", re.ASCII)
 

@@ -16,7 +16,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
-                "log": "List what was recorded, newest first.",
+                "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",
             }
         ),

@@ -2,9 +2,9 @@
 
 import click
 
-from custody.app.log import show
+from custody.app.records import show
 from custody.cli.frame import answer, json_option, the_desk
-from custody.cli.log_ import line_of
+from custody.cli.records_ import line_of
 from custody.wire.canonical import indented
 from custody.wire.reports import ShowReport
 

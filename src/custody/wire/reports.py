@@ -109,7 +109,7 @@ class Kept(msgspec.Struct, frozen=True):
     digest: str
 
 
-class LogReport(Report, frozen=True, kw_only=True, tag="log"):
+class RecordsReport(Report, frozen=True, kw_only=True, tag="records"):
     """The newest records, and how many there are in all."""
 
     records: list[Kept]
@@ -129,7 +129,7 @@ REPORTS: tuple[type[Report], ...] = (
     ExportReport,
     ImportReport,
     EraseReport,
-    LogReport,
+    RecordsReport,
     ShowReport,
 )
 

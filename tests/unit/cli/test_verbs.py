@@ -201,11 +201,11 @@ def test_a_copied_store_goes_on_under_another_name(repository: Path, tmp_path: P
     assert custody(repository, "verify").out.startswith("all as stored: 4 records in 1 chain(s)")
 
 
-def test_log_lists_newest_first_and_show_tells(repository: Path) -> None:
-    assert custody(repository, "log").out == "nothing has been recorded here yet\n"
+def test_records_lists_newest_first_and_show_tells(repository: Path) -> None:
+    assert custody(repository, "records").out == "nothing has been recorded here yet\n"
     recorded(repository)
     spool_of(repository).put(an_event("prompt", id="p", at="2026-02-01T00:00:00Z", text="why?"))
-    ran = custody(repository, "log", "-n", "2")
+    ran = custody(repository, "records", "-n", "2")
     assert ran.out.splitlines() == [
         "      4  2026-02-01T00:00:00Z      prompt       event:robot:s1:prompt:p",
         "      3  2026-01-31T12:00:00Z      edit         event:robot:s1:edit:3",
@@ -234,7 +234,7 @@ def test_help_teaches_by_group() -> None:
     ran = custody(Path(), "--help")
     assert ran.status == 0
     assert ran.out.index("Ask:") < ran.out.index("Set up:") < ran.out.index("Keep:")
-    for verb in ("log", "show", "verify", "doctor", "export", "import", "erase"):
+    for verb in ("records", "show", "verify", "doctor", "export", "import", "erase"):
         assert custody(Path(), verb, "--help").out.count("Example") >= 1
 
 

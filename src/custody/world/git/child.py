@@ -8,7 +8,7 @@ import subprocess
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -17,6 +17,7 @@ from custody.model.errors import GitError
 from custody.world.git.complaint import Circumstances, explain
 
 CHUNK_BYTES = 65_536
+NAMES_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,10 @@ class Limits:
     wait_seconds_max: float = 600.0
     output_bytes_max: int = 8 << 30
     complaint_bytes_max: int = 16_384
+
+    def brief(self) -> "Limits":
+        """For commands that look at names only: a repository whose configuration includes a pipe must not cost more."""
+        return replace(self, wait_seconds_max=min(self.wait_seconds_max, NAMES_SECONDS_MAX))
 
 
 USUAL = Limits()

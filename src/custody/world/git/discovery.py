@@ -33,7 +33,7 @@ class Place:
 def find_place(folder: Path, limits: Limits) -> Place:
     """The repository around ``folder``, by one git process."""
     here = _real_folder(folder)
-    place = parse_place(Git(here, open_environment(os.environ), limits=limits).run(*_QUESTIONS), here)
+    place = parse_place(Git(here, open_environment(os.environ), limits=limits.brief()).run(*_QUESTIONS), here)
     _refuse_strange(place)
     return place
 

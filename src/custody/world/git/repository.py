@@ -186,7 +186,7 @@ class Repository:
 
     @property
     def _open(self) -> Git:
-        return Git(self.common_dir, open_environment(os.environ, self.git_dir), self.common_dir, self.limits)
+        return Git(self.common_dir, open_environment(os.environ, self.git_dir), self.common_dir, self.limits.brief())
 
     @property
     def _sealed(self) -> Git:

@@ -8,15 +8,15 @@ from custody.model.errors import InputError
 from custody.model.ids import StoreId
 from custody.model.record import Record
 from custody.wire.bodies import digest_text
-from custody.wire.reports import Kept, LogReport, ShowReport
+from custody.wire.reports import Kept, RecordsReport, ShowReport
 from custody.wire.times import text_from
 
 
-def log(desk: Desk, *, limit: int, kind: str | None = None) -> LogReport:
+def records(desk: Desk, *, limit: int, kind: str | None = None) -> RecordsReport:
     """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
     with desk.reading() as store, store.db.reading():
         newest = store.tables.newest(limit, kind)
-        return LogReport(records=_kept(newest, store.own()), total=store.tables.record_count())
+        return RecordsReport(records=_kept(newest, store.own()), total=store.tables.record_count())
 
 
 def show(desk: Desk, target: str) -> ShowReport:

@@ -1,15 +1,15 @@
-"""``custody log``."""
+"""``custody records``."""
 
 import click
 
-from custody.app.log import log
+from custody.app.records import records
 from custody.cli.frame import answer, json_option, the_desk
-from custody.wire.reports import Kept, LogReport
+from custody.wire.reports import Kept, RecordsReport
 
 WIDTH_OF_NUMBER = 7
 
 
-@click.command("log")
+@click.command("records")
 @click.option("-n", "limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many.")
 @click.option("--kind", help="Only records of this kind: edit, call, prompt, link, decision …")
 @json_option
@@ -22,14 +22,14 @@ def command(ctx: click.Context, *, limit: int, kind: str | None, as_json: bool) 
 
     \b
     Examples:
-      custody log
-      custody log -n 100 --kind edit
+      custody records
+      custody records -n 100 --kind edit
     """
-    report = log(the_desk(ctx), limit=limit, kind=kind)
+    report = records(the_desk(ctx), limit=limit, kind=kind)
     return answer(report, _words(report), as_json=as_json)
 
 
-def _words(report: LogReport) -> str:
+def _words(report: RecordsReport) -> str:
     if not report.records:
         return "nothing has been recorded here yet" if not report.total else "no such record"
     return "\n".join(line_of(record) for record in report.records)
