@@ -16,7 +16,7 @@ class RepoPath:
     def __post_init__(self) -> None:
         if problem := _problem(self.raw):
             raise InputError(
-                f"'{self}' {problem}",
+                f"'{self.display[:200]}' {problem}",
                 hint="paths are relative to the repository root, with '/' between parts and no '..'",
             )
 
@@ -26,7 +26,7 @@ class RepoPath:
         try:
             return cls(text.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError as error:
-            raise InputError(f"'{text!a}' has a lone surrogate that stands for no byte") from error
+            raise InputError(f"{ascii(text)[:200]} has a lone surrogate that stands for no byte") from error
 
     def __str__(self) -> str:
         return self.raw.decode("utf-8", "surrogateescape")

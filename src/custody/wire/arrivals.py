@@ -11,7 +11,7 @@ from custody.model.digests import digest_of
 from custody.model.ids import Digest, EventId, NaturalKey
 from custody.model.record import Entry, Head
 from custody.wire.bodies import digest_text, split
-from custody.wire.canonical import Json, dump, parse
+from custody.wire.canonical import Json, dump_readable, parse
 from custody.wire.events import AnyEvent, DecisionEvent, event_from
 from custody.wire.times import ns_from, text_from
 
@@ -65,7 +65,9 @@ def erased(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int)
 
 def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value: Json) -> Arrival:
     parted = split(value)
-    payload = dump(parted.payload)
+    # Marks make a payload deeper and canonical numbers longer than what was sent: what could not be read again later
+    # must not get in.
+    payload = dump_readable(parted.payload)
     return Arrival(Entry(event_id, str(kind), key, at_ns, digest_of(payload)), payload, parted.texts)
 
 

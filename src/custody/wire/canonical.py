@@ -67,6 +67,11 @@ def bytes_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+def problem(error: Exception) -> str:
+    """Why msgspec does not take a parsed value, kept short; it stumbles over a lone surrogate in a key or a word."""
+    return "a lone surrogate in a key or a word" if isinstance(error, UnicodeEncodeError) else str(error)[:300]
+
+
 def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     made = dict(pairs)
     if len(made) != len(pairs):

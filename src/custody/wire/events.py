@@ -12,7 +12,7 @@ from custody.model.digests import content_hash
 from custody.model.errors import InputError
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
-from custody.wire.canonical import Json, parse, text_bytes
+from custody.wire.canonical import Json, parse, problem, text_bytes
 from custody.wire.times import ns_from
 
 EVENT_VERSION = 1
@@ -24,7 +24,7 @@ Name = Annotated[
     Meta(
         min_length=1,
         max_length=1000,
-        pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$",
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)",
         description="a name: no control characters, at most 1,000",
     ),
 ]
@@ -50,7 +50,7 @@ Line = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 class Erased(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"digest": "$erased"}):
     """Stands where a text was, once it has been erased."""
 
-    digest: str
+    digest: Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)", description="of the text that was there")]
 
 
 TextField = str | Erased
@@ -203,9 +203,9 @@ def event_from(value: Json) -> AnyEvent:
     _check_version(value)
     try:
         event: AnyEvent = msgspec.convert(value, AnyEvent)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(
-            f"not a valid event: {error}", hint="docs/reference/schemas/event.json has the shape"
+            f"not a valid event: {problem(error)}", hint="docs/reference/schemas/event.json has the shape"
         ) from error
     _check(event)
     return event
@@ -223,7 +223,8 @@ def _check_version(value: dict[str, Json]) -> None:
     version = value.get("custody")
     if isinstance(version, int) and not isinstance(version, bool) and version > EVENT_VERSION:
         raise InputError(
-            f"event version {version} is newer than this custody knows ({EVENT_VERSION})", hint="upgrade custody"
+            f"event version {str(version)[:20]} is newer than this custody knows ({EVENT_VERSION})",
+            hint="upgrade custody",
         )
 
 

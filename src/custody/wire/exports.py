@@ -17,7 +17,7 @@ from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
 from custody.model.record import Entry, Head, Record
 from custody.wire.bodies import digest_from, digest_text
-from custody.wire.canonical import EVENT_BYTES_MAX, bytes_text, dump, parse, text_bytes
+from custody.wire.canonical import EVENT_BYTES_MAX, dump, parse, problem, text_bytes
 
 EXPORT_VERSION = 1
 LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
@@ -25,14 +25,14 @@ LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
 
 StoreText = Annotated[str, Meta(pattern=r"^([0-9a-f]{32}|pending)$(?!\n)")]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
-Text = Annotated[str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$")]
+Text = Annotated[str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
 
 
 class ChainHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a chain reaches."""
 
     store: StoreText
-    seq: Annotated[int, Meta(ge=1)]
+    seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     link: Hex
 
 
@@ -72,7 +72,7 @@ class PendingLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
     """An acknowledged event that is in no chain yet, as it was recorded."""
 
     event: Text
-    data: str
+    data: Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]*$")]
 
 
 class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end", tag_field="line"):
@@ -101,14 +101,15 @@ def decode_line(data: bytes) -> Line:
     """Read one line of an export, or raise an ``InputError`` that says what it is instead."""
     value = parse(data, bytes_max=LINE_BYTES_MAX)
     if isinstance(value, dict) and value.get("line") == "export" and value.get("version") != EXPORT_VERSION:
+        version = ascii(value.get("version"))[:20]
         raise InputError(
-            f"an export of version {value.get('version')!r}; this custody knows version {EXPORT_VERSION}",
+            f"an export of version {version}; this custody knows version {EXPORT_VERSION}",
             hint="upgrade custody",
         )
     try:
         line: Line = msgspec.convert(value, Line)
-    except msgspec.ValidationError as error:
-        raise InputError(f"not a line of an export: {error}") from error
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(f"not a line of an export: {problem(error)}") from error
     return line
 
 
@@ -122,7 +123,7 @@ def body_line(digest: Digest, data: bytes | None) -> BodyLine:
     if data is None:
         return BodyLine(digest_text(digest))
     try:
-        text = bytes_text(data)
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         return BodyLine(digest_text(digest), base64=b64encode(data).decode())
     return BodyLine(digest_text(digest), text=text)

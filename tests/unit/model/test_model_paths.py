@@ -116,6 +116,17 @@ def test_display_by_hand() -> None:
     assert RepoPath("a\u202eb".encode()).display == "a\\u202eb", "no name may turn the text around it"
 
 
+def test_a_refusal_is_printable_and_short_whatever_was_sent() -> None:
+    for raw in (b"/\x1b[2J\xff", b"a\0b", b"../" + b"\xff" * 5000):
+        with pytest.raises(InputError) as refusal:
+            RepoPath(raw)
+        assert refusal.value.message.isprintable()
+        assert len(refusal.value.message) < 250
+    with pytest.raises(InputError) as refusal:
+        RepoPath.of("\x1b\ud800" * 500)
+    assert refusal.value.message.isprintable() and len(refusal.value.message) < 250
+
+
 @given(raw_paths)
 def test_the_name_is_what_stands_behind_the_last_slash(raw: bytes) -> None:
     assert RepoPath(raw).name == raw.split(b"/")[-1]

@@ -1,0 +1,200 @@
+"""From an event's bytes to an entry: one key, one digest, everything in place again."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from custody.model.digests import digest_of
+from custody.model.errors import InputError
+from custody.model.ids import Digest, EventId, Link, Seq
+from custody.model.record import Head
+from custody.wire.arrivals import SYSTEM_KINDS, Arrival, arrival_of, continues, erased
+from custody.wire.bodies import join, parts
+from custody.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
+from custody.wire.views import views_of
+from tests.builders.drawn import (
+    STORE,
+    awkward_names,
+    exactly,
+    json_values,
+    long_texts,
+    marked_values,
+    moments_ns,
+    names,
+)
+from tests.builders.events import KINDS, an_arrival, an_event
+
+BOUND = ("session", "prompt", "call", "edit", "source_read", "link")
+LONG = "a line of a long text\n" * 1000
+identities = st.tuples(awkward_names | names, awkward_names | names, st.sampled_from(BOUND), awkward_names | names)
+
+
+def key_of(agent: str, session: str, kind: str, id_: str) -> str:
+    return an_arrival(kind, agent=agent, session=session, id=id_, event="e").entry.key
+
+
+def whole(arrival: Arrival) -> Json:
+    """What a store gives back for an arrival."""
+    return join(parse(arrival.payload), arrival.texts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_arrives(kind: str) -> None:
+    arrival = arrival_of(EventId("e1"), an_event(kind))
+    entry = arrival.entry
+    assert (entry.event, entry.kind, entry.at_ns) == ("e1", kind, 1_769_860_800 * 10**9)
+    assert entry.digest == digest_of(arrival.payload)
+    assert arrival.texts == {}
+    assert whole(arrival) == json.loads(an_event(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("edit", "event:robot:s1:edit:1"),
+        ("decision", "decision:robot::decision:1"),
+        ("source", "event:::source:1"),
+        ("change", "event:::change:1"),
+    ],
+)
+def test_keys_by_hand(kind: str, key: str) -> None:
+    assert an_arrival(kind).entry.key == key
+    assert an_arrival(kind, agent="a:b", session="50%", id="é/\u00a0").entry.key == (
+        f"{key.split(':')[0]}:a%3Ab:50%25:{kind}:%C3%A9%2F%C2%A0"
+    )
+
+
+@given(identities, identities)
+@example(("a:b", "c", "edit", "1"), ("a", "b:c", "edit", "1"))
+@example(("a%3A", "c", "edit", "1"), ("a:", "c", "edit", "1"))
+@example(("a", "b:edit", "call", "1"), ("a", "b", "edit", "call:1"))
+def test_two_different_things_never_have_the_same_key(
+    one: tuple[str, str, str, str], other: tuple[str, str, str, str]
+) -> None:
+    assert (key_of(*one) == key_of(*other)) == (one == other)
+
+
+@given(identities)
+def test_a_key_has_one_line_of_printable_ascii_within_what_an_export_carries(one: tuple[str, str, str, str]) -> None:
+    key = key_of(*one)
+    assert key.isascii() and key.isprintable() and " " not in key
+    assert len(key_of("😀" * 1000, "😀" * 1000, one[2], "😀" * 1000)) <= 65_536
+
+
+def test_an_agent_that_is_not_named_is_not_one_that_is() -> None:
+    keys = {an_arrival("source", **named).entry.key for named in ({}, {"agent": "a"}, {"session": "a"})}  # type: ignore[arg-type]
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_neither_key_order_nor_white_space_nor_escapes_change_the_digest(kind: str, data: st.DataObject) -> None:
+    value = json.loads(an_event(kind, id="é😀"))
+    shuffled = dict(data.draw(st.permutations(list(value.items()))))
+    spelled = json.dumps(
+        shuffled, indent=data.draw(st.sampled_from((None, 2))), ensure_ascii=data.draw(st.booleans())
+    ).encode()
+    assert arrival_of(EventId("e"), b"\n " + spelled + b"\t") == arrival_of(EventId("e"), dump(value))
+
+
+@given(marked_values, marked_values)
+def test_an_arrival_gives_back_exactly_what_was_sent(given_: Json, got: Json) -> None:
+    value = json.loads(an_event("call")) | {"input": given_, "output": got}
+    arrival = arrival_of(EventId("e"), dump(value))
+    assert exactly(whole(arrival)) == exactly(value)
+    assert parts(parse(arrival.payload)) == frozenset(arrival.texts)
+    assert all(digest_of(data) == digest for digest, data in arrival.texts.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataObject) -> None:
+    value = json.loads(an_event(kind))
+    name = data.draw(st.sampled_from((*sorted(value), "seen_at", "worktree", "call", "before", "lines", "year")))
+    value[name] = data.draw(json_values | long_texts | st.just({"$erased": "sha256:" + "0" * 64}))
+    try:
+        arrival = arrival_of(EventId("e"), dump(value))
+    except InputError:
+        return  # most values are refused here, at the door; what is not must never be refused later
+    assert exactly(whole(arrival)) == exactly(value)
+    assert views_of(whole(arrival))
+    arrival.entry.key.encode()
+
+
+@pytest.mark.parametrize("text", [LONG, "short", {"$body": "x"}, {"$literal": {"$erased": LONG}}])
+@pytest.mark.parametrize("levels", range(NESTING_MAX - 5, NESTING_MAX + 1))
+@pytest.mark.parametrize("mark", ["deeper", "$body", "$literal"])
+def test_what_is_as_deep_as_an_event_may_be_is_refused_at_the_door_or_read_back(
+    text: Json, levels: int, mark: str
+) -> None:
+    value: Json = text
+    for _ in range(levels - 1):
+        value = {mark: value}
+    sent = json.loads(an_event("call")) | {"input": value}
+    try:
+        arrival = arrival_of(EventId("e"), dump(sent))
+    except InputError as error:
+        assert error.message == "nested deeper than 128 levels"
+    else:
+        assert exactly(whole(arrival)) == exactly(sent)
+
+
+def test_depth_by_hand() -> None:
+    deep: Json = "x"
+    for _ in range(NESTING_MAX - 1):
+        deep = [deep]
+    arrival_of(EventId("e"), dump(json.loads(an_event("call")) | {"input": deep}))
+    with pytest.raises(InputError, match="nested deeper"):
+        arrival_of(EventId("e"), dump(json.loads(an_event("call")) | {"input": [deep]}))
+
+
+def test_an_event_whose_numbers_grow_beyond_the_limit_is_refused_at_the_door() -> None:
+    numbers = b"[" + b",".join([b"1e15"] * 1_100_000) + b"]"
+    sent = an_event("call")[:-1] + b',"input":' + numbers + b"}"
+    assert len(sent) < EVENT_BYTES_MAX < len(dump(parse(sent)))
+    with pytest.raises(InputError, match="is over the limit of 16,777,216"):
+        arrival_of(EventId("e"), sent)
+
+
+@pytest.mark.parametrize("kind", sorted(SYSTEM_KINDS))
+def test_no_event_can_speak_for_the_store(kind: str) -> None:
+    with pytest.raises(InputError):
+        arrival_of(EventId("e"), an_event("edit").replace(b'"edit"', dump(kind)))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b"\xff", an_event("edit")[:-1], an_event("edit") + b"{}"])
+def test_what_is_no_event_does_not_arrive(data: bytes) -> None:
+    with pytest.raises(InputError):
+        arrival_of(EventId("e"), data)
+
+
+@given(moments_ns, st.integers(1, 2**63 - 1), st.binary(min_size=32, max_size=32))
+def test_a_store_that_continues_another_says_where_it_left_off(at_ns: int, seq: int, link: bytes) -> None:
+    arrival = continues(EventId("e7"), Head(STORE, Seq(seq), Link(link)), at_ns)
+    payload = whole(arrival)
+    assert isinstance(payload, dict)
+    assert (payload["kind"], payload["store"], payload["seq"], payload["link"]) == ("continues", STORE, seq, link.hex())
+    entry = arrival.entry
+    assert (entry.event, entry.kind, entry.key, entry.at_ns) == ("e7", "continues", f"continues:{STORE}:e7", at_ns)
+    assert entry.digest == digest_of(arrival.payload)
+
+
+@given(moments_ns, names, names | long_texts)
+def test_an_erasure_says_what_by_whom_and_why(at_ns: int, who: str, why: str) -> None:
+    digest = Digest(b"\xab" * 32)
+    arrival = erased(EventId("e8"), digest, who=who, why=why, at_ns=at_ns)
+    payload = whole(arrival)
+    assert isinstance(payload, dict)
+    assert (payload["kind"], payload["digest"]) == ("erased", "sha256:" + "ab" * 32)
+    assert (payload["who"], payload["why"]) == (who, why)
+    assert arrival.entry.key == f"erased:sha256:{'ab' * 32}:e8"
+    assert arrival.entry.at_ns == at_ns
+
+
+def test_the_same_erasure_twice_is_two_records() -> None:
+    one, two = (erased(EventId(e), Digest(bytes(32)), who="ana", why="x", at_ns=0) for e in ("e1", "e2"))
+    assert one.entry.key != two.entry.key
+    assert quote(one.entry.event) == "e1"

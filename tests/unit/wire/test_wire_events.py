@@ -1,0 +1,320 @@
+"""The generic event, read strictly: every kind, every field, every way to be wrong."""
+
+import json
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.digests import content_hash
+from custody.model.errors import InputError
+from custody.wire.arrivals import SYSTEM_KINDS
+from custody.wire.canonical import Json
+from custody.wire.events import EVENTS, EditEvent, Erased, Event, Name, Sha, Short, decode_event, event_from, hashes_of
+from tests.builders.drawn import json_objects, json_values, names, texts
+from tests.builders.events import KINDS, SHA, an_event
+
+CLASSES: dict[str, type[Event]] = {str(event.__struct_config__.tag): event for event in EVENTS}
+ERASED = {"$erased": "sha256:" + "0" * 64}
+FREE = ("input", "output")
+"""Whatever a tool takes and gives: any JSON."""
+
+
+def fields_of(kind: str) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(CLASSES[kind])]
+
+
+def fields_like(*shapes: object) -> list[tuple[str, str]]:
+    """Every (kind, field) of one of these types, required or not."""
+    wanted = [variant for shape in shapes for variant in (shape, shape | None)]  # type: ignore[operator]
+    return [
+        (kind, name)
+        for kind in KINDS
+        for name, hint in get_type_hints(CLASSES[kind], include_extras=True).items()
+        if hint in wanted
+    ]
+
+
+NAMES, SHORTS, SHAS = fields_like(Name), fields_like(Short), fields_like(Sha)
+MOMENTS = [(kind, name) for kind in KINDS for name in fields_of(kind) if name in ("at", "seen_at", "ended_at")]
+TEXTS = [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text")]
+
+
+def a_value(of: str, /, **fields: Any) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(an_event(of))
+    return value | fields
+
+
+def refusal(value: Json) -> str:
+    with pytest.raises(InputError) as refused:
+        event_from(value)
+    return refused.value.message
+
+
+def test_the_fields_that_are_tried_are_all_there_are() -> None:
+    assert set(CLASSES) == set(KINDS)
+    assert len(NAMES) >= 35 and ("session", "id") in NAMES and ("decision", "actor") in NAMES
+    assert len(SHORTS) >= 18 and ("source", "snippet") in SHORTS
+    assert len(SHAS) >= 13 and ("change", "head_commit") in SHAS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_read(kind: str) -> None:
+    event = decode_event(an_event(kind))
+    assert type(event) is CLASSES[kind]
+    assert (event.id, event.at) == ("1", "2026-01-31T12:00:00Z")
+
+
+REQUIRED = {
+    "session": {"agent", "session"},
+    "prompt": {"agent", "session", "text"},
+    "call": {"agent", "session", "name"},
+    "edit": {"agent", "session", "path"},
+    "source_read": {"agent", "session", "locator", "reading"},
+    "link": {"agent", "session", "commit", "origin"},
+    "decision": {"agent", "decision"},
+    "source": set(),
+    "change": {"base", "head_commit"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_required_field_is_named_when_it_is_missing(kind: str) -> None:
+    for name in {"custody", "kind", "id", "at"} | REQUIRED[kind]:
+        value = a_value(kind)
+        del value[name]
+        assert f"missing required field `{name}`" in refusal(value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_else_is_required(kind: str) -> None:
+    kept = {"custody", "kind", "id", "at"} | REQUIRED[kind]
+    event_from({name: item for name, item in a_value(kind).items() if name in kept})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(name=texts, item=json_values)
+def test_an_unknown_field_is_refused_whatever_it_holds(kind: str, name: str, item: Json) -> None:
+    if name not in fields_of(kind) and name != "kind":
+        assert refusal(a_value(kind) | {name: item})
+    assert "unknown field `colour`" in refusal(a_value(kind, colour=None))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(k, n) for k in KINDS for n in fields_of(k) if n not in FREE])
+@pytest.mark.parametrize("wrong", [1.5, True, [[]], {"a": 1}])
+def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str, name: str, wrong: Json) -> None:
+    message = refusal(a_value(kind, **{name: wrong}))
+    assert f"`$.{name}" in message or (isinstance(wrong, dict) and "`a`" in message) or "missing required" in message
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 1.5, "", "x", True, [], ["a"]])
+def test_what_is_no_object_is_no_event(wrong: Json) -> None:
+    assert refusal(wrong) == "an event is a JSON object"
+
+
+@pytest.mark.parametrize("version", [2, 3, 99, 2**64, 10**300])
+def test_a_newer_version_says_to_upgrade(version: int) -> None:
+    with pytest.raises(InputError, match=r"event version \d+ is newer than this custody knows \(1\)") as refused:
+        event_from(a_value("edit", custody=version, unheard_of="field"))
+    assert refused.value.hint == "upgrade custody"
+
+
+@pytest.mark.parametrize("version", [0, -1, 1.0, 2.0, True, "1", None, [1], {}])
+def test_any_other_version_is_refused_and_named(version: Json) -> None:
+    assert "$.custody" in refusal(a_value("edit", custody=version))
+
+
+@pytest.mark.parametrize("kind", ["", "Edit", "edit ", "unheard_of", "\ud800", *sorted(SYSTEM_KINDS)])
+def test_an_unknown_kind_is_refused_and_those_of_the_store_itself_too(kind: str) -> None:
+    assert refusal(a_value("edit", kind=kind)).startswith("not a valid event")
+
+
+@pytest.mark.parametrize(("kind", "name"), NAMES)
+def test_names_hold_no_control_characters_and_no_surrogates(kind: str, name: str) -> None:
+    for odd in "\0\x01\t\n\r\x1b\x1f\x7f\x80\x9b\x9f\ud800\udcff\udfff":
+        for value in (odd, f"a{odd}", f"{odd}a", f"a{odd}b"):
+            assert f"$.{name}" in refusal(a_value(kind, **{name: value}))
+    for fine in ("a", " ", "a b", "é", "😀", "\u00a0", "a" * 1000, "😀" * 1000):
+        event_from(a_value(kind, **{name: fine}))
+    for size in ("", "a" * 1001):
+        assert f"$.{name}" in refusal(a_value(kind, **{name: size}))
+
+
+@given(st.sampled_from(NAMES), names)
+def test_any_other_name_is_kept_as_it_is(where: tuple[str, str], value: str) -> None:
+    kind, name = where
+    assert getattr(event_from(a_value(kind, **{name: value})), name) == value
+
+
+@pytest.mark.parametrize(("kind", "name"), SHORTS)
+def test_short_texts_may_have_lines_but_no_nul_no_surrogates_and_an_end(kind: str, name: str) -> None:
+    for odd in "\0\ud800\udcff":
+        for value in (odd, f"a{odd}", f"{odd}\n", f"a\n{odd}\nb"):
+            assert f"$.{name}" in refusal(a_value(kind, **{name: value}))
+    for fine in ("", "a\nb\n", "\x1b", "a" * 4000, "é" * 2048, "😀" * 1024):
+        assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
+    for long in ("a" * 4001, "é" * 2048 + "a", "😀" * 1024 + "a", "😀" * 4000):
+        assert name in refusal(a_value(kind, **{name: long}))
+
+
+@pytest.mark.parametrize(("kind", "name"), SHAS)
+def test_object_ids_are_whole_and_in_lower_case(kind: str, name: str) -> None:
+    for fine in ("0" * 40, "f" * 64, SHA):
+        event_from(a_value(kind, **{name: fine}))
+    for wrong in (
+        "",
+        "HEAD",
+        "a" * 39,
+        "a" * 41,
+        "a" * 63,
+        "a" * 65,
+        "A" * 40,
+        "g" * 40,
+        "a" * 40 + "\n",
+        " " + "a" * 39,
+    ):
+        assert f"$.{name}" in refusal(a_value(kind, **{name: wrong}))
+
+
+@pytest.mark.parametrize(("kind", "name"), MOMENTS)
+def test_every_moment_is_checked(kind: str, name: str) -> None:
+    event_from(a_value(kind, **{name: "2262-04-11T23:47:16.854775807Z"}))
+    for wrong in ("", "yesterday", "2026-01-31T12:00:00", "2026-02-30T12:00:00Z", "2500-01-01T00:00:00Z", "\ud800"):
+        assert "moment" in refusal(a_value(kind, **{name: wrong}))
+    assert f"$.{name}" in refusal(a_value(kind, **{name: "9" * 65}))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../a", "a/../../b", "..", "/etc/passwd", "a//b", "a/", ".", "./a", "a\0b", "\ud800", "a/\udc7f", "\udc00"],
+)
+def test_a_path_that_leaves_the_repository_or_is_none_is_refused(path: str) -> None:
+    assert refusal(a_value("edit", path=path))
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "a\nb", "\udcff", "..a", "a" * 4096, "é" * 2048, " ", "-rf", ":(top)a", "\x1b[2J"]
+)
+def test_a_path_may_have_any_other_bytes(path: str) -> None:
+    event = event_from(a_value("edit", path=path))
+    assert isinstance(event, EditEvent) and event.path == path
+
+
+@pytest.mark.parametrize("path", ["", "a" * 4097, "é" * 2048 + "a", "😀" * 4096])
+def test_a_path_has_at_least_one_and_at_most_4096_bytes(path: str) -> None:
+    assert "path" in refusal(a_value("edit", path=path))
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(0, 1), (-1, 1), (2, 1), (1, 2**31), (2**31, 2**31), (1.0, 2), ("1", 2), (None, 1), (True, 2)]
+)
+def test_lines_that_are_no_stretch_are_refused(first: Json, last: Json) -> None:
+    assert refusal(a_value("edit", lines=[{"first": 1, "last": 1}, {"first": first, "last": last}]))
+
+
+def test_a_stretch_has_both_ends_and_nothing_more() -> None:
+    for wrong in ({}, {"first": 1}, {"last": 1}, {"first": 1, "last": 2, "step": 1}, [1, 2], "1-2"):
+        assert "$.lines[0]" in refusal(a_value("edit", lines=[wrong]))
+    event = event_from(a_value("edit", lines=[{"first": 1, "last": 2**31 - 1}, {"first": 7, "last": 7}]))
+    assert isinstance(event, EditEvent)
+    assert [(stretch.first, stretch.last) for stretch in event.lines] == [(1, 2**31 - 1), (7, 7)]
+
+
+@pytest.mark.parametrize("value", ["0" * 8, "sha256:" + "0" * 16, "ABCDEF01", "f" * 64])
+def test_content_hashes_have_eight_to_64_digits(value: str) -> None:
+    event_from(a_value("edit", content_hashes=[value]))
+
+
+@pytest.mark.parametrize(
+    "value", ["", "0" * 7, "0" * 65, "sha256:", "SHA256:" + "0" * 8, "g" * 8, "0" * 8 + "\n", 12345678]
+)
+def test_what_is_no_content_hash_is_refused(value: Json) -> None:
+    assert "$.content_hashes[1]" in refusal(a_value("edit", content_hashes=["0" * 8, value]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("decision", "changed_lines"), ("decision", "review_ms"), ("change", "number")]
+)
+def test_counts_are_whole_and_within_a_double(kind: str, name: str) -> None:
+    for fine in (0, 1, 2**53):
+        event_from(a_value(kind, **{name: fine}))
+    for wrong in (-1, 2**53 + 1, 2**64, 10**300, 1.0, "1", True):
+        assert f"$.{name}" in refusal(a_value(kind, **{name: wrong}))
+
+
+def test_years_have_at_most_four_digits() -> None:
+    for fine in (0, 1999, 9999):
+        event_from(a_value("source", year=fine))
+    for wrong in (-1, 10_000, 1999.0):
+        assert "$.year" in refusal(a_value("source", year=wrong))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("call", "status"), ("source_read", "reading"), ("link", "origin"), ("decision", "decision")]
+)
+def test_a_word_that_is_not_on_the_list_is_refused(kind: str, name: str) -> None:
+    for wrong in ("", "unheard_of", "OK", "ok\n", "\ud800", None, 1):
+        assert refusal(a_value(kind, **{name: wrong}))
+
+
+@pytest.mark.parametrize(("kind", "name"), TEXTS)
+def test_a_text_may_be_anything_or_erased_but_the_mark_must_name_a_digest(kind: str, name: str) -> None:
+    for fine in ("", "\0\ud800\x1b\n", "x" * 100_000):
+        assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
+    erased = event_from(a_value(kind, **{name: ERASED}))
+    assert getattr(erased, name) == Erased("sha256:" + "0" * 64)
+    for wrong in ("junk", "", "sha256:" + "A" * 64, "sha256:" + "0" * 63, "sha256:" + "0" * 64 + "\n", None, 1):
+        assert f"$.{name}" in refusal(a_value(kind, **{name: {"$erased": wrong}}))
+    for wrong in ({}, {"$body": "x"}, ERASED | {"more": 1}, {"\ud800": 1}, [ERASED]):
+        assert refusal(a_value(kind, **{name: wrong}))
+
+
+@pytest.mark.parametrize("name", FREE)
+@given(item=json_values)
+def test_what_a_tool_takes_and_gives_may_be_any_json(name: str, item: Json) -> None:
+    assert getattr(event_from(a_value("call", **{name: item})), name) == item
+
+
+@given(json_objects)
+def test_any_object_is_an_event_or_refused(value: dict[str, Json]) -> None:
+    assert refusal(value)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_event_or_refused(data: bytes) -> None:
+    with pytest.raises(InputError):
+        decode_event(data)
+
+
+def test_a_refusal_stays_short_whatever_was_sent() -> None:
+    for value in (
+        a_value("edit") | {"k" * 100_000: 1},
+        a_value("edit", kind="k" * 100_000),
+        a_value("edit", custody=10**300),
+        a_value("edit", path="../" + "k" * 4000),
+        a_value("call", status="k" * 100_000),
+    ):
+        assert len(refusal(value)) < 500
+
+
+def test_the_hash_of_an_edits_own_text_is_added_once() -> None:
+    def hashes(**fields: Any) -> tuple[str, ...]:
+        event = event_from(a_value("edit", **fields))
+        assert isinstance(event, EditEvent)
+        return hashes_of(event)
+
+    whole = content_hash([b"print(1)"])
+    assert hashes() == (whole,)
+    assert hashes(after="print(1)") == (whole,), "a file's last line end is no line"
+    assert hashes(after="print(1)\r\n") == (content_hash([b"print(1)\r"]),)
+    assert hashes(after="a\nb\n\n") == (content_hash([b"a", b"b", b""]),)
+    assert hashes(content_hashes=["0" * 8, whole, "0" * 8]) == ("0" * 8, whole)
+    assert hashes(after=None, content_hashes=["0" * 8]) == ("0" * 8,)
+    assert hashes(after=ERASED, content_hashes=["0" * 8]) == ("0" * 8,), "what was erased supports nothing"
+
+
+def test_every_kind_is_in_the_union_once() -> None:
+    assert len({str(event.__struct_config__.tag) for event in EVENTS}) == len(EVENTS) == len(KINDS)
+    assert get_args(get_type_hints(EVENTS[0], include_extras=True)["custody"]) == (1,)

@@ -1,0 +1,185 @@
+"""From a payload to views, field by field, for every kind."""
+
+import json
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+
+from custody.model.digests import content_hash, digest_of
+from custody.model.errors import InputError
+from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, PromptId, SessionId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.model.views import (
+    CallStatus,
+    Change,
+    CommitLink,
+    Decision,
+    DecisionKind,
+    FileEdit,
+    LinkOrigin,
+    Prompt,
+    Reading,
+    Session,
+    Source,
+    SourceRead,
+    Text,
+    ToolCall,
+    View,
+)
+from custody.wire.bodies import join, split
+from custody.wire.canonical import Json, text_bytes
+from custody.wire.events import EVENTS, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
+from custody.wire.views import VIEWS, views_of
+from tests.builders.drawn import texts
+from tests.builders.events import KINDS, OTHER_SHA, SHA, an_event
+
+NOON = 1_769_860_800 * 10**9
+LATER = "2026-01-31T13:00:00.000000001+00:30"
+LATER_NS = NOON + 30 * 60 * 10**9 + 1
+ROBOT, S1 = AgentName("robot"), SessionId("s1")
+ERASED = digest_of(b"gone")
+ERASED_MARK = {"$erased": "sha256:" + ERASED.hex()}
+
+
+def text(content: str) -> Text:
+    return Text(digest_of(text_bytes(content)), content)
+
+
+def view_of(kind: str, **given_: Any) -> View:
+    (view,) = views_of(json.loads(an_event(kind, **given_)))
+    return view
+
+
+FULL: dict[str, tuple[dict[str, Any], View]] = {
+    "session": (
+        {"ended_at": LATER, "worktree": "/w", "model": "m-2", "operator": "ana", "parent": "s0"},
+        Session(ROBOT, S1, NOON, LATER_NS, CommitSha(SHA), "/w", "m-2", "ana", SessionId("s0")),
+    ),
+    "prompt": ({"text": "do it"}, Prompt(ROBOT, S1, PromptId("1"), NOON, text("do it"))),
+    "call": (
+        {
+            "ended_at": LATER, "status": "failed", "parent": "c0", "prompt": "p1", "subagent": "sub", "model": "m",
+            "input": {"a": 1}, "output": "x",
+        },
+        ToolCall(
+            ROBOT, S1, CallId("1"), "Edit", NOON, LATER_NS, CallStatus.FAILED, CallId("c0"), PromptId("p1"), "sub", "m"
+        ),
+    ),
+    "edit": (
+        {
+            "path": "a/\udcff.py", "call": "c1", "before": "old", "after": "new\n", "content_hashes": ["0" * 8],
+            "lines": [{"first": 3, "last": 9}, {"first": 1, "last": 1}],
+        },
+        FileEdit(
+            ROBOT, S1, "1", RepoPath(b"a/\xff.py"), NOON, CallId("c1"), CommitSha(SHA), text("old"), text("new\n"),
+            (Lines(3, 9), Lines(1, 1)), (ContentHash("0" * 8), content_hash([b"new"])),
+        ),
+    ),
+    "source_read": (
+        {"reading": "excerpt", "call": "c1", "title": "A page", "text": "words"},
+        SourceRead(
+            ROBOT, S1, "1", "https://example.org/a", Reading.EXCERPT, NOON, CallId("c1"), "A page", text("words")
+        ),
+    ),
+    "link": (
+        {"origin": "git_operation"}, CommitLink(ROBOT, S1, CommitSha(OTHER_SHA), LinkOrigin.GIT_OPERATION, NOON),
+    ),
+    "decision": (
+        {
+            "decision": "modified", "session": "s1", "reason": "why\nso", "commit": SHA, "complexity": "high",
+            "changed_lines": 12, "review_ms": 0,
+        },
+        Decision(
+            ROBOT, "1", DecisionKind.MODIFIED, NOON, S1, "ana", "why\nso", CommitSha(SHA), "high", 12, 0,
+        ),
+    ),
+    "source": (
+        {"snippet": "words", "publisher": "P", "author": "B", "year": 1999},
+        Source("1", NOON, "https://example.org/a", "A", "words", "P", "B", 1999),
+    ),
+    "change": (
+        {"url": "https://example.org/1", "number": 7},
+        Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA), "a change", "https://example.org/1", 7),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_of_every_kind_reaches_its_view(kind: str) -> None:
+    given_, expected = FULL[kind]
+    assert view_of(kind, **given_) == expected
+    assert all(getattr(expected, field.name) not in (None, ()) for field in fields(expected)), "no field untried"
+
+
+LEAST: dict[str, tuple[tuple[str, ...], View]] = {
+    "session": (("model", "head"), Session(ROBOT, S1, NOON)),
+    "prompt": ((), Prompt(ROBOT, S1, PromptId("1"), NOON, text("please write it"))),
+    "call": (("status",), ToolCall(ROBOT, S1, CallId("1"), "Edit", NOON)),
+    "edit": (("after", "head"), FileEdit(ROBOT, S1, "1", RepoPath(b"src/app.py"), NOON)),
+    "source_read": ((), SourceRead(ROBOT, S1, "1", "https://example.org/a", Reading.VERBATIM, NOON)),
+    "link": ((), CommitLink(ROBOT, S1, CommitSha(OTHER_SHA), LinkOrigin.HOOK, NOON)),
+    "decision": (("actor",), Decision(ROBOT, "1", DecisionKind.ACCEPTED, NOON)),
+    "source": (("url", "title"), Source("1", NOON)),
+    "change": (("title",), Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA))),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_an_event_does_not_say_its_view_does_not_know(kind: str) -> None:
+    left_out, expected = LEAST[kind]
+    payload = {name: item for name, item in json.loads(an_event(kind)).items() if name not in left_out}
+    assert views_of(payload) == (expected,)
+
+
+def test_null_is_the_same_as_not_said() -> None:
+    assert view_of("session", model=None, head=None, ended_at=None) == LEAST["session"][1]
+    assert view_of("edit", before=None, after=None, head=None, call=None) == LEAST["edit"][1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text")]
+)
+def test_an_erased_text_keeps_its_digest_and_says_nothing(kind: str, name: str) -> None:
+    view = view_of(kind, **{name: ERASED_MARK})
+    assert getattr(view, name) == Text(ERASED, None)
+    if isinstance(view, FileEdit) and name == "after":
+        assert view.hashes == ()
+
+
+@given(texts)
+def test_a_text_has_the_same_digest_in_its_view_whether_it_was_kept_apart_or_not(content: str) -> None:
+    long = content + "x" * 4097
+    made = split(json.loads(an_event("prompt")) | {"text": long})
+    for texts_held, expected in ((made.texts, long), ({}, None)):
+        (view,) = views_of(join(made.payload, texts_held))
+        assert isinstance(view, Prompt)
+        assert view.text == Text(digest_of(text_bytes(long)), expected)
+
+
+@pytest.mark.parametrize(
+    ("event", "name", "words"),
+    [
+        (CallEvent, "status", CallStatus),
+        (SourceReadEvent, "reading", Reading),
+        (LinkEvent, "origin", LinkOrigin),
+        (DecisionEvent, "decision", DecisionKind),
+    ],
+)
+def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, words: Any) -> None:
+    hint = get_type_hints(event)[name]
+    assert get_origin(hint) is Literal
+    assert sorted(get_args(hint)) == sorted(word.value for word in words)
+
+
+def test_every_event_has_a_view() -> None:
+    assert set(VIEWS) == set(EVENTS)
+    assert {type(view) for _, view in FULL.values()} == set(get_args(View))
+
+
+@pytest.mark.parametrize("payload", [None, [], {}, {"kind": "erased"}, {"custody": 1, "kind": "continues"}])
+def test_what_is_no_event_has_no_view(payload: Json) -> None:
+    with pytest.raises(InputError):
+        views_of(payload)
