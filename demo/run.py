@@ -28,7 +28,7 @@ def main() -> int:
         told = damage(repository, folder)
     as_told = kept == len(acknowledged) == EVENTS and told
     say(
-        "That was custody's floor: what was acknowledged is kept, and no change goes unnoticed."
+        "That was custody's floor: what was acknowledged is kept, and each of these changes was named."
         if as_told
         else "This did not go as it should: please report it."
     )

@@ -103,6 +103,12 @@ def chains(*, min_size: int = 1, max_size: int = 7) -> SearchStrategy[list[Recor
     return st.lists(entries, min_size=min_size, max_size=max_size).map(chain_of)
 
 
+def turned(value: dict[str, Json], by: int) -> dict[str, Json]:
+    """The same object with its keys in another order."""
+    items = list(value.items())
+    return dict([*items[by:], *reversed(items[:by])])
+
+
 def exactly(value: Json) -> object:
     """``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and the order of keys does not count."""
     if isinstance(value, dict):

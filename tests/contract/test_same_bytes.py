@@ -16,7 +16,7 @@ from custody.app.verify import verify
 from custody.wire.reports import encode_report
 from custody.world.store import StoreUnwritable
 from custody.world.store.sqlite import SqliteDb
-from tests.builders.cli import a_git_folder, custody, recorded
+from tests.builders.cli import a_git_folder, custody, recorded, spool_of
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON
 
@@ -74,7 +74,7 @@ def test_an_export_of_one_is_an_import_of_the_other(tmp_path: Path, fresh_postgr
 def test_the_verbs_work_on_postgres(tmp_path: Path, fresh_postgres: str) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
     ran = custody(repository, "--database", fresh_postgres, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 stored texts\n")
+    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 bodies\n")
     assert not (repository / ".git" / "custody" / "custody.db").exists()
     ran = custody(tmp_path, "doctor", "--json", CUSTODY_DATABASE=fresh_postgres)
     assert ran.status == 0
@@ -91,6 +91,26 @@ def test_a_truncated_team_database_is_found_by_the_head_kept_here(tmp_path: Path
     with desk.writing() as store:
         store.db.run("DELETE FROM record WHERE seq = 3")
     assert [finding.code for finding in verify(desk).findings][:1] == ["CHAIN-CUT"]
+
+
+def test_a_local_and_a_team_store_of_one_repository_keep_their_heads_apart(tmp_path: Path, fresh_postgres: str) -> None:
+    repository = recorded(a_git_folder(tmp_path / "repository"))
+    assert verify(Desk(repository)).outcome == "fine"
+    recorded(repository, 5)
+    assert verify(Desk(repository, fresh_postgres)).outcome == "fine"
+    assert verify(Desk(repository)).outcome == "fine"
+
+
+def test_a_damaged_waiting_event_is_named_though_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = recorded(a_git_folder(tmp_path / "repository"))
+    spool = spool_of(repository)
+    (spool.folder / spool.names()[0]).write_bytes(b"rubbish")
+    monkeypatch.setattr("custody.app.desk.open_sqlite", unwritable)
+    report = verify(a_desk(repository))
+    assert [finding.code for finding in report.findings] == ["SPOOL-DAMAGED"]
+    assert report.pending == 2
 
 
 def test_pending_events_are_exported_as_such_and_taken_in_by_import(

@@ -8,7 +8,7 @@ from custody.model.damage import check_chain
 from custody.model.errors import StoreError
 from custody.model.ids import CommitSha, ContentHash, NaturalKey, StoreId
 from custody.model.paths import RepoPath
-from custody.model.record import GENESIS, Record, chained, empty_head
+from custody.model.record import GENESIS, Record, chained, empty_head, head_at
 from custody.model.views import FileEdit
 from custody.wire.arrivals import CONTINUES
 from custody.world.store import Body, Fork, Store
@@ -168,6 +168,34 @@ def test_another_record_at_a_taken_place_is_a_fork_and_both_are_kept(store: Stor
     assert list(store.tables.records(record.store)) == [record]
     store.copy([Fork(other)])
     assert store.tables.forks() == [other]
+
+
+def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -> None:
+    ours = an_arrival("edit", after=LONG)
+    foreign = chained(empty_head(StoreId("f" * 32)), ours.entry)
+    store.copy([Body(ours.entry.digest, None), *(Body(digest, None) for digest in ours.texts), foreign])
+    assert store.append([ours]).known == (ours.entry.event,)
+    payload = store.tables.payload(foreign)
+    assert isinstance(payload, dict)
+    assert payload["after"] == LONG
+    assert len(store.edits_at(CommitSha(SHA))) == 1
+    assert list(store.views.wrong()) == []
+
+
+def test_nobody_else_continues_our_own_chain(store: Store) -> None:
+    (record,) = store.append([an_arrival("edit")]).made
+    forged = chained(head_at(record), replace(record.entry, key=NaturalKey("event:forged")))
+    (copied,) = store.copy([record, forged])
+    assert (copied.known, copied.new, copied.forked) == (1, 0, 1)
+    assert list(store.tables.records(record.store)) == [record]
+
+
+def test_our_own_lost_end_comes_back_from_a_copy(store: Store) -> None:
+    one, two = store.append([an_arrival(id="1"), an_arrival(id="2")]).made
+    store.db.run("DELETE FROM record WHERE seq = 2")
+    (copied,) = store.copy([one, two])
+    assert (copied.known, copied.new, copied.forked) == (1, 1, 0)
+    assert store.append([an_arrival(id="3")]).made[0].store == one.store, "whole again, it goes on under its own name"
 
 
 def test_a_store_that_lost_its_end_goes_on_under_another_name(open_store: Opener) -> None:

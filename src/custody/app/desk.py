@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from custody.app.drain import drain, show
-from custody.model.errors import InputError, SpoolError
+from custody.model.errors import InputError, SpoolError, StoreError
 from custody.wire.events import EVENTS
 from custody.wire.views import READER_VERSION, views_of
 from custody.world.clock import now_ns, token
@@ -99,7 +99,7 @@ class Desk:
 
     def exists(self) -> bool:
         """Whether anything was ever recorded here: a database, or an event that waits."""
-        return self.database is not None or self._file.exists() or bool(self.spool and self.spool.names())
+        return self.database is not None or _is_there(self._file) or bool(self.spool and self.spool.names())
 
     @property
     def _file(self) -> Path:
@@ -124,7 +124,7 @@ class Desk:
         if self.database is not None:
             # A team database that cannot be written is read as it is: its events wait in each repository's own spool.
             return self._store(open_postgres(self.database))
-        if not self._file.exists():
+        if not _is_there(self._file):
             return self._with_waiting(self._store(overlay(None)))
         base = open_sqlite_to_read(self._file)
         if base.version() == SCHEMA_VERSION and not (self.spool and self.spool.names()):
@@ -150,5 +150,12 @@ class Desk:
         return open_sqlite(self._file) if self.database is None else open_postgres(self.database)
 
     def _store(self, db: Db) -> Store:
-        heads = None if self.home is None else Heads(self.home)
+        heads = None if self.home is None else Heads(self.home / db.place)
         return Store(db, READERS, Surroundings(self.now_ns, self.token, heads))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(f"cannot look at '{path}': {error.strerror}", hint="check who owns it") from error

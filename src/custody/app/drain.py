@@ -11,7 +11,8 @@ BATCH = 256
 def drain(spool: Spool, store: Store) -> int:
     """Chain every waiting event and set aside what is no event; give how many records that made."""
     made = 0
-    while waiting := spool.oldest(BATCH):
+    while spool.names():
+        waiting = spool.oldest(BATCH)
         if waiting.arrivals:
             made += len(store.append(waiting.arrivals).made)
             spool.remove(arrival.entry.event for arrival in waiting.arrivals)

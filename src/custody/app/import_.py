@@ -1,7 +1,10 @@
 """Read an export: check all of it first, then copy its chains verbatim, all or nothing."""
 
 import hashlib
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from custody.model.digests import digest_of
 from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, Seq, StoreId
 from custody.model.record import Head, Record, empty_head, head_at
-from custody.wire.arrivals import Arrival, arrival_of
+from custody.wire.arrivals import ERASED, Arrival, arrival_of
 from custody.wire.bodies import digest_text, parts
 from custody.wire.canonical import dump, parse
 from custody.wire.exports import (
@@ -28,22 +31,27 @@ from custody.wire.exports import (
     stored_body,
 )
 from custody.wire.reports import Finding, ImportedChain, ImportReport
-from custody.world.store import Body, Fork
+from custody.world.store import Body, Fork, erased_digest
 
 
 def import_export(desk: Desk, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
-    checked = _check(desk, path)
+    with _readable_twice(path) as file:
+        return _import(desk, file, str(path))
+
+
+def _import(desk: Desk, file: Path, path: str) -> ImportReport:
+    checked = _check(desk, file, path)
     if checked.damages:
         findings = [Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages]
-        return ImportReport(outcome="found", path=str(path), chains=[], pending=0, findings=findings)
+        return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with desk.writing() as store:
         desk.progress.start("importing", checked.lines)
-        copied = store.copy(_items(desk, path))
+        copied = store.copy(_items(desk, file, checked.digest))
         made = store.append(checked.pending).made if checked.pending else ()
         store.catch_up()
     return ImportReport(
-        path=str(path),
+        path=path,
         chains=[ImportedChain(chain.store, chain.new, chain.known, chain.forked) for chain in copied],
         pending=len(made),
         findings=[],
@@ -61,15 +69,19 @@ class _Checked:
     """Bodies since the last record: the next one's payload is among them, unless an earlier record had the same."""
     pending: list[Arrival] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
+    erased: set[Digest] = field(default_factory=set)
+    """Bodies that come without bytes: some record of the file must say that they were erased."""
+    explained: set[Digest] = field(default_factory=set)
     lines: int = 0
-    ended: bool = False
+    digest: str | None = None
+    """Of everything before the last line; None while that has not come."""
 
 
-def _check(desk: Desk, path: Path) -> _Checked:
+def _check(desk: Desk, file: Path, path: str) -> _Checked:
     checked = _Checked()
     desk.progress.start("checking", None)
     whole = hashlib.sha256()
-    for number, data in _raw_lines(path):
+    for number, data in _raw_lines(file):
         try:
             line = decode_line(data)
             if isinstance(line, EndLine) and line.digest != f"sha256:{whole.hexdigest()}":
@@ -80,15 +92,26 @@ def _check(desk: Desk, path: Path) -> _Checked:
         whole.update(data)
         desk.progress.step(1)
         checked.lines = number
-    if not checked.ended:
+    if checked.digest is None:
         raise InputError(f"'{path}' ends after line {checked.lines}, before its last line", hint="it was cut short")
-    for store, head in checked.promised.items():
-        checked.damages.extend(cut(checked.reached.get(store, empty_head(store)), head))
+    for head in checked.promised.values():
+        checked.damages.extend(_unkept(head, checked.reached.get(head.store, empty_head(head.store))))
+    for digest in sorted(checked.erased - checked.explained):
+        what = f"the bytes of {digest_text(digest)} are not in the file, and no record in it says that they were erased"
+        checked.damages.append(Damage(DamageCode.BODY_MISSING, what))
     return checked
 
 
+def _unkept(promised: Head, reached: Head) -> Iterator[Damage]:
+    """How a chain differs from what the first line promised of it."""
+    yield from cut(reached, promised)
+    if reached.seq > promised.seq or (reached.seq == promised.seq and reached.link != promised.link):
+        what = f"chain {promised.store} does not end where the first line says: it was made again or continued"
+        yield Damage(DamageCode.HEAD_DIFFERS, what)
+
+
 def _look(checked: _Checked, line: Line, *, first: bool) -> None:
-    if first != isinstance(line, Header) or checked.ended:
+    if first != isinstance(line, Header) or checked.digest is not None:
         raise InputError("not an export of custody", hint="make one with 'custody export'")
     match line:
         case Header(chains=chains):
@@ -103,14 +126,16 @@ def _look(checked: _Checked, line: Line, *, first: bool) -> None:
             _look_at_record(checked, record_from(line))
         case PendingLine(event=event, data=data):
             checked.pending.append(arrival_of(EventId(event), data.encode()))
-        case EndLine():
-            checked.ended = True
+        case EndLine(digest=digest):
+            checked.digest = digest
 
 
 def _look_at_body(checked: _Checked, line: BodyLine) -> None:
     body = stored_body(line)
     checked.bodies.add(body.digest)
-    if body.data is not None:
+    if body.data is None:
+        checked.erased.add(body.digest)
+    else:
         checked.recent[body.digest] = body.data
         if digest_of(body.data) != body.digest:
             what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
@@ -134,14 +159,18 @@ def _held(checked: _Checked, record: Record) -> Iterator[Damage]:
         if dump(value) != payload:
             raise InputError("a payload is not in canonical form", hint="custody did not write this file")
         wanted |= parts(value)
+        if record.entry.kind == ERASED:
+            checked.explained.update(erased_digest(value))
     checked.recent.clear()
     for digest in sorted(wanted - checked.bodies):
         what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which the file does not bring"
         yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
 
-def _items(desk: Desk, path: Path) -> Iterator[Record | Body | Fork]:
-    for _, data in _raw_lines(path):
+def _items(desk: Desk, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
+    """What the file brings, read again; if it is not the file that was checked, the copying transaction must fail."""
+    whole = hashlib.sha256()
+    for _, data in _raw_lines(file):
         desk.progress.step(1)
         line = decode_line(data)
         match line:
@@ -152,8 +181,25 @@ def _items(desk: Desk, path: Path) -> Iterator[Record | Body | Fork]:
                 yield Fork(record_from(line))
             case RecordLine():
                 yield record_from(line)
+            case EndLine():
+                if digest != f"sha256:{whole.hexdigest()}":
+                    raise InputError("the file was changed while it was being imported", hint="nothing was imported")
             case _:
                 pass  # checked in the first reading; carries nothing to copy
+        whole.update(data)
+
+
+@contextmanager
+def _readable_twice(path: Path) -> Iterator[Path]:
+    """``path`` itself, or a copy of what a pipe brings: the file is read twice."""
+    if path.is_file() or not path.exists() or path.is_dir():
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="custody-import-") as copy:
+        with path.open("rb") as pipe:
+            shutil.copyfileobj(pipe, copy)
+        copy.flush()
+        yield Path(copy.name)
 
 
 def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -15,6 +15,9 @@ from custody.world.store import Body, KeptHead, Store, StoreDamaged, batched, er
 
 PAGE = 50
 
+Erasures = dict[Digest, set[StoreId]]
+"""For each erased body, the chains of the records that say so."""
+
 
 def verify(desk: Desk) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
@@ -56,14 +59,14 @@ def _verified(desk: Desk, store: Store) -> VerifyReport:
     )
 
 
-def _bodies(desk: Desk, store: Store, erasures: set[Digest]) -> Iterator[Damage]:
+def _bodies(desk: Desk, store: Store, erasures: Erasures) -> Iterator[Damage]:
     for digests in batched(store.tables.body_digests(), PAGE):
         readable = _readable(store, digests)
         for digest in digests:
             body = readable[digest]
             if body is None or (body.data is not None and digest_of(body.data) != digest):
                 yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
-            elif body.data is None and digest not in erasures:
+            elif body.data is None and not _is_explained(store, digest, erasures):
                 yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
         desk.progress.step(len(digests))
 
@@ -89,13 +92,22 @@ def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | No
         return {digest: body for one in digests for digest, body in _readable(store, [one]).items()}
 
 
-def _erasures(store: Store) -> set[Digest]:
-    """The bodies that records say were erased; a record whose own bytes are damaged says nothing."""
-    found: set[Digest] = set()
+def _is_explained(store: Store, digest: Digest, erasures: Erasures) -> bool:
+    """Whether a body may be empty: our own records need an erasure of our own, copied ones that of any chain."""
+    sayers = erasures.get(digest, set())
+    ours = store.tables.owned()
+    holders = {record.store for record in store.tables.records_holding(digest)}
+    return bool(sayers & ours) or (bool(sayers) and not holders & ours)
+
+
+def _erasures(store: Store) -> Erasures:
+    """The bodies that records say were erased, with those records' chains; a damaged record says nothing."""
+    found: Erasures = {}
     for record in store.tables.records_of_kind(ERASED):
         body = _readable(store, [record.entry.digest]).get(record.entry.digest)
         if body is not None and body.data is not None and digest_of(body.data) == record.entry.digest:
-            found.update(erased_digest(parse(body.data)))
+            for digest in erased_digest(parse(body.data)):
+                found.setdefault(digest, set()).add(record.store)
     return found
 
 
@@ -132,6 +144,11 @@ def _heads(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
     here = {head.store for head in heads}
     for file in kept:
         yield from _head(file, here)
+    remembered = {file.head.store for file in kept if file.head is not None}
+    for head in heads if store.heads and not store.db.place else ():
+        if head.store not in remembered:
+            what = f"chain {head.store} has no head beside it: whether its end was cut off cannot be told"
+            yield Damage(DamageCode.HEAD_MISSING, what)
 
 
 def _head(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
@@ -149,10 +166,14 @@ def _forks(store: Store) -> Iterator[Damage]:
     for record in store.tables.forks():
         yield Damage(
             DamageCode.CHAIN_FORK,
-            f"place {record.seq} of chain {record.store} is claimed twice; the second claimant ({record.entry.kind},"
+            f"place {record.seq} of chain {record.store} {_claim(store, record)}; this one ({record.entry.kind},"
             f" {record.entry.event}) is kept apart",
             record.ref,
         )
+
+
+def _claim(store: Store, record: Record) -> str:
+    return "is claimed twice" if store.tables.record(record.ref) is not None else "is on a second branch"
 
 
 def _views(store: Store) -> Iterator[Damage]:

@@ -23,9 +23,9 @@ def command(
     """Forget what a record says, and keep the proof that it was there.
 
     TARGET is a record (its number in this store, STORE:NUMBER, its event id or its natural key), which erases all
-    that it says, or the digest of one stored text (8 digits or more). The bytes are overwritten; digest and chain
-    still check, and 'custody verify' says erased. This cannot be undone. Copies that were exported or imported
-    elsewhere are not reached.
+    that it says, or the digest of one stored text (8 digits or more). The bytes are overwritten (PostgreSQL: given up
+    for reuse); digest and chain still check, and 'custody verify' says erased. This cannot be undone. Copies that
+    were exported or imported elsewhere are not reached.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from custody import __version__
-from custody.model.errors import EXIT_BUG, CustodyError, exit_status
+from custody.model.errors import EXIT_BUG, CustodyError, WorldError, exit_status
 
 SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
@@ -118,6 +118,9 @@ def main() -> NoReturn:
         # The reader of our output went away: not an error of anybody's. Keep the interpreter from flushing into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        click.echo(f"custody: {error.filename or 'the operating system'}: {error.strerror or error}", err=True)
+        sys.exit(exit_status(WorldError(str(error))))
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -28,7 +28,7 @@ def command(ctx: click.Context, *, as_json: bool) -> int:
 
 def _words(report: VerifyReport) -> str:
     lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
-    counted = f"{report.records:,} records in {len(report.chains)} chain(s), {report.bodies:,} stored texts"
+    counted = f"{report.records:,} records in {len(report.chains)} chain(s), {report.bodies:,} bodies"
     if report.erased:
         counted += f", {report.erased:,} erased"
     if report.pending:

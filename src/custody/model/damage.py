@@ -22,6 +22,7 @@ class DamageCode(Enum):
     BODY_CHANGED = "stored bytes are not those that were stored"
     BODY_MISSING = "stored bytes are gone and no record says that they were erased"
     HEAD_DIFFERS = "the chain holds another record at the place that its head remembers: it was recomputed"
+    HEAD_MISSING = "a chain has no head beside it: somebody deleted it, and the chain's end cannot be checked"
     HEAD_FORGED = "a head file was not written here, or was changed"
     FILE_DAMAGED = "the database finds its own file damaged"
     SPOOL_DAMAGED = "a waiting event's file is not what was written"

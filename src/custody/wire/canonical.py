@@ -16,7 +16,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 NESTING_MAX = 128
 DIGITS_MAX = 308
-"""A whole number of that many digits is still within a double; how far an interpreter would read differs between them."""
+"""A whole number of that many digits is still within a double; how far interpreters would read on differs."""
 
 
 def parse(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:

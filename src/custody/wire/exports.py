@@ -23,7 +23,7 @@ EXPORT_VERSION = 1
 LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
 """A body's every byte may need six to write (a control character as \\u0000)."""
 
-StoreText = Annotated[str, Meta(pattern=r"^([0-9a-f]{32}|pending)$(?!\n)")]
+StoreText = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 Text = Annotated[str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
 

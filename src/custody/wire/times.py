@@ -42,7 +42,7 @@ def text_from(ns: int) -> str:
 
 
 def checked_ns(ns: int) -> int:
-    """``ns`` itself, or an ``InputError`` when it is outside what a store can hold (the years 1677 to 2262)."""
+    """``ns`` itself, or an ``InputError`` when it is outside what a store can hold."""
     if not -_NS_MAX <= ns <= _NS_MAX:
         raise InputError("the moment is outside the years 1678 to 2261")
     return ns

@@ -172,7 +172,7 @@ def test_a_clock_set_back_loses_and_reorders_nothing(repository: Path) -> None:
     custody(repository, "verify")
     spool.put(an_event("prompt", id="second", at="1999-01-01T00:00:00Z"))
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 2 records in 1 chain(s), 2 stored texts\n")
+    assert (ran.status, ran.out) == (0, "all as stored: 2 records in 1 chain(s), 2 bodies\n")
 
 
 def test_a_record_from_the_future_is_noted(repository: Path) -> None:
@@ -191,7 +191,7 @@ def test_rubbish_in_the_spool_folder_is_left_alone(repository: Path, tmp_path: P
     ran = custody(repository, "doctor")
     assert "1 file(s) in the spool are not ours" in ran.out
     assert (spool.folder / "notes.txt").exists()
-    assert custody(repository, "verify").out.endswith("3 records in 1 chain(s), 3 stored texts\n")
+    assert custody(repository, "verify").out.endswith("3 records in 1 chain(s), 3 bodies\n")
     assert "root:" not in custody(repository, "export").out
 
 

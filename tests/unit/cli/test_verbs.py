@@ -1,10 +1,15 @@
 """What each verb prints and how it ends, as a user sees it."""
 
+import hashlib
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +22,12 @@ def repository(tmp_path: Path) -> Path:
     return a_git_folder(tmp_path / "repository")
 
 
+def sealed(lines: list[Any]) -> bytes:
+    """An export of these lines whose last line is right."""
+    data = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
+    return data + json.dumps({"digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "line": "end"}).encode() + b"\n"
+
+
 def test_verify_on_a_fresh_repository(repository: Path) -> None:
     ran = custody(repository, "verify")
     assert (ran.status, ran.out, ran.err) == (0, "nothing has been recorded here yet\n", "")
@@ -26,7 +37,7 @@ def test_verify_on_a_fresh_repository(repository: Path) -> None:
 def test_verify_sees_what_waits(repository: Path) -> None:
     recorded(repository)
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 stored texts\n")
+    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 bodies\n")
     assert spool_of(repository).names() == []
 
 
@@ -38,7 +49,7 @@ def test_verify_names_damage_and_exits_1(repository: Path) -> None:
     ran = custody(repository, "verify")
     assert ran.status == 1
     assert "CHAIN-GAP  record 2 is missing from chain STORE" in ran.out
-    assert ran.out.endswith("NOT as stored: 2 finding(s) in 3 records in 1 chain(s), 3 stored texts\n")
+    assert ran.out.endswith("NOT as stored: 2 finding(s) in 3 records in 1 chain(s), 3 bodies\n")
 
 
 def test_verify_json(repository: Path) -> None:
@@ -58,8 +69,6 @@ def test_verify_works_from_a_folder_below_and_by_dash_c(repository: Path) -> Non
 
 
 def test_a_worktree_shares_the_store(repository: Path) -> None:
-    import subprocess
-
     recorded(repository)
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=repository, check=True)
     subprocess.run(["git", "worktree", "add", "-q", "../other"], cwd=repository, check=True)
@@ -108,17 +117,55 @@ def test_import_refuses_a_forged_chain_and_names_it(repository: Path, tmp_path: 
     custody(repository, "export", "-o", str(tmp_path / "one"))
     lines = [json.loads(line) for line in (tmp_path / "one").read_text().splitlines()[:-1]]
     next(line for line in lines if line["line"] == "record" and line["seq"] == 2)["at_ns"] += 1
-    forged = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
-    import hashlib
-
-    end = json.dumps({"digest": f"sha256:{hashlib.sha256(forged).hexdigest()}", "line": "end"}, separators=(",", ":"))
-    (tmp_path / "forged").write_bytes(forged + end.encode() + b"\n")
+    (tmp_path / "forged").write_bytes(sealed(lines))
     other = a_git_folder(tmp_path / "other")
     ran = custody(other, "import", str(tmp_path / "forged"))
     assert ran.status == 1
     assert ran.out.startswith("CHAIN-LINK  record 2 of chain STORE (edit) does not fit its place")
     assert "nothing was imported" in ran.out
     assert custody(other, "verify").out == "nothing has been recorded here yet\n"
+
+
+def test_import_from_a_pipe(repository: Path, tmp_path: Path) -> None:
+    recorded(repository)
+    custody(repository, "export", "-o", str(tmp_path / "one"))
+    other = a_git_folder(tmp_path / "other")
+    command = f"{sys.executable} -m custody import <(cat {tmp_path / 'one'})"
+    ran = subprocess.run(["bash", "-c", command], cwd=other, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.endswith(": 3 new, 0 known\n")
+
+
+@pytest.mark.parametrize(
+    ("forge", "code"),
+    [
+        (lambda lines: lines[0]["chains"][0].update(link="0" * 64), "HEAD-DIFFERS"),
+        (lambda lines: lines[0]["chains"][0].update(seq=2), "HEAD-DIFFERS"),
+        (lambda lines: next(line for line in lines if line["line"] == "body").pop("text"), "BODY-MISSING"),
+        (lambda lines: lines.remove(next(line for line in lines if line["line"] == "body")), "BODY-MISSING"),
+    ],
+    ids=["head's link", "head's place", "emptied body", "missing body"],
+)
+def test_import_holds_an_export_to_its_promises(
+    repository: Path, tmp_path: Path, forge: Callable[[list[Any]], object], code: str
+) -> None:
+    recorded(repository)
+    custody(repository, "export", "-o", str(tmp_path / "one"))
+    lines = [json.loads(line) for line in (tmp_path / "one").read_text().splitlines()[:-1]]
+    forge(lines)
+    (tmp_path / "forged").write_bytes(sealed(lines))
+    ran = custody(a_git_folder(tmp_path / "other"), "import", str(tmp_path / "forged"))
+    assert ran.status == 1
+    assert code in ran.out
+
+
+def test_verify_misses_a_deleted_head(repository: Path) -> None:
+    recorded(repository)
+    custody(repository, "verify")
+    next((repository / ".git" / "custody").glob("head-*")).unlink()
+    ran = custody(repository, "verify")
+    assert ran.status == 1
+    assert ran.out.startswith("HEAD-MISSING  chain STORE has no head beside it")
 
 
 def test_erase_forgets_the_text_and_keeps_the_proof(repository: Path) -> None:
@@ -131,7 +178,7 @@ def test_erase_forgets_the_text_and_keeps_the_proof(repository: Path) -> None:
     home = repository / ".git" / "custody"
     assert all(secret.encode() not in path.read_bytes() for path in home.iterdir() if path.is_file())
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 5 records in 1 chain(s), 5 stored texts, 1 erased\n")
+    assert (ran.status, ran.out) == (0, "all as stored: 5 records in 1 chain(s), 5 bodies, 1 erased\n")
     assert secret not in custody(repository, "export").out
     assert custody(repository, "erase", "1", "--reason", "again", "--yes").status == 2
 

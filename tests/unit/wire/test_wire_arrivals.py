@@ -1,10 +1,11 @@
 """From an event's bytes to an entry: one key, one digest, everything in place again."""
 
 import json
+from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.model.digests import digest_of
@@ -24,6 +25,7 @@ from tests.builders.drawn import (
     marked_values,
     moments_ns,
     names,
+    turned,
 )
 from tests.builders.events import KINDS, an_arrival, an_event
 
@@ -39,6 +41,14 @@ def key_of(agent: str, session: str, kind: str, id_: str) -> str:
 def whole(arrival: Arrival) -> Json:
     """What a store gives back for an arrival."""
     return join(parse(arrival.payload), arrival.texts)
+
+
+def read_back(arrival: Arrival) -> Json:
+    """The same, where a refusal is a failure: what came in must be readable for ever."""
+    try:
+        return whole(arrival)
+    except InputError as error:
+        raise AssertionError(f"came in but cannot be read: {error}") from error
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +73,7 @@ def test_every_kind_arrives(kind: str) -> None:
 def test_keys_by_hand(kind: str, key: str) -> None:
     assert an_arrival(kind).entry.key == key
     assert an_arrival(kind, agent="a:b", session="50%", id="é/\u00a0").entry.key == (
-        f"{key.split(':')[0]}:a%3Ab:50%25:{kind}:%C3%A9%2F%C2%A0"
+        f"{key.partition(':')[0]}:a%3Ab:50%25:{kind}:%C3%A9%2F%C2%A0"
     )
 
 
@@ -85,15 +95,14 @@ def test_a_key_has_one_line_of_printable_ascii_within_what_an_export_carries(one
 
 
 def test_an_agent_that_is_not_named_is_not_one_that_is() -> None:
-    keys = {an_arrival("source", **named).entry.key for named in ({}, {"agent": "a"}, {"session": "a"})}  # type: ignore[arg-type]
+    keys = {an_arrival("source", **named).entry.key for named in ({}, {"agent": "a"}, {"session": "a"})}
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
+@given(st.sampled_from(KINDS), st.data())
 def test_neither_key_order_nor_white_space_nor_escapes_change_the_digest(kind: str, data: st.DataObject) -> None:
     value = json.loads(an_event(kind, id="é😀"))
-    shuffled = dict(data.draw(st.permutations(list(value.items()))))
+    shuffled = turned(value, data.draw(st.integers(0, len(value))))
     spelled = json.dumps(
         shuffled, indent=data.draw(st.sampled_from((None, 2))), ensure_ascii=data.draw(st.booleans())
     ).encode()
@@ -109,8 +118,8 @@ def test_an_arrival_gives_back_exactly_what_was_sent(given_: Json, got: Json) ->
     assert all(digest_of(data) == digest for digest, data in arrival.texts.items())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
+@settings(max_examples=300)
+@given(st.sampled_from(KINDS), st.data())
 def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataObject) -> None:
     value = json.loads(an_event(kind))
     name = data.draw(st.sampled_from((*sorted(value), "seen_at", "worktree", "call", "before", "lines", "year")))
@@ -125,21 +134,19 @@ def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataOb
 
 
 @pytest.mark.parametrize("text", [LONG, "short", {"$body": "x"}, {"$literal": {"$erased": LONG}}])
-@pytest.mark.parametrize("levels", range(NESTING_MAX - 5, NESTING_MAX + 1))
 @pytest.mark.parametrize("mark", ["deeper", "$body", "$literal"])
-def test_what_is_as_deep_as_an_event_may_be_is_refused_at_the_door_or_read_back(
-    text: Json, levels: int, mark: str
-) -> None:
-    value: Json = text
-    for _ in range(levels - 1):
-        value = {mark: value}
-    sent = json.loads(an_event("call")) | {"input": value}
-    try:
-        arrival = arrival_of(EventId("e"), dump(sent))
-    except InputError as error:
-        assert error.message == "nested deeper than 128 levels"
-    else:
-        assert exactly(whole(arrival)) == exactly(sent)
+def test_what_is_as_deep_as_an_event_may_be_is_read_back_or_refused_at_the_door(text: Json, mark: str) -> None:
+    came_in = set()
+    for levels in (50, 60, 62, 63, 64, 65, *range(NESTING_MAX - 5, NESTING_MAX + 2)):
+        value: Json = text
+        for _ in range(levels - 1):
+            value = {mark: value}
+        sent = json.loads(an_event("call")) | {"input": value}
+        with suppress(InputError):
+            arrival = arrival_of(EventId("e"), dump(sent))
+            came_in.add(levels)
+            assert exactly(read_back(arrival)) == exactly(sent)
+    assert 50 in came_in and NESTING_MAX + 1 not in came_in
 
 
 def test_depth_by_hand() -> None:
@@ -152,9 +159,10 @@ def test_depth_by_hand() -> None:
 
 
 def test_an_event_whose_numbers_grow_beyond_the_limit_is_refused_at_the_door() -> None:
-    numbers = b"[" + b",".join([b"1e15"] * 1_100_000) + b"]"
-    sent = an_event("call")[:-1] + b',"input":' + numbers + b"}"
-    assert len(sent) < EVENT_BYTES_MAX < len(dump(parse(sent)))
+    # "1e15" is written as "1000000000000000.0".
+    count = EVENT_BYTES_MAX // len("1000000000000000.0,") + 1
+    sent = an_event("call")[:-1] + b',"input":[' + b"1e15," * (count - 1) + b"1e15]}"
+    assert len(sent) < EVENT_BYTES_MAX / 3
     with pytest.raises(InputError, match="is over the limit of 16,777,216"):
         arrival_of(EventId("e"), sent)
 

@@ -17,7 +17,7 @@ from tests.builders.drawn import json_objects, json_values, names, texts
 from tests.builders.events import KINDS, SHA, an_event
 
 CLASSES: dict[str, type[Event]] = {str(event.__struct_config__.tag): event for event in EVENTS}
-ERASED = {"$erased": "sha256:" + "0" * 64}
+ERASED: dict[str, Json] = {"$erased": "sha256:" + "0" * 64}
 FREE = ("input", "output")
 """Whatever a tool takes and gives: any JSON."""
 
@@ -94,19 +94,19 @@ def test_nothing_else_is_required(kind: str) -> None:
     event_from({name: item for name, item in a_value(kind).items() if name in kept})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(name=texts, item=json_values)
+@given(st.sampled_from(KINDS), texts, json_values)
 def test_an_unknown_field_is_refused_whatever_it_holds(kind: str, name: str, item: Json) -> None:
     if name not in fields_of(kind) and name != "kind":
         assert refusal(a_value(kind) | {name: item})
     assert "unknown field `colour`" in refusal(a_value(kind, colour=None))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(k, n) for k in KINDS for n in fields_of(k) if n not in FREE])
-@pytest.mark.parametrize("wrong", [1.5, True, [[]], {"a": 1}])
-def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str, name: str, wrong: Json) -> None:
-    message = refusal(a_value(kind, **{name: wrong}))
-    assert f"`$.{name}" in message or (isinstance(wrong, dict) and "`a`" in message) or "missing required" in message
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str) -> None:
+    wrongs: list[Json] = [1.5, True, [[]], {"a": 1}]
+    for name in fields_of(kind):
+        for wrong in wrongs if name not in FREE else []:
+            assert f"`$.{name}" in refusal(a_value(kind, **{name: wrong}))
 
 
 @pytest.mark.parametrize("wrong", [None, 0, 1.5, "", "x", True, [], ["a"]])
@@ -131,15 +131,19 @@ def test_an_unknown_kind_is_refused_and_those_of_the_store_itself_too(kind: str)
     assert refusal(a_value("edit", kind=kind)).startswith("not a valid event")
 
 
-@pytest.mark.parametrize(("kind", "name"), NAMES)
-def test_names_hold_no_control_characters_and_no_surrogates(kind: str, name: str) -> None:
-    for odd in "\0\x01\t\n\r\x1b\x1f\x7f\x80\x9b\x9f\ud800\udcff\udfff":
+@pytest.mark.parametrize("odd", "\0\x01\t\n\r\x1b\x1f\x7f\x80\x9b\x9f\ud800\udcff\udfff")
+def test_names_hold_no_control_characters_and_no_surrogates(odd: str) -> None:
+    for kind, name in NAMES:
         for value in (odd, f"a{odd}", f"{odd}a", f"a{odd}b"):
             assert f"$.{name}" in refusal(a_value(kind, **{name: value}))
-    for fine in ("a", " ", "a b", "é", "😀", "\u00a0", "a" * 1000, "😀" * 1000):
-        event_from(a_value(kind, **{name: fine}))
-    for size in ("", "a" * 1001):
-        assert f"$.{name}" in refusal(a_value(kind, **{name: size}))
+
+
+def test_names_have_at_least_one_and_at_most_1000_characters() -> None:
+    for kind, name in NAMES:
+        for fine in ("a", " ", "a b", "é", "😀", "\u00a0", "a" * 1000, "😀" * 1000):
+            event_from(a_value(kind, **{name: fine}))
+        for size in ("", "a" * 1001):
+            assert f"$.{name}" in refusal(a_value(kind, **{name: size}))
 
 
 @given(st.sampled_from(NAMES), names)
@@ -148,47 +152,52 @@ def test_any_other_name_is_kept_as_it_is(where: tuple[str, str], value: str) -> 
     assert getattr(event_from(a_value(kind, **{name: value})), name) == value
 
 
-@pytest.mark.parametrize(("kind", "name"), SHORTS)
-def test_short_texts_may_have_lines_but_no_nul_no_surrogates_and_an_end(kind: str, name: str) -> None:
-    for odd in "\0\ud800\udcff":
+@pytest.mark.parametrize("odd", "\0\ud800\udcff")
+def test_short_texts_hold_no_nul_and_no_surrogates(odd: str) -> None:
+    for kind, name in SHORTS:
         for value in (odd, f"a{odd}", f"{odd}\n", f"a\n{odd}\nb"):
             assert f"$.{name}" in refusal(a_value(kind, **{name: value}))
-    for fine in ("", "a\nb\n", "\x1b", "a" * 4000, "é" * 2048, "😀" * 1024):
+
+
+def test_short_texts_may_have_lines_and_at_most_4096_bytes() -> None:
+    for kind, name in SHORTS:
+        for fine in ("", "a\nb\n", "\x1b", "a" * 4000, "é" * 2048, "😀" * 1024):
+            assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
+        for long in ("a" * 4001, "é" * 2048 + "a", "😀" * 1024 + "a", "😀" * 4000):
+            assert name in refusal(a_value(kind, **{name: long}))
+
+
+@pytest.mark.parametrize("fine", ["0" * 40, "f" * 64, SHA])
+def test_object_ids_have_40_or_64_digits(fine: str) -> None:
+    for kind, name in SHAS:
         assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
-    for long in ("a" * 4001, "é" * 2048 + "a", "😀" * 1024 + "a", "😀" * 4000):
-        assert name in refusal(a_value(kind, **{name: long}))
 
 
-@pytest.mark.parametrize(("kind", "name"), SHAS)
-def test_object_ids_are_whole_and_in_lower_case(kind: str, name: str) -> None:
-    for fine in ("0" * 40, "f" * 64, SHA):
-        event_from(a_value(kind, **{name: fine}))
-    for wrong in (
-        "",
-        "HEAD",
-        "a" * 39,
-        "a" * 41,
-        "a" * 63,
-        "a" * 65,
-        "A" * 40,
-        "g" * 40,
-        "a" * 40 + "\n",
-        " " + "a" * 39,
-    ):
+@pytest.mark.parametrize("size", [0, 4, 39, 41, 63, 65])
+def test_object_ids_of_any_other_size_are_refused(size: int) -> None:
+    for kind, name in SHAS:
+        assert f"$.{name}" in refusal(a_value(kind, **{name: "a" * size}))
+
+
+@pytest.mark.parametrize("wrong", ["HEAD", "A" * 40, "g" * 40, "a" * 40 + "\n", " " + "a" * 39, "\ud800" * 40])
+def test_object_ids_are_lower_case_hex(wrong: str) -> None:
+    for kind, name in SHAS:
         assert f"$.{name}" in refusal(a_value(kind, **{name: wrong}))
 
 
-@pytest.mark.parametrize(("kind", "name"), MOMENTS)
-def test_every_moment_is_checked(kind: str, name: str) -> None:
-    event_from(a_value(kind, **{name: "2262-04-11T23:47:16.854775807Z"}))
-    for wrong in ("", "yesterday", "2026-01-31T12:00:00", "2026-02-30T12:00:00Z", "2500-01-01T00:00:00Z", "\ud800"):
+@pytest.mark.parametrize(
+    "wrong", ["", "yesterday", "2026-01-31T12:00:00", "2026-02-30T12:00:00Z", "2500-01-01T00:00:00Z"]
+)
+def test_every_moment_is_checked(wrong: str) -> None:
+    for kind, name in MOMENTS:
+        event_from(a_value(kind, **{name: "2262-04-11T23:47:16.854775807Z"}))
         assert "moment" in refusal(a_value(kind, **{name: wrong}))
-    assert f"$.{name}" in refusal(a_value(kind, **{name: "9" * 65}))
+        assert f"$.{name}" in refusal(a_value(kind, **{name: "9" * 65}))
 
 
 @pytest.mark.parametrize(
     "path",
-    ["../a", "a/../../b", "..", "/etc/passwd", "a//b", "a/", ".", "./a", "a\0b", "\ud800", "a/\udc7f", "\udc00"],
+    ["../a", "a/../../b", "..", "/etc/passwd", "a//b", "a/", ".", "./a", "a\0b", "a/\udc7f", "\udd00"],
 )
 def test_a_path_that_leaves_the_repository_or_is_none_is_refused(path: str) -> None:
     assert refusal(a_value("edit", path=path))
@@ -265,14 +274,13 @@ def test_a_text_may_be_anything_or_erased_but_the_mark_must_name_a_digest(kind: 
         assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
     erased = event_from(a_value(kind, **{name: ERASED}))
     assert getattr(erased, name) == Erased("sha256:" + "0" * 64)
-    for wrong in ("junk", "", "sha256:" + "A" * 64, "sha256:" + "0" * 63, "sha256:" + "0" * 64 + "\n", None, 1):
-        assert f"$.{name}" in refusal(a_value(kind, **{name: {"$erased": wrong}}))
-    for wrong in ({}, {"$body": "x"}, ERASED | {"more": 1}, {"\ud800": 1}, [ERASED]):
-        assert refusal(a_value(kind, **{name: wrong}))
+    for digest in ("junk", "", "sha256:" + "A" * 64, "sha256:" + "0" * 63, "sha256:" + "0" * 64 + "\n", None, 1):
+        assert f"$.{name}" in refusal(a_value(kind, **{name: {"$erased": digest}}))
+    wrongs: list[Json] = [{}, {"$body": "x"}, ERASED | {"more": "1"}, {"\ud800": 1}, [{**ERASED}]]
+    assert all(refusal(a_value(kind, **{name: wrong})) for wrong in wrongs)
 
 
-@pytest.mark.parametrize("name", FREE)
-@given(item=json_values)
+@given(st.sampled_from(FREE), json_values)
 def test_what_a_tool_takes_and_gives_may_be_any_json(name: str, item: Json) -> None:
     assert getattr(event_from(a_value("call", **{name: item})), name) == item
 

@@ -38,7 +38,7 @@ RECORD: dict[str, Json] = {
     "line": "record", "store": STORE, "seq": 1, "event": "e", "kind": "edit", "key": "k", "at_ns": 0, "digest": ZERO,
     "link": HEX,
 }  # fmt: skip
-stores = st.sampled_from((STORE, "0" * 32, PENDING)).map(StoreId)
+stores = st.sampled_from((STORE, "0" * 32, "0123456789abcdef" * 2)).map(StoreId)
 links = st.integers(0, 2**256 - 1).map(lambda number: Link(number.to_bytes(32, "big")))
 records = st.builds(Record, stores, st.integers(1, 2**63 - 1).map(Seq), entries, links)
 heads = st.builds(Head, stores, st.integers(1, 2**63 - 1).map(Seq), links)
@@ -145,30 +145,29 @@ def test_what_only_equals_one_is_not_version_one(version: Json) -> None:
     assert "$.version" in refusal({"line": "export", "version": version, "chains": []})
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        *(("store", wrong) for wrong in ("", "5" * 31, "5" * 33, "A" * 32, "pending\n", "5" * 32 + "\n", "g" * 32, 5)),
-        *(("seq", wrong) for wrong in (0, -1, 2**63, 2**64, 10**300, 1.0, "1", True, None)),
-        *(("at_ns", wrong) for wrong in (-(2**63), 2**63, 10**300, 0.5, "0", None)),
-        *(("link", wrong) for wrong in ("", "0" * 63, "0" * 65, "A" * 64, "0" * 64 + "\n", "sha256:" + "0" * 57, None)),
-        *(
-            (name, wrong)
-            for name in ("event", "kind", "key")
-            for wrong in ("", "\0", "a\n", "\na", "a\x7f", "a\x9b", "\ud800", "a" * 65_537, None, 1)
-        ),
-        ("digest", None),
-        ("digest", 1),
-        ("line", "unheard_of"),
-        ("line", "\ud800"),
-        ("line", None),
-        ("more", 1),
-        ("\ud800", 1),
-    ],
-)
-def test_a_bad_field_of_a_record_is_refused(name: str, wrong: Json) -> None:
+NOT_A_NAME: list[Json] = ["", "\0", "a\n", "\na", "a\x7f", "a\x9b", "\ud800", "a" * 65_537, None, 1]
+NOT_A_STORE: list[Json] = ["", "5" * 31, "5" * 33, "A" * 32, PENDING, "5" * 32 + "\n", "g" * 32, 5]
+NOT_A_LINK: list[Json] = ["", "0" * 63, "0" * 65, "A" * 64, "0" * 64 + "\n", "sha256:" + "0" * 57, None]
+WRONG: dict[str, list[Json]] = {
+    "store": NOT_A_STORE,
+    "seq": [0, -1, 2**63, 2**64, 10**300, 1.0, "1", True, None],
+    "event": NOT_A_NAME,
+    "kind": NOT_A_NAME,
+    "key": NOT_A_NAME,
+    "at_ns": [-(2**63), 2**63, 10**300, 0.5, "0", None],
+    "digest": [None, 1],
+    "link": NOT_A_LINK,
+    "line": ["unheard_of", "\ud800", None],
+    "more": [1],
+    "\ud800": [1],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_bad_field_of_a_record_is_refused(name: str) -> None:
     decode_line(dump(RECORD))
-    assert refusal(RECORD | {name: wrong}).startswith("not a line of an export")
+    for wrong in WRONG[name]:
+        assert refusal(RECORD | {name: wrong}).startswith("not a line of an export")
 
 
 @pytest.mark.parametrize("name", sorted(RECORD))
@@ -198,7 +197,8 @@ def test_a_digest_that_is_none_is_refused_when_it_is_used(digest: str) -> None:
 def test_a_header_promises_only_places_that_exist(seq: Json) -> None:
     chain: Json = {"store": STORE, "seq": seq, "link": HEX}
     assert "$.chains[0].seq" in refusal({"line": "export", "version": 1, "chains": [chain]})
-    assert again(Header(1, [ChainHead(STORE, 2**63 - 1, HEX)]))
+    most = Header(1, [ChainHead(STORE, 2**63 - 1, HEX)])
+    assert again(most) == most
 
 
 @pytest.mark.parametrize("wrong", ["=", "a", "ab=", "a b=", "/w==\n", "é", "\ud800", "____", "/w==/w=="])
@@ -276,9 +276,6 @@ def test_any_object_is_a_line_or_refused(kind: str, value: dict[str, Json], data
 
 
 def test_a_refusal_stays_short_whatever_was_sent() -> None:
-    for value in (
-        RECORD | {"k" * 100_000: 1},
-        RECORD | {"line": "k" * 100_000},
-        {"line": "export", "version": "k" * 100_000},
-    ):
-        assert len(refusal(value)) < 500
+    long = "k" * 100_000
+    values: list[Json] = [RECORD | {long: 1}, RECORD | {"line": long}, {"line": "export", "version": long}]
+    assert all(len(refusal(value)) < 500 for value in values)

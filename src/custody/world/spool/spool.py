@@ -114,17 +114,19 @@ class Spool:
                 self._move(self.folder / name, aside / name)
 
     def refused(self) -> list[Refused]:
-        """The files that were set aside, and why each is no event."""
-        found = (self._read(self.folder / REFUSED / name, name) for name in self._names(self.folder / REFUSED))
+        """The files that are no events, set aside already or not, and why."""
+        folders = (self.folder / REFUSED, self.folder)
+        found = (self._read(folder / name, name) for folder in folders for name in self._names(folder))
         return [wrong for wrong in found if isinstance(wrong, Refused)]
 
     def look_again(self) -> list[EventId]:
         """Return to the spool what was set aside but can be read now, by a newer custody."""
         returned = []
-        for name in self._names(self.folder / REFUSED):
-            if isinstance(self._read(self.folder / REFUSED / name, name), Arrival):
-                self._move(self.folder / REFUSED / name, self.folder / name)
-                returned.append(name)
+        with _translated(self.folder):
+            for name in self._names(self.folder / REFUSED):
+                if isinstance(self._read(self.folder / REFUSED / name, name), Arrival):
+                    self._move(self.folder / REFUSED / name, self.folder / name)
+                    returned.append(name)
         return returned
 
     def _read(self, path: Path, name: EventId) -> Arrival | Refused | None:

@@ -45,6 +45,8 @@ class Db(Protocol):
     """One open connection. Every error it raises is a ``StoreError`` with the database's own words."""
 
     dialect: Dialect
+    place: str
+    """Where its heads are kept below the folder for heads: each database has its own."""
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """All rows of a query."""

@@ -97,6 +97,8 @@ class Heads:
         except FileNotFoundError:
             if not make:
                 return b""
+        except OSError as error:
+            raise StoreError(f"cannot read '{path}': {error.strerror}", hint="check its permissions") from error
         key = secrets.token_bytes(32)
         _replace(path, key)
         return key
@@ -118,6 +120,7 @@ class Heads:
 
 def _replace(path: Path, data: bytes) -> None:
     """Put ``data`` in place of ``path`` in one step, durably, readable by its owner alone."""
+    new = not path.exists()
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
@@ -125,6 +128,16 @@ def _replace(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(handle)
     aside.rename(path)
+    if new:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _fields(head: Head) -> dict[str, str | int]:

@@ -1,5 +1,6 @@
 """PostgreSQL as the store's database, for a team: the same tables in a schema named ``custody``."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,9 @@ class PostgresDb:
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self._connection = connection
+        info = connection.info
+        named = f"{info.host}:{info.port}/{info.dbname}"
+        self.place = f"team-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """All rows of a query."""

@@ -54,7 +54,7 @@ class Projection:
             state = self._state(head.store)
             if state == (head.seq, self.version):
                 continue
-            if state is not None and state[1] != self.version:
+            if state is not None and (state[1] != self.version or state[0] > head.seq):
                 self._forget(head.store)
             while done := self._step(head.store):
                 progress(done)
@@ -84,7 +84,7 @@ class Projection:
 
     def behind(self) -> int:
         """How many records the views have not read."""
-        return sum(head.seq - (self._state(head.store) or (0, ""))[0] for head in self._tables.chains())
+        return sum(max(0, head.seq - (self._state(head.store) or (0, ""))[0]) for head in self._tables.chains())
 
     def read_again(self, digest: Digest) -> None:
         """Inside a write: make the views of every record that holds this body again, as it is now."""

@@ -44,6 +44,7 @@ class SqliteDb:
     """One connection to one database file."""
 
     dialect = DIALECT
+    place = ""  # beside the file itself
 
     def __init__(self, connection: sqlite3.Connection, path: Path, scratch: Path | None = None) -> None:
         self.connection = connection
@@ -260,6 +261,6 @@ def _ours(path: Path, error: sqlite3.Error) -> StoreError:
         if name.startswith(prefix):
             return StoreDamaged(
                 f"the store '{path}' {words} ({error})",
-                hint="run 'custody verify'; restore a copy with 'custody import'",
+                hint="run 'custody verify'; to restore, move the file away and import an export",
             )
     return StoreError(f"the store '{path}' failed: {error}")

@@ -64,6 +64,8 @@ class _Copying:
     """How far copying one chain has come."""
 
     held: Head
+    until: int | None
+    """How far the chain may grow by copying: our own only as far as we remember to have written it."""
     new: int = 0
     known: int = 0
     forked: int = 0
@@ -106,6 +108,7 @@ class Store:
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
             for arrival in arrivals:
                 if self.tables.is_known(arrival.entry):
+                    self._keep_bodies(arrival)
                     known.append(arrival.entry.event)
                     continue
                 record = self._keep(head, arrival)
@@ -143,9 +146,10 @@ class Store:
                 elif isinstance(item, Fork):
                     self.tables.put_fork(item.record)
                 else:
-                    chain = copying.get(item.store) or _Copying(self._chain(item.store, owned=False))
-                    copying[item.store] = chain
-                    self._copy_record(item, chain)
+                    if item.store not in copying:
+                        held = self._chain(item.store, owned=False)
+                        copying[item.store] = _Copying(held, self._written_until(item.store))
+                    self._copy_record(item, copying[item.store])
             for store in copying:
                 self.views.read_on(store)
         for store in copying:
@@ -156,7 +160,7 @@ class Store:
         there = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
         if there is not None and there.link == record.link:
             chain.known += 1
-        elif there is None and not chain.forked:
+        elif there is None and not chain.forked and (chain.until is None or record.seq <= chain.until):
             self.tables.put_record(record)
             self.tables.reindex(record, self.tables.payload(record))
             chain.new += 1
@@ -218,11 +222,24 @@ class Store:
 
     def _reaches_its_head(self, own: Head) -> bool:
         """Whether the table still holds what the head file remembers: appending to less would make a fork."""
-        known = self._around.heads.read(own.store) if self._around.heads else None
+        if self._around.heads is None:
+            return True
+        known = self._around.heads.read(own.store)
         if known is None:
+            # A head beside its database is written before the first record; a team's may be new to this machine.
+            return bool(self.db.place)
+        if known.seq == 0:
             return True
         there = self.db.rows("SELECT link FROM record WHERE store_id = ? AND seq = ?", (own.store, int(known.seq)))
         return there == [(known.link,)]
+
+    def _written_until(self, store: StoreId) -> int | None:
+        """How far a chain was written here if it is the one we append to: beyond that nobody else may continue it."""
+        settings = {str(name): str(value) for name, value in self.db.rows("SELECT name, value FROM setting")}
+        if settings.get("store_id") != store or settings.get("stamp") != self.db.stamp():
+            return None
+        known = self._around.heads.read(store) if self._around.heads else None
+        return max(self.tables.head(store).seq, known.seq if known else 0)
 
     def _begin(self, stamp: str) -> Head:
         store = StoreId(self._around.token())
@@ -235,19 +252,28 @@ class Store:
         return self._chain(store, owned=True)
 
     def _chain(self, store: StoreId, *, owned: bool) -> Head:
-        self.db.run("INSERT INTO chain (store_id, owned) VALUES (?, ?) ON CONFLICT DO NOTHING", (store, int(owned)))
-        return self.tables.head(store)
+        head = self.tables.head(store)
+        if head.seq == 0:
+            self.db.run("INSERT INTO chain (store_id, owned) VALUES (?, ?) ON CONFLICT DO NOTHING", (store, int(owned)))
+            # Before the first record is committed, so that a chain without a head file is one that somebody deleted.
+            self._remember(head)
+        return head
 
     def _keep(self, head: Head, arrival: Arrival) -> Record:
         record = chained(head, arrival.entry)
-        self.tables.put_body(arrival.entry.digest, arrival.payload)
-        for digest, text in arrival.texts.items():
-            self.tables.put_body(digest, text)
-        self.tables.put_parts(arrival.entry.digest, arrival.texts)
+        self._keep_bodies(arrival)
         self.tables.put_record(record)
         return record
 
+    def _keep_bodies(self, arrival: Arrival) -> None:
+        """Keep the bytes of an arrival, also where a chain knew it but another store's erasure had emptied it."""
+        bodies = {arrival.entry.digest: arrival.payload, **arrival.texts}
+        returned = [digest for digest, data in bodies.items() if self.tables.put_body(digest, data)]
+        self.tables.put_parts(arrival.entry.digest, arrival.texts)
+        for digest in returned:
+            self.views.read_again(digest)
+
     def _remember(self, head: Head) -> None:
         # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
-        if self._around.heads is not None and head.seq > 0 and head.store != PENDING:
+        if self._around.heads is not None and head.store != PENDING:
             self._around.heads.advance(head)

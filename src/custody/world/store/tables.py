@@ -71,6 +71,10 @@ class Tables:
         )
         return [_record(row) for row in rows]
 
+    def owned(self) -> set[StoreId]:
+        """The chains that this database appends to or once appended to."""
+        return {StoreId(str(row[0])) for row in self.db.rows("SELECT store_id FROM chain WHERE owned = 1")}
+
     def newest(self, limit: int, kind: str | None) -> list[Record]:
         """The records that claim the latest moments, latest first, perhaps only of one kind."""
         where, values = ("WHERE kind = ?", (kind,)) if kind is not None else ("", ())
@@ -118,10 +122,8 @@ class Tables:
 
     def bodies(self, digests: Collection[Digest]) -> dict[Digest, Body]:
         """The bodies with these digests, as far as they are held here."""
-        wanted = sorted(digests)
         found: dict[Digest, Body] = {}
-        for start in range(0, len(wanted), PAGE):
-            some = wanted[start : start + PAGE]
+        for some in batched(sorted(digests), PAGE):
             marks = ", ".join("?" * len(some))
             for row in self.db.rows(f"SELECT digest, codec, bytes FROM body WHERE digest IN ({marks})", some):
                 body = _body(row)
@@ -130,9 +132,12 @@ class Tables:
 
     def held(self, digests: Collection[Digest]) -> set[Digest]:
         """Which of these bodies have a row, erased or not."""
-        marks = ", ".join("?" * len(digests))
-        rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", sorted(digests))
-        return {Digest(raw(row[0])) for row in rows}
+        found: set[Digest] = set()
+        for some in batched(sorted(digests), PAGE):
+            marks = ", ".join("?" * len(some))
+            rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", some)
+            found.update(Digest(raw(row[0])) for row in rows)
+        return found
 
     def body_count(self) -> int:
         """How many bodies there are, erased ones too."""
@@ -192,14 +197,16 @@ class Tables:
             f"INSERT INTO fork ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", _record_row(record)
         )
 
-    def put_body(self, digest: Digest, data: bytes | None) -> None:
-        """Keep bytes by their digest; what was erased here stays erased, whoever brings it again."""
+    def put_body(self, digest: Digest, data: bytes | None) -> bool:
+        """Keep bytes by their digest; what was erased here stays erased. True when bytes came back that were gone."""
         codec, kept = (PLAIN, None) if data is None else encode(data)
         there = self.db.rows("SELECT bytes IS NULL FROM body WHERE digest = ?", (digest,))
         if not there:
             self.db.run("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", (digest, codec, kept))
         elif there[0][0] and kept is not None and not self.erased_here(digest):
             self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, kept, digest))
+            return True
+        return False
 
     def erased_here(self, digest: Digest) -> bool:
         """Whether a chain of this database's own says that the body was erased."""

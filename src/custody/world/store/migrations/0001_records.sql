@@ -43,6 +43,7 @@ CREATE UNIQUE INDEX record_event ON record (store_id, event_id);
 CREATE INDEX record_event_any ON record (event_id);
 CREATE INDEX record_key ON record (natural_key);
 CREATE INDEX record_digest ON record (digest);
+CREATE INDEX record_at ON record (at_ns);
 
 -- Records that claim a place which another record already has: both are kept, verify names them.
 CREATE TABLE fork (
