@@ -1,6 +1,5 @@
 """Every question that the git door answers, asked once; ``test_hostile`` proves that none is left out."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
+from custody.world.git.version import _version_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def _either_way(ask: Callable[[], object]) -> None:
 
 
 def _git_version(repository: Repository, asked: Asked) -> None:
-    git_version.cache_clear()
-    assert git_version(os.environ["PATH"])
+    _version_on.cache_clear()
+    assert git_version()
 
 
 CALLS: dict[str, Callable[[Repository, Asked], object]] = {

@@ -1,5 +1,6 @@
 """The one wiring place: which repository, which store, which spool, for everything that a verb does."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,10 +10,12 @@ from types import MappingProxyType
 
 from custody.app.drain import drain, show
 from custody.model.errors import InputError, SpoolError, StoreError
-from custody.wire.events import EVENTS
+from custody.wire.events import GENERIC
 from custody.wire.views import READER_VERSION, views_of
+from custody.world.capture import HOOK_VERSION, hook_views, snapshot_views
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
+from custody.world.hook.homes import fallback_of
 from custody.world.spool import Spool
 from custody.world.store import (
     SCHEMA_VERSION,
@@ -28,8 +31,10 @@ from custody.world.store import (
     overlay,
 )
 
-GENERIC = Reader(READER_VERSION, views_of)
-READERS = MappingProxyType({str(event.__struct_config__.tag): GENERIC for event in EVENTS})
+READERS = MappingProxyType(
+    {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
+    | {"hook": Reader(HOOK_VERSION, hook_views), "snapshot": Reader(HOOK_VERSION, snapshot_views)}
+)
 
 Talk = Callable[[str], None]
 """Takes a sentence for the user that is not part of the answer."""
@@ -70,9 +75,16 @@ class Desk:
             return None
 
     @cached_property
-    def spool(self) -> Spool | None:
-        """The events that wait in this repository, if there is one."""
-        return None if self.home is None else Spool(self.home / "spool")
+    def spools(self) -> tuple[Spool, ...]:
+        """Where events of this repository wait: its own spool, and the user's where that could not be written."""
+        if self.home is None:
+            return ()
+        return Spool(self.home / "spool"), Spool(self.fallback / "spool")
+
+    @property
+    def fallback(self) -> Path:
+        """The user's folder for events of this repository that could not be written into it."""
+        return Path(fallback_of(str(self.home), dict(os.environ)))
 
     @property
     def store_name(self) -> str:
@@ -99,7 +111,7 @@ class Desk:
 
     def exists(self) -> bool:
         """Whether anything was ever recorded here: a database, or an event that waits."""
-        return self.database is not None or _is_there(self._file) or bool(self.spool and self.spool.names())
+        return self.database is not None or _is_there(self._file) or any(spool.names() for spool in self.spools)
 
     @property
     def _file(self) -> Path:
@@ -127,7 +139,7 @@ class Desk:
         if not _is_there(self._file):
             return self._with_waiting(self._store(overlay(None)))
         base = open_sqlite_to_read(self._file)
-        if base.version() == SCHEMA_VERSION and not (self.spool and self.spool.names()):
+        if base.version() == SCHEMA_VERSION and not any(spool.names() for spool in self.spools):
             store = self._store(base)
             if store.views.current():
                 return store
@@ -136,14 +148,14 @@ class Desk:
         return self._with_waiting(store)
 
     def _with_waiting(self, store: Store) -> Store:
-        if self.spool is not None:
-            show(self.spool, store)
+        for spool in self.spools:
+            show(spool, store)
         store.catch_up()
         return store
 
     def _settle(self, store: Store) -> None:
-        if self.spool is not None:
-            drain(self.spool, store)
+        for spool in self.spools:
+            drain(spool, store)
         store.catch_up(self.progress.step)
 
     def _database(self) -> Db:

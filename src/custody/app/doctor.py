@@ -9,7 +9,9 @@ from typing import Literal
 
 from custody.app.desk import Desk
 from custody.model.ids import PENDING
-from custody.wire.reports import Check, DoctorReport
+from custody.wire.reports import AgentHook, Check, DoctorReport, HookReport
+from custody.world.hook.homes import gaps_in
+from custody.world.hook.install import AGENTS, hook_argv, is_installed
 from custody.world.store import SCHEMA_VERSION, Store, StoreDamaged
 
 SPACE_BYTES_MIN = 256 * 1024 * 1024
@@ -24,7 +26,7 @@ Found = tuple[State, str, str | None]
 
 def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
     """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
-    returned = desk.spool.look_again() if desk.spool is not None else []
+    returned = [event for spool in desk.spools for event in spool.look_again()]
     rebuilt = _rebuild(desk) if rebuild else None
     try:
         with desk.reading() as store:
@@ -35,7 +37,21 @@ def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
         checks.append(Check("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
     checks += [Check(name, *found) for name, look in LOOKS.items() for found in look(desk)]
     ill = any(check.state == "ill" for check in checks)
-    return DoctorReport(outcome="found" if ill else "fine", store=desk.store_name, checks=checks, rebuilt=rebuilt)
+    return DoctorReport(
+        outcome="found" if ill else "fine",
+        store=desk.store_name,
+        checks=checks,
+        rebuilt=rebuilt,
+        hook=_commands(desk),
+    )
+
+
+def _commands(desk: Desk) -> HookReport:
+    """What each agent runs; nothing before the hook is there."""
+    if desk.home is None or not is_installed(desk.home):
+        return HookReport(command=None, agents={})
+    agents = {agent: AgentHook(hook_argv(desk.home, agent)) for agent in AGENTS}
+    return HookReport(command=agents["claude-code"].command, agents=agents)
 
 
 def _rebuild(desk: Desk) -> int:
@@ -122,11 +138,9 @@ def _times(desk: Desk, store: Store) -> Iterator[Found]:
 
 
 def _spool(desk: Desk) -> Iterator[Found]:
-    if desk.spool is None:
-        return
-    waiting = len(desk.spool.names())
+    waiting = sum(len(spool.names()) for spool in desk.spools)
     yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
-    refused = desk.spool.refused()
+    refused = [wrong for spool in desk.spools for wrong in spool.refused()]
     for wrong in refused[:SHOWN_MAX]:
         yield (
             "ill",
@@ -135,9 +149,9 @@ def _spool(desk: Desk) -> Iterator[Found]:
         )
     if len(refused) > SHOWN_MAX:
         yield "ill", f"{len(refused) - SHOWN_MAX} more event file(s) were set aside", None
-    if unfinished := desk.spool.unfinished():
+    if unfinished := [path for spool in desk.spools for path in spool.unfinished()]:
         yield "note", f"{len(unfinished)} recorder(s) were killed before their event was acknowledged", None
-    if strangers := desk.spool.strangers():
+    if strangers := [path for spool in desk.spools for path in spool.strangers()]:
         yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
 
 
@@ -165,6 +179,21 @@ def _nearest(path: Path) -> Path:
     return path if path.exists() else _nearest(path.parent)
 
 
+def _gaps(desk: Desk) -> Iterator[Found]:
+    gaps = [gap for folder in (desk.home, desk.fallback) if desk.home and folder for gap in gaps_in(folder)]
+    if gaps:
+        yield (
+            "note",
+            f"{len(gaps)} gap(s): something could not be recorded; the last one: {gaps[-1]}",
+            f"what is known of each is in '{desk.home}/gaps'; delete the file when you have seen it",
+        )
+
+
+def _hook(desk: Desk) -> Iterator[Found]:
+    if desk.home is not None and not is_installed(desk.home):
+        yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
+
+
 STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(
     {
         "chains": _chains,
@@ -178,5 +207,5 @@ STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = M
     }
 )
 LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
-    {"spool": _spool, "space": _space, "privacy": _privacy}
+    {"spool": _spool, "gaps": _gaps, "hook": _hook, "space": _space, "privacy": _privacy}
 )

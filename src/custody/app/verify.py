@@ -185,8 +185,8 @@ def _views(store: Store) -> Iterator[Damage]:
 
 
 def _spool(desk: Desk) -> Iterator[Damage]:
-    if desk.spool is not None:
-        for refused in desk.spool.refused():
+    for spool in desk.spools:
+        for refused in spool.refused():
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
 
 

@@ -16,11 +16,14 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
+                "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",
             }
         ),
-        "Set up": MappingProxyType({"completion": "Print the completion script of a shell."}),
+        "Set up": MappingProxyType(
+            {"record": "Record one event of an agent.", "completion": "Print the completion script of a shell."}
+        ),
         "Keep": MappingProxyType(
             {
                 "verify": "Check that every kept record is as it was stored.",

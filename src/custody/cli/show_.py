@@ -5,7 +5,7 @@ import click
 from custody.app.records import show
 from custody.cli.frame import answer, json_option, the_desk
 from custody.cli.records_ import line_of
-from custody.wire.canonical import indented
+from custody.wire.canonical import indented, shortened
 from custody.wire.reports import ShowReport
 
 
@@ -31,6 +31,6 @@ def command(ctx: click.Context, record: str, *, as_json: bool) -> int:
 def _words(report: ShowReport) -> str:
     lines = []
     for record, payload in zip(report.records, report.payloads, strict=True):
-        says = "erased" if payload is None else indented(payload)
+        says = "erased" if payload is None else indented(shortened(payload))
         lines += [line_of(record), f"  event  {record.event}", f"  digest {record.digest}", says]
     return "\n".join(lines)

@@ -30,6 +30,15 @@ def content_hash(lines: Iterable[bytes]) -> ContentHash:
     return ContentHash(_PREFIX + hashlib.sha256(text).hexdigest()[:CONTENT_HASH_DIGITS])
 
 
+def whole_hash(text: bytes) -> ContentHash:
+    r"""The content hash of a whole text; a last line end does not count as one more line.
+
+    >>> whole_hash(b"hello\nworld\n") == content_hash([b"hello", b"world"])
+    True
+    """
+    return content_hash(text.removesuffix(b"\n").split(b"\n"))
+
+
 def content_hashes_match(one: str, other: str) -> bool:
     """Whether two content hashes name the same text: prefix and case aside, compared on the shorter length.
 

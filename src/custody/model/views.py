@@ -188,4 +188,40 @@ class Change:
     number: int | None = None
 
 
-View = Session | Prompt | ToolCall | FileEdit | SourceRead | CommitLink | Decision | Source | Change
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it was seen on disk around a call; ``text`` is None for a binary file and for one that is gone."""
+
+    agent: AgentName
+    session: SessionId | None
+    call: CallId | None
+    phase: str
+    path: RepoPath
+    at_ns: int
+    text: Text | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """That something of a session was captured, whether or not a reader knows what it means."""
+
+    agent: AgentName
+    session: SessionId
+    event: str
+    at_ns: int
+
+
+View = (
+    Session
+    | Prompt
+    | ToolCall
+    | FileEdit
+    | SourceRead
+    | CommitLink
+    | Decision
+    | Source
+    | Change
+    | FileState
+    | Observation
+)

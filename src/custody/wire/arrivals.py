@@ -12,7 +12,7 @@ from custody.model.ids import Digest, EventId, NaturalKey
 from custody.model.record import Entry, Head
 from custody.wire.bodies import digest_text, split
 from custody.wire.canonical import Json, dump_readable, parse
-from custody.wire.events import AnyEvent, DecisionEvent, event_from
+from custody.wire.events import AnyEvent, DecisionEvent, HookEvent, SnapshotEvent, event_from
 from custody.wire.times import ns_from, text_from
 
 CONTINUES = "continues"
@@ -76,4 +76,7 @@ def _natural_key(event: AnyEvent) -> NaturalKey:
     # Each part is quoted, so that a ':' inside a session id cannot make two events look like one.
     parts = (event.agent or "", event.session or "", kind, event.id)
     family = "decision" if isinstance(event, DecisionEvent) else "event"
+    if isinstance(event, HookEvent | SnapshotEvent):
+        family = "hook"
+        parts = (event.agent, event.session or "", event.event if isinstance(event, HookEvent) else kind, event.id)
     return NaturalKey(":".join((family, *(quote(part, safe="") for part in parts))))

@@ -57,6 +57,15 @@ def indented(value: Json) -> str:
     return json.dumps(value, indent=2, sort_keys=True)
 
 
+def shortened(value: Json, limit: int = 400) -> Json:
+    """``value`` with its long texts cut, for people."""
+    if isinstance(value, str) and len(value) > limit:
+        return f"{value[:limit]}… ({len(value):,} characters; --json shows all)"
+    if isinstance(value, list):
+        return [shortened(item, limit) for item in value]
+    return {key: shortened(item, limit) for key, item in value.items()} if isinstance(value, dict) else value
+
+
 def text_bytes(text: str) -> bytes:
     """The bytes a text is stored and hashed as; lone surrogates survive the way there and back."""
     return text.encode("utf-8", "surrogatepass")

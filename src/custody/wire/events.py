@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.model.digests import content_hash
+from custody.model.digests import whole_hash
 from custody.model.errors import InputError
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
@@ -56,11 +56,30 @@ class Erased(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"d
 TextField = str | Erased
 
 
+DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
+
+
+class BinaryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that is no text."""
+
+    digest: DigestText
+    bytes: Count
+
+
 class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lines of a file, from 1, both ends included."""
 
     first: Line
     last: Line
+
+
+class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line from which a secret was taken: where it stands, by which rule, and what only its machine can match."""
+
+    at: Short
+    line: Line
+    mac: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}$(?!\n)")]
+    rule: Name
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -72,6 +91,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seen_at: Moment | None = None
     head: Sha | None = None
     worktree: Short | None = None
+    redacted: list[Mark] = []
 
 
 class SessionBound(Event, frozen=True, kw_only=True):
@@ -177,7 +197,47 @@ class ChangeEvent(Event, frozen=True, kw_only=True, tag="change"):
     number: Count | None = None
 
 
-AnyEvent = (
+class Dropped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is left of content that could not be kept: its digest, its size, and why."""
+
+    digest: DigestText
+    bytes: Count
+    why: Short
+
+
+class HookEvent(Event, frozen=True, kw_only=True, tag="hook"):
+    """An agent's own event as its hook gave it: ``payload`` in the agent's shape, ``unparsed`` when it was no JSON."""
+
+    agent: Name
+    event: Name
+    session: Name | None = None
+    call: Name | None = None
+    payload: Any = None
+    unparsed: TextField | None = None
+    dropped: Dropped | None = None
+
+
+class FileSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a snapshot: its text, or that it is binary, or that it is gone."""
+
+    path: Path
+    text: TextField | None = None
+    binary: BinaryFile | None = None
+    gone: bool = False
+
+
+class SnapshotEvent(Event, frozen=True, kw_only=True, tag="snapshot"):
+    """The files that changed on disk since the last look, before or after something that an agent ran."""
+
+    agent: Name
+    phase: Literal["before", "after"]
+    files: list[FileSeen]
+    session: Name | None = None
+    call: Name | None = None
+    missed: Count = 0
+
+
+GenericEvent = (
     SessionEvent
     | PromptEvent
     | CallEvent
@@ -188,6 +248,9 @@ AnyEvent = (
     | SourceEvent
     | ChangeEvent
 )
+AnyEvent = GenericEvent | HookEvent | SnapshotEvent
+GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
+"""What any recorder may say; the others are made by our own hook."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
 
 
@@ -214,8 +277,7 @@ def event_from(value: Json) -> AnyEvent:
 def hashes_of(event: EditEvent) -> tuple[str, ...]:
     """The content hashes an edit carries, with that of its own after-text."""
     if isinstance(event.after, str):
-        whole = content_hash(text_bytes(event.after).removesuffix(b"\n").split(b"\n"))
-        return tuple(dict.fromkeys((*event.content_hashes, whole)))
+        return tuple(dict.fromkeys((*event.content_hashes, whole_hash(text_bytes(event.after)))))
     return tuple(event.content_hashes)
 
 
@@ -235,10 +297,13 @@ def _check(event: AnyEvent) -> None:
     for name, value in msgspec.structs.asdict(event).items():
         if name not in _TEXTS and isinstance(value, str) and len(text_bytes(value)) > SHORT_BYTES_MAX:
             raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
+    if isinstance(event, SnapshotEvent):
+        for file in event.files:
+            RepoPath.of(file.path)
     if isinstance(event, EditEvent):
         RepoPath.of(event.path)
         for stretch in event.lines:
             Lines(stretch.first, stretch.last)
 
 
-_TEXTS = frozenset(("text", "before", "after", "input", "output"))
+_TEXTS = frozenset(("text", "before", "after", "input", "output", "payload", "unparsed"))

@@ -51,11 +51,25 @@ class Check(msgspec.Struct, frozen=True):
     hint: str | None = None
 
 
+class AgentHook(msgspec.Struct, frozen=True):
+    """The program and words that an agent's hook runs."""
+
+    command: list[str]
+
+
+class HookReport(msgspec.Struct, frozen=True):
+    """What Claude Code runs (null before ``custody init``), and what each agent would."""
+
+    command: list[str] | None
+    agents: dict[str, AgentHook]
+
+
 class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
     """How the store and its surroundings are."""
 
     store: str
     checks: list[Check]
+    hook: HookReport
     rebuilt: int | None = None
 
 
@@ -123,6 +137,59 @@ class ShowReport(Report, frozen=True, kw_only=True, tag="show"):
     payloads: list[Any]
 
 
+class SessionLine(msgspec.Struct, frozen=True):
+    """One session as it is listed; ``events`` counts everything that was captured of it."""
+
+    agent: str
+    session: str
+    started: str
+    last: str
+    model: str | None
+    operator: str | None
+    prompts: int
+    calls: int
+    files: list[str]
+    events: int
+
+
+class LogReport(Report, frozen=True, kw_only=True, tag="log"):
+    """The sessions that were active last, and how many there are in all."""
+
+    sessions: list[SessionLine]
+    total: int
+
+
+class PromptLine(msgspec.Struct, frozen=True):
+    """What a person asked; null once it was erased."""
+
+    id: str
+    at: str
+    text: str | None
+
+
+class CallLine(msgspec.Struct, frozen=True):
+    """A call of a tool, with the files it changed and the sources it read."""
+
+    id: str
+    name: str
+    started: str
+    ended: str | None
+    status: str
+    parent: str | None
+    prompt: str | None
+    subagent: str | None
+    files: list[str]
+    sources: list[str]
+
+
+class SessionReport(Report, frozen=True, kw_only=True, tag="session"):
+    """What happened in one session."""
+
+    session: SessionLine
+    prompts: list[PromptLine]
+    calls: list[CallLine]
+
+
 REPORTS: tuple[type[Report], ...] = (
     VerifyReport,
     DoctorReport,
@@ -131,6 +198,8 @@ REPORTS: tuple[type[Report], ...] = (
     EraseReport,
     RecordsReport,
     ShowReport,
+    LogReport,
+    SessionReport,
 )
 
 

@@ -16,6 +16,7 @@ from custody.model.views import (
     DecisionKind,
     FileEdit,
     LinkOrigin,
+    Observation,
     Prompt,
     Reading,
     Session,
@@ -28,6 +29,7 @@ from custody.model.views import (
 from custody.wire.bodies import digest_from
 from custody.wire.canonical import Json, text_bytes
 from custody.wire.events import (
+    AnyEvent,
     CallEvent,
     ChangeEvent,
     DecisionEvent,
@@ -50,9 +52,16 @@ READER_VERSION = 1
 
 
 def views_of(payload: Json) -> tuple[View, ...]:
-    """The views that one event's payload gives."""
+    """The views that one generic event's payload gives."""
     event = event_from(payload)
-    return (VIEWS[type(event)](event),)
+    return (VIEWS[type(event)](event), *observation_of(event, str(event.__struct_config__.tag)))
+
+
+def observation_of(event: AnyEvent, what: str) -> tuple[Observation, ...]:
+    """That something of a session was captured, where the event is of one."""
+    if event.agent is None or event.session is None:
+        return ()
+    return (Observation(AgentName(event.agent), SessionId(event.session), what, ns_from(event.at)),)
 
 
 def _session(event: SessionEvent) -> Session:
@@ -75,7 +84,7 @@ def _prompt(event: PromptEvent) -> Prompt:
         session=SessionId(event.session),
         id=PromptId(event.id),
         at_ns=ns_from(event.at),
-        text=_text(event.text),
+        text=text_view(event.text),
     )
 
 
@@ -104,8 +113,8 @@ def _edit(event: EditEvent) -> FileEdit:
         at_ns=ns_from(event.at),
         call=None if event.call is None else CallId(event.call),
         revision=_commit(event.head),
-        before=None if event.before is None else _text(event.before),
-        after=None if event.after is None else _text(event.after),
+        before=None if event.before is None else text_view(event.before),
+        after=None if event.after is None else text_view(event.after),
         lines=tuple(Lines(stretch.first, stretch.last) for stretch in event.lines),
         hashes=tuple(ContentHash(value) for value in hashes_of(event)),
     )
@@ -121,7 +130,7 @@ def _source_read(event: SourceReadEvent) -> SourceRead:
         at_ns=ns_from(event.at),
         call=None if event.call is None else CallId(event.call),
         title=event.title,
-        text=None if event.text is None else _text(event.text),
+        text=None if event.text is None else text_view(event.text),
     )
 
 
@@ -191,7 +200,8 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
 )
 
 
-def _text(field: TextField) -> Text:
+def text_view(field: TextField) -> Text:
+    """A captured text, or the place where one was before it was erased."""
     if isinstance(field, Erased):
         return Text(digest_from(field.digest), None)
     return Text(digest_of(text_bytes(field)), field)

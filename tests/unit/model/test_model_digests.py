@@ -51,7 +51,8 @@ def test_line_ends_do_not_matter_and_bytes_need_not_be_text(lines: list[bytes]) 
 
 @given(st.lists(line_texts, min_size=1, max_size=4))
 def test_white_space_at_a_lines_end_matters(lines: list[str]) -> None:
-    assert content_hash([*(line.encode() for line in lines), b" "]) != content_hash(line.encode() for line in lines)
+    encoded = [line.encode() for line in lines]
+    assert content_hash([*encoded[:-1], encoded[-1] + b" "]) != content_hash(encoded)
 
 
 @given(hexes, hexes, prefixes, prefixes, st.booleans())

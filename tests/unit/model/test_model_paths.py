@@ -48,9 +48,12 @@ def test_any_bytes_that_git_can_hold_survive_the_way_through_text(raw: bytes) ->
     assert RepoPath.of(str(path)) == path
 
 
-@given(raw_paths, raw_paths)
-def test_different_paths_never_have_the_same_text(one: bytes, other: bytes) -> None:
-    assert (str(RepoPath(one)) == str(RepoPath(other))) == (one == other)
+@given(raw_paths, parts, parts)
+def test_different_paths_never_have_the_same_text(folder: bytes, one: bytes, other: bytes) -> None:
+    texts = {
+        str(RepoPath(b"%s/%s%s" % (folder, name, odd))) for name in (one, other) for odd in (b"", b"\xff", b"\xfe")
+    }
+    assert len(texts) == len({name + odd for name in (one, other) for odd in (b"", b"\xff", b"\xfe")})
 
 
 @pytest.mark.parametrize(("raw", "problem"), REFUSED.items())

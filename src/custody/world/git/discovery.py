@@ -6,6 +6,7 @@ from pathlib import Path
 
 from custody.model.errors import GitError, InputError
 from custody.world.git.child import Limits
+from custody.world.git.files import read_small
 from custody.world.git.run import NEEDS, Git
 from custody.world.git.surroundings import open_environment
 
@@ -16,6 +17,7 @@ _QUESTIONS = (
     *("rev-parse", "--path-format=absolute", "--git-dir", _BETWEEN, "--git-common-dir", _BETWEEN, "--show-cdup"),
     *(_BETWEEN, "--show-object-format", "--is-shallow-repository"),
 )
+_GIT_FILE_BYTES_MAX = 8192
 _FORMATS = ("sha1", "sha256")
 
 
@@ -88,7 +90,10 @@ def _leads_to(entry: Path) -> Path | None:
     try:
         if entry.is_dir():
             return entry.resolve(strict=True)
-        named = entry.read_bytes()[:8192].removeprefix(b"gitdir: ").rstrip(b"\r\n")
+        said = read_small(entry, _GIT_FILE_BYTES_MAX)
+        if isinstance(said, str):
+            return None
+        named = said.removeprefix(b"gitdir: ").rstrip(b"\r\n")
         return (entry.parent / os.fsdecode(named)).resolve(strict=True)
     except (OSError, ValueError, RuntimeError):
         return None  # the caller refuses: git and the file system disagree about this entry

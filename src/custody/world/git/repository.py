@@ -18,6 +18,7 @@ from custody.world.git.changes import CommitChanges, parse_changes
 from custody.world.git.child import USUAL, Limits
 from custody.world.git.comparing import Comparison, compare
 from custody.world.git.discovery import Place, find_place
+from custody.world.git.files import read_small
 from custody.world.git.finding import look_up, tree
 from custody.world.git.history import Commit
 from custody.world.git.names import revision, typed_bytes
@@ -34,6 +35,7 @@ from custody.world.git.walking import WHOLE, Walk, ancestries, log
 from custody.world.git.worktree import FILE_BYTES_MAX, NoWorkFile, WorkFile, path_in_work_tree, read_work_file
 
 OBJECT_BYTES_MAX = 64 << 20
+SHALLOW_BYTES_MAX = 64 << 20
 
 _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
@@ -104,12 +106,14 @@ class Repository:
     def cuts(self) -> frozenset[CommitSha]:
         """The commits whose parents were left out of a shallow clone."""
         try:
-            lines = (self.common_dir / "shallow").read_bytes().split()
+            lines = read_small(self.common_dir / "shallow", SHALLOW_BYTES_MAX)
         except FileNotFoundError:
             return frozenset()  # the usual case: nothing was cut
         except OSError as error:
             raise GitError(f"cannot read where history was cut: {error.strerror}") from error
-        return frozenset(commit_sha(line) for line in lines)
+        if isinstance(lines, str):
+            raise GitError(f"cannot read where history was cut: 'shallow' {lines}")
+        return frozenset(commit_sha(line) for line in lines.split())
 
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 
@@ -190,6 +194,6 @@ class Repository:
 
     @property
     def _sealed(self) -> Git:
-        git_version(os.environ.get("PATH", os.defpath))
+        git_version()
         environment = sealed_environment(os.environ, self.common_dir, self.object_format)
         return Git(self.common_dir, environment, self.common_dir, self.limits)

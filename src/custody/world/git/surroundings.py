@@ -45,7 +45,7 @@ _ALWAYS = MappingProxyType(
         "LC_ALL": "C",  # we read git's words to tell one failure from another
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
-        # git before 2.39.4 / 2.45 does not know this; there the next line stops the fetch at its transport.
+        # Not every git from 2.34 on knows this; for those the next line stops the fetch at its transport.
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_ATTR_NOSYSTEM": "1",

@@ -25,11 +25,15 @@ def parse_version(answer: bytes) -> tuple[int, ...]:
     return tuple(int(part) for part in match.groups(default=b"0"))
 
 
-@lru_cache(maxsize=8)
-def git_version(search_path: str) -> tuple[int, ...]:
-    """The version of the git on ``search_path``; too old a one is an error."""
-    version = parse_version(Git(Path("/"), open_environment({**os.environ, "PATH": search_path})).run("version"))
+def git_version() -> tuple[int, ...]:
+    """The version of the git on PATH; too old a one is an error."""
+    version = _version_on(os.environ.get("PATH", os.defpath))
     if version < OLDEST:
         said = ".".join(map(str, version))
         raise GitError(f"git {said} is too old for custody", hint=NEEDS)
     return version
+
+
+@lru_cache(maxsize=8)
+def _version_on(search_path: str) -> tuple[int, ...]:
+    return parse_version(Git(Path("/"), open_environment(os.environ | {"PATH": search_path})).run("version"))

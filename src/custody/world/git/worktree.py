@@ -2,20 +2,17 @@
 
 import errno
 import os
-import stat
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from custody.model.errors import InputError, WorldError
 from custody.model.paths import RepoPath
+from custody.world.git.files import FILE, FOLDER, read_regular
 from custody.world.git.names import typed_bytes
 
 FILE_BYTES_MAX = 64 << 20
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe or a device must not make us wait before we have seen what it is.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENAMETOOLONG: "does not exist",  # nor could it
@@ -48,32 +45,21 @@ def read_work_file(work_tree: Path, path: RepoPath, bytes_max: int = FILE_BYTES_
         return NoWorkFile(path, "belongs to git")
     with ExitStack() as opened:
         try:
-            folder = _open(opened, work_tree, _FOLDER, None)
+            folder = _open(opened, work_tree, FOLDER, None)
             for parent in parents:
-                folder = _open(opened, parent, _FOLDER, folder)
-            return _read(path, _open(opened, name, _FILE, folder), bytes_max)
+                folder = _open(opened, parent, FOLDER, folder)
+            content = read_regular(_open(opened, name, FILE | os.O_NOFOLLOW, folder), bytes_max)
         except OSError as error:
             if error.errno in _REASONS:
                 return NoWorkFile(path, _REASONS[error.errno])
             raise WorldError(f"cannot read '{path.display}': {error.strerror}") from error
+    return NoWorkFile(path, content) if isinstance(content, str) else WorkFile(path, content)
 
 
 def _open(opened: ExitStack, name: Path | bytes, flags: int, folder: int | None) -> int:
     descriptor = os.open(name, flags, dir_fd=folder)
     opened.callback(os.close, descriptor)
     return descriptor
-
-
-def _read(path: RepoPath, descriptor: int, bytes_max: int) -> WorkFile | NoWorkFile:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return NoWorkFile(path, "is not a regular file")
-    pieces, left = [], bytes_max + 1
-    while left and (piece := os.read(descriptor, min(left, 1 << 20))):
-        pieces.append(piece)
-        left -= len(piece)
-    if not left:
-        return NoWorkFile(path, f"is larger than {bytes_max} bytes")
-    return WorkFile(path, b"".join(pieces))
 
 
 def path_in_work_tree(work_tree: Path, typed: str, folder: Path) -> RepoPath:

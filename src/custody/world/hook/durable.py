@@ -4,9 +4,12 @@ After ``write_event`` returns, the event survives ``kill -9`` and power loss. Be
 exists.
 """
 
+from __future__ import annotations
+
 import os
 import time
-from hashlib import sha256
+
+from .quick import sha256
 
 MAGIC = b"custody-spool 1 "
 UNFINISHED = ".tmp"
@@ -19,7 +22,7 @@ def new_name() -> str:
 
 def framed(data: bytes) -> bytes:
     """The file's bytes: a line with the digest, so that a damaged file is known as one, then the event."""
-    return MAGIC + sha256(data).hexdigest().encode() + b"\n" + data
+    return b"%s%s\n%s" % (MAGIC, sha256(data).hexdigest().encode(), data)
 
 
 def unframed(raw: bytes) -> bytes | None:

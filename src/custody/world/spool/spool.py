@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from custody.model.errors import InputError, SpoolError
 from custody.model.ids import EventId
 from custody.wire.arrivals import Arrival, arrival_of
-from custody.wire.canonical import EVENT_BYTES_MAX
+from custody.wire.canonical import EVENT_BYTES_MAX, dump, parse
+from custody.world.hook.cleaning import REDACTION_FAILURES
 from custody.world.hook.durable import UNFINISHED, make_folder, new_name, sync_folder, unframed, write_event
+from custody.world.hook.homes import key_of
+from custody.world.hook.redact import redact_value
+from custody.world.hook.trip import trips
 
 REFUSED = "refused"
 """Folder beside the waiting files: what could not be read as an event, kept, never deleted by custody."""
@@ -59,9 +64,10 @@ class Spool:
     def put(self, event: bytes) -> Receipt:
         """Make one event durable and give its receipt; what is no event or cannot be synced raises and is not kept."""
         name = EventId(self._name())
-        arrival_of(name, event)
+        clean = self._clean(event)
+        arrival_of(name, clean)
         try:
-            write_event(str(self.folder), name, event)
+            write_event(str(self.folder), name, clean)
         except OSError as error:
             raise SpoolError(
                 f"cannot make the event durable in '{self.folder}': {error.strerror}",
@@ -141,9 +147,28 @@ class Spool:
         if data is None:
             return Refused(name, "damaged: its bytes do not match the digest in its first line")
         try:
-            return arrival_of(name, data)
+            return arrival_of(name, self._clean(data))
         except InputError as error:
             return Refused(name, error.message)
+
+    def _clean(self, data: bytes) -> bytes:
+        """The event without what today's rules know as a secret: rules may have grown since it was recorded."""
+        if not trips(data):
+            return data
+        event = parse(data)
+        if not isinstance(event, dict):
+            return data  # no event: refused in a moment
+        try:
+            clean, marks = redact_value(event, self._key())
+        except REDACTION_FAILURES as error:
+            raise InputError(f"its secrets cannot be taken out ({type(error).__name__})") from error
+        return dump({**clean, "redacted": [*_list(clean.get("redacted")), *marks]} if marks else clean)
+
+    def _key(self) -> bytes:
+        try:
+            return key_of(str(self.folder.parent))
+        except OSError:
+            return b""  # a store that cannot be written: then a redacted line matches nothing, which is safe
 
     def _move(self, old: Path, new: Path) -> None:
         try:
@@ -165,6 +190,10 @@ class Spool:
             return
         except OSError as error:
             raise SpoolError(f"cannot look into the spool '{folder}': {error.strerror}") from error
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 @contextmanager

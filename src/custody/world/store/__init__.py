@@ -10,7 +10,7 @@ from custody.world.store.migrate import SCHEMA_VERSION
 from custody.world.store.postgres import open_postgres
 from custody.world.store.projection import Reader, Seen
 from custody.world.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
-from custody.world.store.store import Appended, Copied, Fork, Store, Surroundings
+from custody.world.store.store import Appended, Copied, Fork, SessionRow, Store, Surroundings
 from custody.world.store.tables import Body, batched, erased_digest
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "KeptHead",
     "Reader",
     "Seen",
+    "SessionRow",
     "Store",
     "StoreDamaged",
     "StoreUnwritable",

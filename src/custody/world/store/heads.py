@@ -22,6 +22,8 @@ from custody.model.record import Head
 from custody.wire.canonical import dump, parse
 from custody.world.store.db import StoreUnwritable
 
+KEY_BYTES = 32
+
 _PREFIX = "head-"
 _HEAD_BYTES_MAX = 4096
 
@@ -99,9 +101,7 @@ class Heads:
                 return b""
         except OSError as error:
             raise StoreError(f"cannot read '{path}': {error.strerror}", hint="check its permissions") from error
-        key = secrets.token_bytes(32)
-        _replace(path, key)
-        return key
+        return _made_key(path)
 
     @staticmethod
     def _mac(fields: dict[str, str | int], key: bytes) -> str:
@@ -116,6 +116,20 @@ class Heads:
             yield
         finally:
             os.close(handle)
+
+
+def _made_key(path: Path) -> bytes:
+    """A new key, unless a hook was quicker: linked into place, never over one that is there."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    _replace(aside, secrets.token_bytes(KEY_BYTES))
+    try:
+        path.hardlink_to(aside)
+        _sync_folder(path.parent)
+    except FileExistsError:
+        pass  # made by another process meanwhile: that one is the key
+    finally:
+        aside.unlink()
+    return path.read_bytes()
 
 
 def _replace(path: Path, data: bytes) -> None:

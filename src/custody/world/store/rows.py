@@ -11,6 +11,8 @@ from custody.model.views import (
     CommitLink,
     Decision,
     FileEdit,
+    FileState,
+    Observation,
     Prompt,
     Session,
     Source,
@@ -49,6 +51,12 @@ TABLES: Mapping[type[View], Table] = MappingProxyType(
         Decision: Table("decision", ("agent", "at_ns"), lambda v: (v.agent, v.at_ns)),
         Source: Table("source", ("url",), lambda v: (v.url,)),
         Change: Table("change", ("base", "head"), lambda v: (v.base, v.head)),
+        FileState: Table("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),
+        Observation: Table(
+            "observation",
+            ("agent", "session", "event", "at_ns"),
+            lambda v: (v.agent, v.session, v.event, v.at_ns),
+        ),
     }
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from custody.model.digests import content_hashes_match
-from custody.model.ids import PENDING, CommitSha, ContentHash, Digest, EventId, StoreId
+from custody.model.ids import PENDING, AgentName, CommitSha, ContentHash, Digest, EventId, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit
@@ -19,7 +19,7 @@ from custody.world.store.heads import Heads
 from custody.world.store.migrate import migrate
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
-from custody.world.store.tables import Body, Tables
+from custody.world.store.tables import Body, Tables, integer
 
 _HASH_PREFIX_DIGITS = 8
 _AFTER_HEX = "g"
@@ -69,6 +69,17 @@ class _Copying:
     new: int = 0
     known: int = 0
     forked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session by what was captured of it: when first, when last, how many events."""
+
+    agent: AgentName
+    session: SessionId
+    first_ns: int
+    last_ns: int
+    events: int
 
 
 class Store:
@@ -204,6 +215,24 @@ class Store:
     def links_of(self, commit: CommitSha) -> list[Seen]:
         """The sessions that are said to have made ``commit``."""
         return self.views.look_up("commit_link", "commit_sha = ?", (commit,))
+
+    def sessions(self, *, limit: int, starting: str = "") -> list[SessionRow]:
+        """The sessions whose id begins so, those active last first."""
+        rows = self.db.rows(
+            "SELECT agent, session, min(at_ns), max(at_ns), count(*) FROM observation"
+            " WHERE session >= ? AND session < ? GROUP BY agent, session"
+            " ORDER BY max(at_ns) DESC, agent, session LIMIT ?",
+            (starting, starting + chr(0x10FFFF), limit),
+        )
+        return [
+            SessionRow(AgentName(str(a)), SessionId(str(s)), integer(first), integer(last), integer(count))
+            for a, s, first, last, count in rows
+        ]
+
+    def session_count(self) -> int:
+        """How many sessions anything was captured of."""
+        found = self.db.rows("SELECT count(*) FROM (SELECT DISTINCT agent, session FROM observation) AS seen")
+        return integer(found[0][0])
 
     # --- which chain --------------------------------------------------------------------------------------------------
 

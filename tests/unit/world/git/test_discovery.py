@@ -90,6 +90,13 @@ def test_a_sha256_repository(tmp_path: Path) -> None:
     assert discover(a_repository(tmp_path, object_format="sha256").path).object_format == "sha256"
 
 
+def test_a_cut_that_is_a_pipe_is_an_error_not_a_wait(built: Built) -> None:
+    repository = discover(built.path)
+    os.mkfifo(built.path / ".git" / "shallow")
+    with pytest.raises(GitError, match="not a regular file"):
+        repository.cuts()
+
+
 @pytest.mark.parametrize("name", [b"a\nb", b"\xff\xfe", b"-x", b"a b", b"false\n--"])
 def test_any_folder_name_will_do(tmp_path: Path, name: bytes) -> None:
     folder = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))
@@ -144,6 +151,14 @@ def test_a_work_tree_named_by_configuration_alone_is_refused(built: Built, tmp_p
         built.git("config", "core.worktree", os.fspath(elsewhere))
         with pytest.raises(InputError, match="knows nothing of it|another folder"):
             discover(built.path)
+
+
+def test_a_work_tree_whose_git_file_is_a_pipe_is_refused(built: Built, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    os.mkfifo(tmp_path / "elsewhere" / ".git")
+    built.git("config", "core.worktree", os.fspath(tmp_path / "elsewhere"))
+    with pytest.raises(InputError):
+        discover(built.path)
 
 
 def test_the_repository_of_another_folder_is_refused(built: Built, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Objects: many, large, missing, ambiguous, by id and by name, from one git kept open."""
 
 import hashlib
+import subprocess
 from itertools import count
 from pathlib import Path
 
@@ -135,6 +136,18 @@ def test_reading_again_after_leaving_early(small: tuple[Repository, CommitSha]) 
         assert isinstance(again := objects.read(name), Object) and again.content == b"1\n"
     assert isinstance(objects.read(name), Object)
     objects.close()
+
+
+def test_a_git_that_died_is_an_error_once(
+    small: tuple[Repository, CommitSha], started: list[subprocess.Popen[bytes]]
+) -> None:
+    repository, commit = small
+    with repository.objects() as objects:
+        objects.read(commit)
+        started[-1].kill()
+        with pytest.raises(GitError, match="killed by signal 9"):
+            objects.read(commit)
+        assert isinstance(objects.read(commit), Object)
 
 
 def test_a_hundred_thousand_objects_need_no_thread(tmp_path: Path) -> None:

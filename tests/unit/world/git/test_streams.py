@@ -147,7 +147,7 @@ def test_rubbish_is_a_git_error_or_nothing(name: str, rubbish: list[bytes]) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARSERS)
 @given(data=st.data())
-@settings(max_examples=3000)
+@settings(max_examples=1000)
 def test_much_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
     whole = outputs[name]
     parts = data.draw(st.lists(st.one_of(st.binary(max_size=20), slices(whole)), max_size=12))

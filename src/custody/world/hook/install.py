@@ -1,0 +1,82 @@
+"""Putting the hook beside the store: the launcher, its library compiled, and the command that agents run.
+
+The only file of this room that is not copied itself.
+"""
+
+import os
+import py_compile
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+LAUNCHER = "record.py"
+LIBRARY = (
+    "quick.py",
+    "durable.py",
+    "homes.py",
+    "place.py",
+    "cleaning.py",
+    "trip.py",
+    "patterns.py",
+    "redact.py",
+    "snapshot.py",
+    "recording.py",
+)
+FLAGS = ("-I", "-S")
+AGENTS = ("claude-code", "cursor", "codex", "gemini")
+"""The agents whose settings custody init knows."""
+
+_HERE = Path(__file__).parent
+_INIT = b'"""custody\'s hook, copied here by custody init; removed by custody uninstall."""\n'
+
+
+def install_hook(home: Path) -> bool:
+    """Copy launcher and library below ``home`` and compile them; True when anything changed."""
+    folder = home / "hook"
+    wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
+    wanted |= {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
+    changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
+    (folder / "lib").mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in changed:
+        _replace(path, wanted[path])
+    for path in wanted:
+        if path.parent.name == "lib":
+            # Unchecked: a start does not look at the source's time, which a restored backup may have changed.
+            mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+            py_compile.compile(str(path), doraise=True, invalidation_mode=mode)
+    return bool(changed)
+
+
+def is_installed(home: Path) -> bool:
+    """Whether the hook stands beside the store."""
+    return (home / "hook" / LAUNCHER).is_file()
+
+
+def remove_hook(home: Path) -> bool:
+    """Take launcher and library away; what snapshots remember goes with them. True when there was anything."""
+    folder = home / "hook"
+    there = folder.is_dir()
+    shutil.rmtree(folder, ignore_errors=True)
+    return there
+
+
+def hook_argv(home: Path, agent: str, *more: str) -> list[str]:
+    """The program and words that record an event of ``agent``: the interpreter by its real path, never a shim's."""
+    interpreter = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    return [interpreter, *FLAGS, str(home / "hook" / LAUNCHER), "--agent", agent, *more]
+
+
+def hook_shell(home: Path, agent: str, *more: str) -> str:
+    """The same as one shell command: any python3 if that interpreter is gone, else a counted gap; always exits 0."""
+    first = hook_argv(home, agent, *more)
+    other = ["python3", *first[1:]]
+    gap = f"echo {shlex.quote(f'{agent}: no python to record with')} >> {shlex.quote(str(home / 'gaps'))}"
+    guard = f"[ -f {shlex.quote(first[len(FLAGS) + 1])} ]"
+    return f"{guard} || exit 0; {shlex.join(first)} || {shlex.join(other)} || {gap} 2>/dev/null || :"
+
+
+def _replace(path: Path, data: bytes) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_bytes(data)
+    aside.replace(path)

@@ -1,0 +1,76 @@
+"""JSON and SHA-256 from the standard library's inner parts: the public modules would double a hook's start.
+
+Every one of them has the public module as its fall-back, for interpreters that are built otherwise.
+"""
+
+from __future__ import annotations
+
+try:
+    from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]  # CPython up to 3.11
+except ImportError:
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found, no-redef, unused-ignore]  # CPython from 3.12
+    except ImportError:
+        from hashlib import sha256  # type: ignore[assignment, unused-ignore]
+
+try:
+    from _json import encode_basestring_ascii as quoted
+    from _json import make_scanner  # type: ignore[attr-defined, unused-ignore]
+except ImportError:
+    from json.encoder import encode_basestring_ascii as quoted  # type: ignore[no-redef, unused-ignore]
+    from json.scanner import make_scanner  # type: ignore[no-redef, attr-defined, unused-ignore]
+
+TYPE_CHECKING = False  # the module for it takes longer to import than all of these
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+__all__ = ["encoded", "parse", "quoted", "sha256"]
+
+_BLANK = " \t\n\r"
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"'{name}' is not JSON")
+
+
+class _Settings:
+    """What the scanner wants to know: everything as JSON says."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_no_constant)
+    memo: dict[str, str] = {}  # noqa: RUF012 - what the scanner asks for
+
+
+def parse(text: str) -> Any:
+    """Read one JSON value; ``ValueError`` or ``RecursionError`` when it is none."""
+    start = len(text) - len(text.lstrip(_BLANK))
+    try:
+        scan = make_scanner(_Settings())  # type: ignore[arg-type]  # any object with these attributes will do
+        value, end = scan(text, start)
+    except StopIteration as error:
+        raise ValueError("no JSON value") from error
+    if text[end:].strip(_BLANK):
+        raise ValueError("more than one JSON value")
+    return value
+
+
+def encoded(value: Any) -> bytes:
+    """``value`` as JSON in plain ASCII."""
+    return _text(value).encode("ascii")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{quoted(key)}:{_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    return repr(value)

@@ -1,0 +1,30 @@
+"""What an agent runs at each of its hooks, copied beside the store: never in the way, never silent about a loss.
+
+Prints nothing on stdout (agents feed that to the model), always exits 0; whatever goes wrong is counted in ``gaps``.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def last_words(kind, error, trace):  # type: ignore[no-untyped-def]
+    """Nothing caught this: count it where doctor looks, say one line, and still do the agent no harm."""
+    try:
+        words = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
+        sys.stderr.write(f"custody: not recorded: {words}\n")
+        handle = os.open(os.path.join(os.path.dirname(HERE), "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(handle, f"{words}\n".encode("utf-8", "replace"))
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.excepthook = last_words
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, HERE)
+    from lib.recording import main  # type: ignore[import-not-found]
+
+    main(sys.argv[1:], HERE)
+    os._exit(0)

@@ -1,0 +1,189 @@
+"""What changed on disk around a shell call or an edit that does not say what was there before.
+
+git only lists names here. It never compares contents for us (that would run the repository's filters): files are looked
+at by ``lstat``, and those whose size, time or inode changed since the last look are read by ourselves, within limits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from .cleaning import redacted
+from .homes import add_gap, put
+from .place import work_tree_of
+from .quick import sha256
+
+TYPE_CHECKING = False  # the module for it takes longer to import than all of these
+if TYPE_CHECKING:
+    from typing import Any
+
+FILES_MAX = 200
+BYTES_MAX = 8 * 1024 * 1024
+LISTED_MAX = 200_000
+
+BEFORE, AFTER = "before", "after"
+
+_SHELL = frozenset(
+    ("bash", "shell", "shell_command", "exec_command", "run_shell_command", "functions.shell", "functions.exec_command")
+)
+_PHASES = {
+    "PreToolUse": BEFORE,
+    "preToolUse": BEFORE,
+    "BeforeTool": BEFORE,
+    "PostToolUse": AFTER,
+    "postToolUse": AFTER,
+    "PostToolUseFailure": AFTER,
+    "AfterTool": AFTER,
+}
+_ALWAYS = {
+    "beforeShellExecution": BEFORE,
+    "afterShellExecution": AFTER,
+    "afterFileEdit": AFTER,
+    "afterTabFileEdit": AFTER,
+}
+
+Seen = dict[bytes, bytes]
+"""For each path, its size, time and inode in one word."""
+
+
+def phase_of(event: str, tool: str | None) -> str | None:
+    """Whether this event is the moment before or after something whose edits only the disk shows; None for others."""
+    if event in _ALWAYS:
+        return _ALWAYS[event]
+    return _PHASES.get(event) if (tool or "").lower() in _SHELL else None
+
+
+def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | None:
+    """Spool what changed since the last look; nothing when nothing did. The first look only remembers."""
+    found = work_tree_of(folder)
+    if found is None:
+        return None
+    root = os.fsencode(found[0])
+    memory = os.path.join(home, "hook", "seen-" + sha256(root).hexdigest()[:32])
+    before, now = remembered(memory), look(root, listed(root))
+    remember(memory, now)
+    if before is None:
+        return None
+    files, missed = _changes(root, before, now)
+    if missed:
+        add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
+    if not files and not missed:
+        return None
+    event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
+    return put(home, redacted({**event, "missed": missed}, home), dict(os.environ))
+
+
+def look(root: bytes, paths: list[bytes]) -> Seen:
+    """The regular files among ``paths`` as they are now."""
+    seen: Seen = {}
+    for path in paths:
+        try:
+            found = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue  # gone since it was listed
+        if stat.S_ISREG(found.st_mode):
+            seen[path] = b"%d %d %d" % (found.st_size, found.st_mtime_ns, found.st_ino)
+    return seen
+
+
+def listed(root: bytes) -> list[bytes]:
+    """The tracked and the new files of a work tree, as git lists them; empty when git does not answer."""
+    out = _git(root, [b"ls-files", b"-z", b"-c", b"-o", b"--exclude-standard", b"--deduplicate"])
+    paths = [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
+    return paths[:LISTED_MAX]
+
+
+def remembered(memory: str) -> Seen | None:
+    """What the last look saw; None when there was none."""
+    try:
+        with open(memory, "rb") as file:
+            parts = file.read().split(b"\0")
+    except OSError:
+        return None  # the first look, or one that could not be kept
+    return dict(zip(parts[0::2], parts[1::2]))  # noqa: B905 - 'strict' is not there before Python 3.10
+
+
+def remember(memory: str, seen: Seen) -> None:
+    """Keep what this look saw; a loss only makes the next look a first one."""
+    aside = f"{memory}.{os.getpid()}"
+    try:
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(b"\0".join(part for item in seen.items() for part in item))
+        os.rename(aside, memory)
+    except OSError:
+        return  # nothing was promised yet
+
+
+def _changes(root: bytes, before: Seen, now: Seen) -> tuple[list[dict[str, Any]], int]:
+    """The files that are not as they were, with their contents while the limits last, and how many were left out."""
+    files: list[dict[str, Any]] = [{"path": _name(path), "gone": True} for path in sorted(before.keys() - now.keys())]
+    changed = sorted(path for path, word in now.items() if before.get(path) != word)
+    left = BYTES_MAX
+    missed = max(0, len(changed) - FILES_MAX) + max(0, len(files) - FILES_MAX)
+    for path in changed[:FILES_MAX]:
+        data = _content(os.path.join(root, path), left)
+        if data is None:
+            missed += 1
+        else:
+            left -= len(data)
+            files.append({"path": _name(path), **_text(data)})
+    return files[: 2 * FILES_MAX], missed
+
+
+def _content(path: bytes, limit: int) -> bytes | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        data = file.read(limit + 1)
+    return data if len(data) <= limit else None
+
+
+def _text(data: bytes) -> dict[str, Any]:
+    if b"\0" in data:
+        return {"binary": {"digest": "sha256:" + sha256(data).hexdigest(), "bytes": len(data)}}
+    return {"text": data.decode("utf-8", "surrogateescape")}
+
+
+def _name(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def _git(root: bytes, words: list[bytes]) -> bytes:
+    """What git says; started by hand because the module for it would cost more than git itself."""
+    program = _program()
+    if program is None:
+        return b""
+    environment = {k: v for k, v in os.environb.items() if not k.startswith(b"GIT_")}
+    environment.update({b"GIT_OPTIONAL_LOCKS": b"0", b"GIT_TERMINAL_PROMPT": b"0", b"LC_ALL": b"C"})
+    settings = [b"-c", b"core.fsmonitor=false", b"-c", b"core.hooksPath=/dev/null", b"-C", root]
+    reading, writing = os.pipe()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    child = os.posix_spawn(
+        program,
+        [program, b"--no-pager", b"--literal-pathspecs", *settings, *words],
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, nowhere, 0),
+            (os.POSIX_SPAWN_DUP2, writing, 1),
+            (os.POSIX_SPAWN_DUP2, nowhere, 2),
+        ],
+    )
+    os.close(writing)
+    os.close(nowhere)
+    with os.fdopen(reading, "rb") as pipe:
+        out = pipe.read()
+    return out if os.waitpid(child, 0)[1] == 0 else b""
+
+
+def _program() -> bytes | None:
+    for folder in os.environb.get(b"PATH", os.defpath.encode()).split(b":"):
+        candidate = os.path.join(folder, b"git")
+        if os.path.isabs(folder) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
