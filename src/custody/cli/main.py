@@ -22,7 +22,13 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
             }
         ),
         "Set up": MappingProxyType(
-            {"record": "Record one event of an agent.", "completion": "Print the completion script of a shell."}
+            {
+                "init": "Have agents' work in this repository recorded as it happens.",
+                "uninstall": "Take out of settings and hooks what 'custody init' put there.",
+                "record": "Record one event of an agent.",
+                "rules": "Show the rules in force and where each was set.",
+                "completion": "Print the completion script of a shell.",
+            }
         ),
         "Keep": MappingProxyType(
             {

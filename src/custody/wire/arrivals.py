@@ -14,6 +14,7 @@ from custody.wire.bodies import digest_text, split
 from custody.wire.canonical import Json, dump_readable, parse
 from custody.wire.events import AnyEvent, DecisionEvent, HookEvent, SnapshotEvent, event_from
 from custody.wire.times import ns_from, text_from
+from custody.wire.trim import trimmed
 
 CONTINUES = "continues"
 ERASED = "erased"
@@ -33,6 +34,7 @@ class Arrival:
 def arrival_of(event_id: EventId, data: bytes) -> Arrival:
     """Make an event's bytes ready for a chain, or raise an ``InputError`` that says why they are no event."""
     value = parse(data)
+    value = trimmed(value) if isinstance(value, dict) else value
     event = event_from(value)
     return _arrival(event_id, event.__struct_config__.tag, _natural_key(event), ns_from(event.at), value)
 

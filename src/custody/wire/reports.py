@@ -190,6 +190,63 @@ class SessionReport(Report, frozen=True, kw_only=True, tag="session"):
     calls: list[CallLine]
 
 
+class RuleInForce(msgspec.Struct, frozen=True):
+    """A rule: the value in force, its default, and where it was set, the strongest place first."""
+
+    rule: str
+    value: Any
+    default: Any
+    origins: list[str]
+
+
+class RulesSource(msgspec.Struct, frozen=True):
+    """A place that was looked at for rules, weakest first: read, absent, or there but with nothing for custody."""
+
+    name: str
+    state: Literal["read", "absent", "foreign"]
+    rules: int
+
+
+class RulesReport(Report, frozen=True, kw_only=True, tag="rules"):
+    """The rules in force, the digest of each table shown, and the digest of all tables together."""
+
+    rules: list[RuleInForce]
+    digests: dict[str, str]
+    digest: str
+    sources: list[RulesSource]
+
+
+class SetUpFile(msgspec.Struct, frozen=True):
+    """One file that ``init`` or ``uninstall`` looked at: whose it is, what was done to it and why.
+
+    ``by_hand`` is what the user is asked to add or remove, ``diff`` the change when nothing was written.
+    """
+
+    path: str
+    whose: str
+    done: Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
+    what: str
+    by_hand: str | None = None
+    diff: str | None = None
+
+
+class InitReport(Report, frozen=True, kw_only=True, tag="init"):
+    """What was set up, or with ``dry_run`` would be: the agents, and the homes that have a copy of the hook."""
+
+    agents: list[str]
+    homes: list[str]
+    files: list[SetUpFile]
+    dry_run: bool
+
+
+class UninstallReport(Report, frozen=True, kw_only=True, tag="uninstall"):
+    """What was taken away: the homes whose copy of the hook is gone, and whether the evidence went too."""
+
+    homes: list[str]
+    files: list[SetUpFile]
+    purged: bool
+
+
 REPORTS: tuple[type[Report], ...] = (
     VerifyReport,
     DoctorReport,
@@ -200,6 +257,9 @@ REPORTS: tuple[type[Report], ...] = (
     ShowReport,
     LogReport,
     SessionReport,
+    RulesReport,
+    InitReport,
+    UninstallReport,
 )
 
 

@@ -20,6 +20,9 @@ from custody.wire.reports import (
     Kept,
     RecordsReport,
     Report,
+    RuleInForce,
+    RulesReport,
+    RulesSource,
     ShowReport,
     VerifyReport,
     encode_report,
@@ -39,6 +42,11 @@ REPORTS_MADE: dict[str, Report] = {
     "import": ImportReport(path="a.jsonl", chains=[ImportedChain(STORE, 1, 2, 0)], pending=0, findings=[]),
     "erase": EraseReport(erased=["sha256:" + "0" * 64], records=[f"{STORE}:4"]),
     "records": RecordsReport(records=[KEPT], total=5),
+    "rules": RulesReport(
+        rules=[RuleInForce("trust.tier_score_min", [0, 0.2], [0, 0.5], ["custody.toml: trust.tier_score_min"])],
+        digests={"trust": "sha256:" + "0" * 64}, digest="sha256:" + "1" * 64,
+        sources=[RulesSource("custody.toml", "read", 1), RulesSource("pyproject.toml", "foreign", 0)],
+    ),
     "show": ShowReport(records=[KEPT, KEPT], payloads=[{"kind": "edit", "after": "\udcff"}, None]),
 }  # fmt: skip
 

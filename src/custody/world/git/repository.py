@@ -21,6 +21,7 @@ from custody.world.git.discovery import Place, find_place
 from custody.world.git.files import read_small
 from custody.world.git.finding import look_up, tree
 from custody.world.git.history import Commit
+from custody.world.git.index import path_setting, tracked
 from custody.world.git.names import revision, typed_bytes
 from custody.world.git.object_reader import ObjectReader
 from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo, read_object
@@ -114,6 +115,14 @@ class Repository:
         if isinstance(lines, str):
             raise GitError(f"cannot read where history was cut: 'shallow' {lines}")
         return frozenset(commit_sha(line) for line in lines.split())
+
+    def tracked(self, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+        """The files in the index of this work tree at or below ``paths``."""
+        return tracked(self._open, paths)
+
+    def hooks_path(self) -> Path | None:
+        """``core.hooksPath`` if somebody has set it, relative to the work tree; its hooks never run for us."""
+        return path_setting(self._open, "core.hooksPath")
 
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 

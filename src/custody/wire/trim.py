@@ -1,0 +1,49 @@
+"""What a tool gave back is kept whole while it is small: beyond 64 kB, its beginning, its end, its size and its digest.
+
+The texts of an edit are evidence and are never trimmed.
+"""
+
+from custody.model.digests import digest_of
+from custody.wire.bodies import digest_text
+from custody.wire.canonical import Json, text_bytes
+
+OUTPUT_BYTES_MAX = 64 * 1024
+KEPT_BYTES = 8 * 1024
+EDITING = frozenset(
+    "Edit MultiEdit Write NotebookEdit StrReplace Delete ApplyPatch apply_patch functions.apply_patch replace write_file"
+    " edit write patch multiedit".split()
+)
+"""Tools whose answers hold the texts of an edit, by every agent's name for them."""
+
+
+def trimmed(event: dict[str, Json]) -> dict[str, Json]:
+    """The event with what a tool gave back cut to size."""
+    kind, payload = event.get("kind"), event.get("payload")
+    if kind == "hook" and isinstance(payload, dict) and payload.get("tool_name") not in EDITING:
+        return {**event, "payload": _cut_field(payload, "tool_response")}
+    if kind == "call":
+        return _cut_field(event, "output")
+    return _cut_field(event, "text") if kind == "source_read" else event
+
+
+def _cut_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
+    return {**fields, name: _cut(fields[name])} if name in fields else fields
+
+
+def _cut(value: Json) -> Json:
+    if isinstance(value, str):
+        return _cut_text(value)
+    if isinstance(value, list):
+        return [_cut(item) for item in value]
+    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _cut_text(text: str) -> str:
+    data = text_bytes(text)
+    if len(data) <= OUTPUT_BYTES_MAX:
+        return text
+    # Cut between characters: half a character at the seam is left out with the rest.
+    head = data[:KEPT_BYTES].decode("utf-8", "ignore")
+    tail = data[-KEPT_BYTES:].decode("utf-8", "ignore")
+    left_out = len(data) - len(head.encode()) - len(tail.encode())
+    return f"{head}\n[custody left out {left_out:,} bytes here; the whole was {digest_text(digest_of(data))}]\n{tail}"

@@ -1,0 +1,65 @@
+"""Rules for tests: every number of a class with a value that it cannot have, and files that set rules."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from custody.model.paths import RepoPath
+from custody.wire.rules import Rules
+
+Files = Mapping[str, bytes | str]
+
+
+def reader(files: Files) -> Callable[[RepoPath], bytes | None]:
+    """A repository that has these files."""
+
+    def read(path: RepoPath) -> bytes | None:
+        content = files.get(str(path))
+        return content.encode() if isinstance(content, str) else content
+
+    return read
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def toml(values: Mapping[str, object], above: str = "") -> str:
+    """Rules by their dotted names as a file, a dotted key a line."""
+    return "".join(f"{above}{name} = {toml_value(value)}\n" for name, value in values.items())
+
+
+def home_with(folder: Path, text: str | None) -> dict[str, str]:
+    """The environment of a user whose own file has this text."""
+    if text is not None:
+        file = folder / "config" / "custody" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+
+
+def impossible(kind: type[Rules]) -> list[tuple[str, dict[str, Any]]]:
+    """For every number of a class, in turn, its field and the class's arguments with it negative, infinite, NaN."""
+    defaults = {field.name: getattr(kind(), field.name) for field in fields(kind)}
+    wrong = (-1, float("inf"), float("nan"))
+    return [
+        (name, {name: value}) for name, default in defaults.items() for bad in wrong for value in _with(default, bad)
+    ]
+
+
+def _with(default: object, bad: float) -> Iterator[object]:
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        yield bad
+    elif isinstance(default, tuple) and default and not isinstance(default[0], str):
+        for place in range(len(default)):
+            yield (*default[:place], bad, *default[place + 1 :])
+    elif isinstance(default, Mapping):
+        for key, value in default.items():
+            yield from ({**default, key: changed} for changed in _with(value, bad))

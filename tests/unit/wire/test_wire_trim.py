@@ -1,0 +1,54 @@
+"""Large outputs are cut, edits never."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.ids import EventId
+from custody.wire.arrivals import arrival_of
+from custody.wire.trim import KEPT_BYTES, OUTPUT_BYTES_MAX, trimmed
+from tests.builders.events import an_event
+
+
+def a_hook(tool: str, response: Any) -> dict[str, Any]:
+    return {"kind": "hook", "payload": {"tool_name": tool, "tool_response": response}}
+
+
+@pytest.mark.parametrize("size", [OUTPUT_BYTES_MAX, OUTPUT_BYTES_MAX + 1])
+def test_the_limit_itself_is_kept_whole(size: int) -> None:
+    out: Any = trimmed(a_hook("Bash", {"stdout": "x" * size}))
+    stdout = out["payload"]["tool_response"]["stdout"]
+    assert (stdout == "x" * size) is (size == OUTPUT_BYTES_MAX)
+
+
+def test_head_tail_size_and_digest_stay() -> None:
+    text = "a" * 50_000 + "b" * 50_000
+    out: Any = trimmed(a_hook("Read", {"file": {"content": text}}))
+    kept = out["payload"]["tool_response"]["file"]["content"]
+    assert kept.startswith("a" * KEPT_BYTES + "\n[custody left out 83,616 bytes here; the whole was sha256:")
+    assert kept.endswith("]\n" + "b" * KEPT_BYTES)
+
+
+@pytest.mark.parametrize("tool", ["Edit", "Write", "apply_patch"])
+def test_edits_are_kept_whole(tool: str) -> None:
+    event = a_hook(tool, {"originalFile": "x" * 200_000})
+    assert trimmed(event) == event
+
+
+@given(st.text(min_size=1, max_size=50), st.integers(1_000, 6_000))
+def test_cutting_twice_is_cutting_once(words: str, times: int) -> None:
+    text = words * times
+    once = trimmed({"kind": "call", "output": [text, {"a": text}]})
+    assert trimmed(once) == once
+
+
+def test_generic_outputs_and_sources_are_cut_on_arrival() -> None:
+    for kind, field in (("call", "output"), ("source_read", "text")):
+        arrival = arrival_of(EventId("e"), an_event(kind, **{field: "x" * 100_000}))
+        assert sum(map(len, arrival.texts.values())) < 20_000
+    whole = arrival_of(EventId("e"), an_event("edit", after="x" * 100_000))
+    assert json.loads(whole.payload)["after"]["$body"]
+    assert [len(text) for text in whole.texts.values()] == [100_000]

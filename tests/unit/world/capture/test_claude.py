@@ -1,0 +1,175 @@
+"""Claude Code's hook events become views; what is odd is passed over, never guessed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.digests import whole_hash
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.model.views import (
+    CallStatus,
+    FileEdit,
+    Observation,
+    Prompt,
+    Reading,
+    Session,
+    SourceRead,
+    ToolCall,
+    View,
+)
+from custody.wire.canonical import parse
+from custody.wire.times import ns_from
+from custody.world.capture import hook_views
+from tests.builders.hooks import a_hook_event, an_edit
+
+ROOT = Path("/work tree")
+AT = "2026-01-31T12:00:00.5Z"
+
+
+def seen(payload: dict[str, Any], agent: str = "claude-code") -> list[View]:
+    """The views of one event, without the observation that every event leaves."""
+    event = {
+        "custody": 1,
+        "kind": "hook",
+        "agent": agent,
+        "event": payload.get("hook_event_name", "unknown"),
+        "id": payload.get("tool_use_id") or "e1",
+        "at": AT,
+        "session": payload.get("session_id"),
+        "call": payload.get("tool_use_id"),
+        "head": "a" * 40,
+        "worktree": str(ROOT),
+        "payload": payload,
+    }
+    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    assert isinstance(first, Observation)
+    return rest
+
+
+def one(views: list[View], kind: type[View]) -> Any:
+    (found,) = [view for view in views if isinstance(view, kind)]
+    return found
+
+
+def test_an_edit_is_replayed_from_what_was_there() -> None:
+    views = seen(an_edit(ROOT, "src/a.py", "one\ntwo\none\n", "one", "1"))
+    edit = one(views, FileEdit)
+    assert edit.path == RepoPath(b"src/a.py")
+    assert (edit.before.content, edit.after.content) == ("one\ntwo\none\n", "1\ntwo\none\n")
+    assert edit.lines == (Lines(1, 1),)
+    assert edit.hashes == (whole_hash(b"1\ntwo\none\n"),)
+    call = one(views, ToolCall)
+    assert (call.status, call.ended_ns, call.ended_ns - call.started_ns) == (CallStatus.OK, ns_from(AT), 12_000_000)
+
+
+def test_replace_all_replaces_all() -> None:
+    said = an_edit(ROOT, "a.py", "a a a", "a", "b")
+    said["tool_response"]["replaceAll"] = True
+    assert one(seen(said), FileEdit).after.content == "b b b"
+
+
+def test_a_new_file_had_nothing_before() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="Write",
+        tool_use_id="c",
+        tool_input={"file_path": f"{ROOT}/new.py", "content": "x\n"},
+        tool_response={"type": "create", "filePath": f"{ROOT}/new.py", "content": "x\n", "originalFile": None},
+    )
+    edit = one(seen(said), FileEdit)
+    assert (edit.before, edit.after.content) == (None, "x\n")
+
+
+def test_several_edits_in_one_call() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="MultiEdit",
+        tool_use_id="c",
+        tool_input={
+            "file_path": f"{ROOT}/a.py",
+            "edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "b", "new_string": "c"}],
+        },
+        tool_response={"originalFile": "a"},
+    )
+    assert one(seen(said), FileEdit).after.content == "c"
+
+
+def test_notebooks() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="NotebookEdit",
+        tool_use_id="c",
+        tool_input={"notebook_path": f"{ROOT}/n.ipynb", "new_source": "x"},
+        tool_response={"original_file": "{}", "updated_file": "{1}"},
+    )
+    assert one(seen(said), FileEdit).after.content == "{1}"
+
+
+def test_an_erased_text_is_known_to_have_been_there() -> None:
+    said = an_edit(ROOT, "a.py", "x", "x", "y")
+    said["tool_response"]["originalFile"] = {"$erased": "sha256:" + "0" * 64}
+    edit = one(seen(said), FileEdit)
+    assert edit.before.content is None
+    assert edit.after is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "response", "reading"),
+    [
+        ("Read", {"file": {"filePath": "/x", "content": "a", "numLines": 3, "totalLines": 3}}, Reading.VERBATIM),
+        ("Read", {"file": {"filePath": "/x", "content": "a", "numLines": 3, "totalLines": 30}}, Reading.EXCERPT),
+        ("WebFetch", {"url": "https://example.org", "result": "a summary"}, Reading.SUMMARISED),
+        ("WebSearch", {"results": [{"content": [{"title": "T", "url": "https://example.org"}]}]}, Reading.LISTED),
+    ],
+    ids=["whole file", "part of a file", "page", "search"],
+)
+def test_sources_and_how_they_were_read(tool: str, response: dict[str, Any], reading: Reading) -> None:
+    said = a_hook_event("PostToolUse", ROOT, tool_name=tool, tool_use_id="c", tool_input={}, tool_response=response)
+    assert one(seen(said), SourceRead).reading is reading
+
+
+def test_sessions_prompts_models_and_subagents() -> None:
+    start = one(seen(a_hook_event("SessionStart", ROOT, source="startup", model="m-1")), Session)
+    assert (start.model, start.revision) == ("m-1", "a" * 40)
+    assert one(seen(a_hook_event("PostModelSwitch", ROOT, from_model="m-1", to_model="m-2")), Session).model == "m-2"
+    assert one(seen(a_hook_event("PostModelSwitch", ROOT, to_model="<synthetic>")), Session).model is None
+    assert one(seen(a_hook_event("SessionEnd", ROOT)), Session).ended_ns == ns_from(AT)
+    assert one(seen(a_hook_event("UserPromptSubmit", ROOT, prompt="why?")), Prompt).text.content == "why?"
+    call = a_hook_event("PreToolUse", ROOT, tool_name="Bash", tool_use_id="c", agent_id="sub-1")
+    assert (one(seen(call), ToolCall).status, one(seen(call), ToolCall).subagent) == (CallStatus.RUNNING, "sub-1")
+    failed = a_hook_event("PostToolUseFailure", ROOT, tool_name="Bash", tool_use_id="c")
+    assert one(seen(failed), ToolCall).status is CallStatus.FAILED
+
+
+def test_agents_without_a_reader_leave_an_observation() -> None:
+    assert seen(an_edit(ROOT, "a.py", "x", "x", "y"), agent="cursor") == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("tool_input", "tool_response", "prompt", "model", "to_model", "duration_ms", "agent_id", "prompt_id")
+
+
+@given(
+    st.sampled_from(("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostModelSwitch")),
+    st.sampled_from(("Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Bash")),
+    st.dictionaries(st.sampled_from(FIELDS), JSON),
+    st.dictionaries(
+        st.sampled_from(("originalFile", "filePath", "oldString", "file", "results", "structuredPatch", "url")), JSON
+    ),
+)
+def test_odd_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], response: dict[str, Any]) -> None:
+    said = a_hook_event(event, ROOT, **fields) | {"tool_name": tool, "tool_use_id": "c"}
+    said.setdefault("tool_response", response)
+    assert isinstance(seen(said), list)

@@ -1,0 +1,229 @@
+"""The installed hook: exits 0 whatever happens, prints nothing, and loses nothing in silence."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from custody.world.hook.homes import fallback_of, gaps_in
+from custody.world.hook.install import LAUNCHER, LIBRARY, hook_argv, hook_shell, install_hook, remove_hook
+from custody.world.hook.place import head_of, work_tree_of
+from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    made = a_git_folder(tmp_path / "repository")
+    (made / "a.py").write_text("one\n")
+    subprocess.run(["git", "add", "."], cwd=made, check=True)
+    subprocess.run(["git", "commit", "-qm", "begin"], cwd=made, check=True)
+    return installed(made)
+
+
+def payloads(repository: Path) -> list[dict[str, object]]:
+    """Everything that was recorded, oldest first."""
+    lines = custody(repository, "export").out.splitlines()
+    texts = [json.loads(line) for line in lines]
+    return [json.loads(line["text"]) for line in texts if line["line"] == "body" and line["text"].startswith("{")]
+
+
+def test_it_records_and_says_nothing(repository: Path) -> None:
+    ran = run_hook(repository, an_edit(repository, "a.py", "one\n", "one", "two"))
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    (event,) = payloads(repository)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True, check=True)
+    assert event["head"] == head.stdout.strip()
+    assert (event["agent"], event["event"], event["session"]) == ("claude-code", "PostToolUse", SESSION)
+    assert event["worktree"] == "FOLDER"
+
+
+def test_a_receipt_is_the_name_of_the_durable_event(repository: Path) -> None:
+    ran = run_hook(repository, a_hook_event("Stop", repository), "--receipt")
+    assert ran.out.strip() == spool_of(repository).names()[0]
+
+
+def test_it_starts_no_slow_module(repository: Path) -> None:
+    words = hook_argv(home_of(repository), "claude-code")
+    ran = subprocess.run(
+        [words[0], "-X", "importtime", *words[1:]],
+        input=json.dumps(a_hook_event("Stop", repository)).encode(),
+        capture_output=True,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines() if "|" in line}
+    assert not loaded & {"re", "json", "typing", "subprocess", "hashlib", "pathlib", "datetime", "tempfile", "site"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"not json", b"\xff\xfe\x00", b"[1, 2]", b"[" * 200_000, b'{"a": NaN}', b'{"session_id": 7, "cwd": []}'],
+    ids=["nothing", "text", "bytes", "list", "deep", "nan", "odd types"],
+)
+def test_whatever_comes_is_kept(repository: Path, said: bytes) -> None:
+    ran = run_hook(repository, said)
+    assert (ran.status, ran.out) == (0, "")
+    assert custody(repository, "verify").status == 0
+    (event,) = payloads(repository)
+    assert event["kind"] == "hook"
+
+
+def test_a_hundred_megabytes_are_kept_as_digest_and_size(repository: Path) -> None:
+    ran = run_hook(repository, b'{"a": "' + b"x" * 100_000_000 + b'"}')
+    assert (ran.status, ran.out) == (0, "")
+    (event,) = payloads(repository)
+    assert isinstance(event["dropped"], dict)
+    assert event["dropped"]["bytes"] == 100_000_009
+    assert gaps_in(home_of(repository))
+    assert "1 gap(s)" in custody(repository, "doctor").out
+
+
+def test_a_transcript_that_is_a_private_key_is_never_opened(repository: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "id_rsa"
+    os.mkfifo(secret)  # opening it would hang
+    said = a_hook_event("Stop", repository) | {"transcript_path": str(secret), "agent_transcript_path": str(secret)}
+    assert run_hook(repository, said).status == 0
+    assert custody(repository, "log").status == 0
+
+
+def test_paths_outside_the_repository_are_no_edits(repository: Path) -> None:
+    for n, path in enumerate(("/etc/passwd", "../outside.py", str(repository) + "x/a.py")):
+        said = an_edit(repository, "a.py", "", "a", "b", call=f"c{n}")
+        said["tool_input"]["file_path"] = said["tool_response"]["filePath"] = path
+        run_hook(repository, said)
+    report = json.loads(custody(repository, "log", "--json").out)
+    assert report["sessions"][0]["calls"] == 3
+    assert report["sessions"][0]["files"] == []
+
+
+def test_odd_file_names_survive(repository: Path) -> None:
+    said = an_edit(repository, "new\nline \udcff.py", "", "a", "b")
+    run_hook(repository, said)
+    report = json.loads(custody(repository, "log", "--json").out)
+    assert report["sessions"][0]["files"] == ["new\\nline \\xff.py"]
+
+
+def test_generic_events_are_completed(repository: Path) -> None:
+    ran = run_hook(repository, {"custody": 1, "kind": "prompt", "session": "mine", "text": "hello"})
+    assert ran.status == 0
+    (event,) = payloads(repository)
+    assert (event["kind"], event["agent"], event["session"]) == ("prompt", "claude-code", "mine")
+    assert event["head"]
+
+
+def test_a_git_folder_that_cannot_be_written_falls_back_to_the_user(repository: Path) -> None:
+    spool = spool_of(repository).folder
+    spool.parent.mkdir(exist_ok=True)
+    spool.write_text("in the way")
+    ran = run_hook(repository, a_hook_event("Stop", repository), "--receipt")
+    assert ran.status == 0
+    assert ran.out.strip()
+    fallback = Path(fallback_of(str(home_of(repository)), dict(os.environ)))
+    assert (fallback / "repository").read_text().strip() == str(home_of(repository))
+    spool.unlink()
+    assert custody(repository, "verify").out.startswith("all as stored: 1 records")
+
+
+def test_when_nothing_can_be_written_the_agent_is_unharmed_and_told(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("in the way")
+    spool_of(repository).folder.write_text("in the way")
+    ran = run_hook(repository, a_hook_event("Stop", repository), XDG_STATE_HOME=str(tmp_path / "state"))
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.startswith("custody: claude-code: cannot write")
+    assert len(gaps_in(home_of(repository))) == 1
+    spool_of(repository).folder.unlink()
+    assert "1 gap(s)" in custody(repository, "doctor").out
+
+
+def test_a_broken_library_is_counted_and_harms_nobody(repository: Path) -> None:
+    shutil.rmtree(home_of(repository) / "hook" / "lib")
+    ran = run_hook(repository, a_hook_event("Stop", repository))
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.startswith("custody: not recorded: ModuleNotFoundError")
+    assert len(gaps_in(home_of(repository))) == 1
+
+
+@pytest.mark.parametrize("path", ["/usr/bin:/bin", "/nowhere"], ids=["another python", "no python"])
+def test_an_interpreter_that_is_gone_is_replaced_or_counted(repository: Path, path: str) -> None:
+    line = hook_shell(home_of(repository), "claude-code").replace(
+        hook_argv(home_of(repository), "x")[0], "/gone/python"
+    )
+    said = json.dumps(a_hook_event("Stop", repository)).encode()
+    ran = subprocess.run(["/bin/sh", "-c", line], input=said, capture_output=True, env={"PATH": path}, check=False)
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    kept = len(spool_of(repository).names())
+    assert kept + len(gaps_in(home_of(repository))) == 1
+
+
+def test_a_deleted_hook_is_silent(repository: Path) -> None:
+    line = hook_shell(home_of(repository), "claude-code")
+    assert remove_hook(home_of(repository))
+    ran = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_installing_twice_is_installing_once(repository: Path) -> None:
+    assert install_hook(home_of(repository)) is False
+    (home_of(repository) / "hook" / "lib" / LIBRARY[0]).write_text("changed")
+    assert install_hook(home_of(repository)) is True
+    compiled = home_of(repository) / "hook" / "lib" / "__pycache__"
+    assert len(list(compiled.iterdir())) == len(LIBRARY) + 1
+
+
+def test_the_launcher_is_short_and_the_list_of_files_complete() -> None:
+    folder = Path(__file__).parents[4] / "src" / "custody" / "world" / "hook"
+    assert len((folder / LAUNCHER).read_text().splitlines()) <= 40
+    assert set(LIBRARY) == {p.name for p in folder.glob("*.py")} - {"__init__.py", "install.py", LAUNCHER}
+
+
+def test_the_hook_runs_on_older_pythons(repository: Path) -> None:
+    for name in ("python3.9", "python3.10", "python3.12", "python3.13"):
+        found = shutil.which(name)
+        # A version manager may offer names that do not run.
+        if found is None or subprocess.run([found, "-c", "pass"], capture_output=True, check=False).returncode:
+            continue
+        words = [found, *hook_argv(home_of(repository), "claude-code", "--receipt")[1:]]
+        said = json.dumps(a_hook_event("Stop", repository)).encode()
+        ran = subprocess.run(words, input=said, capture_output=True, check=False)
+        assert (ran.returncode, bool(ran.stdout), ran.stderr) == (0, True, b""), name
+    assert sys.version_info >= (3, 11)
+
+
+def test_head_is_found_without_git(repository: Path, tmp_path: Path) -> None:
+    def head(folder: Path) -> str:
+        return subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def ours(folder: Path) -> str | None:
+        found = work_tree_of(str(folder))
+        assert found is not None
+        return head_of(found[1])
+
+    (repository / "deep").mkdir()
+    assert ours(repository / "deep") == head(repository)
+    subprocess.run(["git", "pack-refs", "--all"], cwd=repository, check=True)
+    assert ours(repository) == head(repository)
+    subprocess.run(["git", "worktree", "add", "-q", "-b", "other", "../other"], cwd=repository, check=True)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path / "other", check=True)
+    assert ours(tmp_path / "other") == head(tmp_path / "other") != head(repository)
+    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=repository, check=True)
+    assert ours(repository) == head(repository)
+    assert ours(a_git_folder(tmp_path / "unborn")) is None
+    assert work_tree_of("/") is None
+
+
+def test_a_user_level_hook_finds_the_repository_and_does_nothing_outside(repository: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    install_hook(state)
+    words = hook_argv(state, "claude-code", "--user")
+    for folder in (repository, tmp_path):
+        said = json.dumps(a_hook_event("Stop", folder)).encode()
+        ran = subprocess.run(words, input=said, capture_output=True, check=False)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+    assert len(spool_of(repository).names()) == 1
+    assert not (state / "spool").exists()

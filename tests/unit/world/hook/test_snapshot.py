@@ -1,0 +1,136 @@
+"""Snapshots: what a shell call changed on disk, read by ourselves, within limits."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.world.hook import snapshot
+from custody.world.hook.homes import gaps_in
+from tests.builders.cli import a_git_folder, custody
+from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    made = installed(a_git_folder(tmp_path / "repository"))
+    (made / "kept.py").write_text("kept\n")
+    (made / ".gitignore").write_text("ignored\n")
+    subprocess.run(["git", "add", "."], cwd=made, check=True)
+    return made
+
+
+def shell(repository: Path, event: str, call: str = "toolu_01") -> None:
+    """Tell the hook that a shell command is about to run, or has run."""
+    run_hook(
+        repository, a_hook_event(event, repository, tool_name="Bash", tool_use_id=call, tool_input={"command": "x"})
+    )
+
+
+def snapshots(repository: Path) -> list[dict[str, Any]]:
+    report = json.loads(custody(repository, "records", "--kind", "snapshot", "--json").out)
+    return [
+        json.loads(custody(repository, "show", str(record["number"]), "--json").out)["payloads"][0]
+        for record in reversed(report["records"])
+    ]
+
+
+def test_what_a_command_changed_is_kept(repository: Path) -> None:
+    shell(repository, "PreToolUse")
+    (repository / "made.py").write_text("new\n")
+    (repository / "kept.py").write_text("changed\n")
+    (repository / "ignored").write_text("secret build output\n")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert (taken["phase"], taken["call"], taken["missed"]) == ("after", "toolu_01", 0)
+    assert {file["path"]: file["text"] for file in taken["files"]} == {"made.py": "new\n", "kept.py": "changed\n"}
+
+
+def test_what_a_person_changed_before_a_command_is_kept_apart(repository: Path) -> None:
+    shell(repository, "PreToolUse", "one")
+    (repository / "kept.py").write_text("by hand\n")
+    shell(repository, "PreToolUse", "two")
+    (repository / "kept.py").unlink()
+    shell(repository, "PostToolUse", "two")
+    before, after = snapshots(repository)
+    assert (before["phase"], before["files"]) == ("before", [{"path": "kept.py", "text": "by hand\n"}])
+    assert (after["phase"], after["files"]) == ("after", [{"path": "kept.py", "gone": True}])
+
+
+def test_nothing_changed_is_no_snapshot(repository: Path) -> None:
+    for event in ("PreToolUse", "PostToolUse", "PreToolUse"):
+        shell(repository, event)
+    assert snapshots(repository) == []
+
+
+def test_binary_and_odd_files(repository: Path) -> None:
+    shell(repository, "PreToolUse")
+    (repository / "image.png").write_bytes(b"\x89PNG\0\0")
+    (repository / "latin.txt").write_bytes(b"caf\xe9\n")
+    os.symlink("/etc/passwd", repository / "link")
+    os.mkfifo(repository / "pipe")
+    odd = os.fsencode(repository) + b"/new\nline\xff"
+    Path(os.fsdecode(odd)).write_text("odd\n")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    files = {file["path"]: file for file in taken["files"]}
+    assert set(files) == {"image.png", "latin.txt", "new\nline\udcff"}
+    assert files["image.png"]["binary"]["bytes"] == 6
+    assert files["latin.txt"]["text"] == "caf\udce9\n"
+
+
+def test_over_the_limits_is_a_counted_gap(repository: Path) -> None:
+    shell(repository, "PreToolUse")
+    for n in range(snapshot.FILES_MAX + 5):
+        (repository / f"f{n}").write_text("x")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert (len(taken["files"]), taken["missed"]) == (snapshot.FILES_MAX, 5)
+    assert any("left out 5 changed file(s)" in gap for gap in gaps_in(home_of(repository)))
+
+
+def test_too_many_bytes_are_a_counted_gap(repository: Path) -> None:
+    shell(repository, "PreToolUse")
+    (repository / "a").write_text("x" * (snapshot.BYTES_MAX - 10))
+    (repository / "b").write_text("x" * 11)
+    (repository / "c").write_text("x" * 10)
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert ([file["path"] for file in taken["files"]], taken["missed"]) == (["a", "c"], 1)
+
+
+def test_git_is_given_no_chance_to_run_anything(repository: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "executed"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    program.chmod(0o755)
+    (repository / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    for name in ("core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "core.pager"):
+        subprocess.run(["git", "config", name, str(program)], cwd=repository, check=True)
+    shell(repository, "PreToolUse")
+    (repository / "kept.py").write_text("changed\n")
+    shell(repository, "PostToolUse")
+    assert len(snapshots(repository)) == 1
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("event", "tool", "phase"),
+    [
+        ("PreToolUse", "Bash", "before"),
+        ("PostToolUse", "Bash", "after"),
+        ("PostToolUseFailure", "Bash", "after"),
+        ("PostToolUse", "Edit", None),
+        ("PostToolUse", "Read", None),
+        ("Stop", None, None),
+        ("AfterTool", "run_shell_command", "after"),
+        ("PostToolUse", "functions.exec_command", "after"),
+        ("afterFileEdit", None, "after"),
+        ("beforeShellExecution", None, "before"),
+    ],
+)
+def test_which_events_want_a_snapshot(event: str, tool: str | None, phase: str | None) -> None:
+    assert snapshot.phase_of(event, tool) == phase
