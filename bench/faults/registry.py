@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bench.faults import calls, chain, disk, kill, tamper
+from bench.faults import calls, chain, disk, hooks, kill, tamper
 from bench.faults.frame import Fault
 from bench.names import by_name
 
@@ -12,4 +12,5 @@ FAULTS: Mapping[str, Fault] = by_name(
     disk.FAULTS,
     tamper.FAULTS,
     calls.FAULTS,
+    hooks.FAULTS,
 )

@@ -101,6 +101,8 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "objects": _objects,
     "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),
     "ancestries": lambda repository, asked: repository.ancestries([Ancestry(asked.old, asked.new)]),
+    "tracked": lambda repository, asked: repository.tracked([asked.path, RepoPath(b"folder")]),
+    "hooks_path": lambda repository, _: repository.hooks_path(),
     "path": _path,
     "work_file": _work_file,
 }

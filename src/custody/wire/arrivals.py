@@ -75,10 +75,9 @@ def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value
 
 def _natural_key(event: AnyEvent) -> NaturalKey:
     kind = str(event.__struct_config__.tag)
+    # Families are apart, since an agent may give its own events any name, that of one of our kinds too.
+    family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"
+    what = event.event if isinstance(event, HookEvent) else kind
     # Each part is quoted, so that a ':' inside a session id cannot make two events look like one.
-    parts = (event.agent or "", event.session or "", kind, event.id)
-    family = "decision" if isinstance(event, DecisionEvent) else "event"
-    if isinstance(event, HookEvent | SnapshotEvent):
-        family = "hook"
-        parts = (event.agent, event.session or "", event.event if isinstance(event, HookEvent) else kind, event.id)
+    parts = (event.agent or "", event.session or "", what, event.id)
     return NaturalKey(":".join((family, *(quote(part, safe="") for part in parts))))

@@ -10,8 +10,8 @@ from custody.wire.canonical import Json, text_bytes
 OUTPUT_BYTES_MAX = 64 * 1024
 KEPT_BYTES = 8 * 1024
 EDITING = frozenset(
-    "Edit MultiEdit Write NotebookEdit StrReplace Delete ApplyPatch apply_patch functions.apply_patch replace write_file"
-    " edit write patch multiedit".split()
+    "Edit MultiEdit Write NotebookEdit StrReplace Delete ApplyPatch apply_patch functions.apply_patch replace"
+    " write_file edit write patch multiedit".split()
 )
 """Tools whose answers hold the texts of an edit, by every agent's name for them."""
 
@@ -19,7 +19,7 @@ EDITING = frozenset(
 def trimmed(event: dict[str, Json]) -> dict[str, Json]:
     """The event with what a tool gave back cut to size."""
     kind, payload = event.get("kind"), event.get("payload")
-    if kind == "hook" and isinstance(payload, dict) and payload.get("tool_name") not in EDITING:
+    if kind == "hook" and isinstance(payload, dict) and str(payload.get("tool_name")) not in EDITING:
         return {**event, "payload": _cut_field(payload, "tool_response")}
     if kind == "call":
         return _cut_field(event, "output")

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from custody.model.digests import digest_of
+from custody.model.errors import InputError
 from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, PromptId, SessionId
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
@@ -54,6 +55,8 @@ READER_VERSION = 1
 def views_of(payload: Json) -> tuple[View, ...]:
     """The views that one generic event's payload gives."""
     event = event_from(payload)
+    if type(event) not in VIEWS:
+        raise InputError(f"'{event.__struct_config__.tag}' is no generic event")
     return (VIEWS[type(event)](event), *observation_of(event, str(event.__struct_config__.tag)))
 
 

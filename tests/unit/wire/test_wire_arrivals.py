@@ -87,6 +87,40 @@ def test_two_different_things_never_have_the_same_key(
     assert (key_of(*one) == key_of(*other)) == (one == other)
 
 
+def a_hooks(agent: str, session: str, event: str, id_: str) -> str:
+    value: Json = {
+        "custody": 1, "kind": "hook", "at": "2026-01-31T12:00:00Z", "agent": agent, "session": session, "event": event,
+        "id": id_,
+    }  # fmt: skip
+    return arrival_of(EventId("e"), dump(value)).entry.key
+
+
+@given(identities, identities)
+@example(("a", "b", "edit", "1"), ("a", "b", "call", "1"))
+@example(("a", "b", "edit", "1"), ("a", "b:edit", "edit", "1"))
+def test_what_an_agents_own_events_are_called_never_makes_two_of_them_or_one_of_ours_look_alike(
+    one: tuple[str, str, str, str], other: tuple[str, str, str, str]
+) -> None:
+    assert (a_hooks(*one) == a_hooks(*other)) == (one == other)
+    assert a_hooks(*one) != key_of(*one)
+
+
+def test_a_snapshot_is_no_event_of_that_name() -> None:
+    value: Json = {
+        "custody": 1, "kind": "snapshot", "at": "2026-01-31T12:00:00Z", "agent": "a", "session": "b", "id": "1",
+        "phase": "after", "files": [],
+    }  # fmt: skip
+    assert arrival_of(EventId("e"), dump(value)).entry.key != a_hooks("a", "b", "snapshot", "1")
+
+
+@given(json_values, json_values, json_values)
+def test_whatever_an_agents_own_event_holds_arrives_and_is_read_back(tool: Json, answer: Json, rest: Json) -> None:
+    payload: Json = {"tool_name": tool, "tool_response": answer, "rest": rest}
+    value: dict[str, Json] = {"custody": 1, "kind": "hook", "at": "2026-01-31T12:00:00Z", "id": "1"}
+    value |= {"agent": "robot", "event": "PostToolUse", "payload": payload}
+    assert exactly(whole(arrival_of(EventId("e"), dump({**value})))) == exactly({**value})
+
+
 @given(identities)
 def test_a_key_has_one_line_of_printable_ascii_within_what_an_export_carries(one: tuple[str, str, str, str]) -> None:
     key = key_of(*one)

@@ -12,13 +12,36 @@ from custody.model.digests import content_hash
 from custody.model.errors import InputError
 from custody.wire.arrivals import SYSTEM_KINDS
 from custody.wire.canonical import Json
-from custody.wire.events import EVENTS, EditEvent, Erased, Event, Name, Sha, Short, decode_event, event_from, hashes_of
+from custody.wire.events import (
+    EVENTS,
+    GENERIC,
+    EditEvent,
+    Erased,
+    Event,
+    Name,
+    Sha,
+    Short,
+    decode_event,
+    event_from,
+    hashes_of,
+)
 from tests.builders.drawn import json_objects, json_values, names, texts
-from tests.builders.events import KINDS, SHA, an_event
+from tests.builders.events import KINDS as GENERIC_KINDS
+from tests.builders.events import SHA, an_event
 
 CLASSES: dict[str, type[Event]] = {str(event.__struct_config__.tag): event for event in EVENTS}
+VALUES: dict[str, dict[str, Any]] = {kind: json.loads(an_event(kind)) for kind in GENERIC_KINDS}
+VALUES["hook"] = {
+    "custody": 1, "kind": "hook", "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot", "event": "PreToolUse",
+    "session": "s1", "payload": {"tool_name": "Bash"},
+}  # fmt: skip
+VALUES["snapshot"] = {
+    "custody": 1, "kind": "snapshot", "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot", "phase": "after",
+    "files": [{"path": "a.py", "text": "x"}],
+}  # fmt: skip
+KINDS = tuple(VALUES)
 ERASED: dict[str, Json] = {"$erased": "sha256:" + "0" * 64}
-FREE = ("input", "output")
+FREE = (("call", "input"), ("call", "output"), ("hook", "payload"))
 """Whatever a tool takes and gives: any JSON."""
 
 
@@ -39,12 +62,11 @@ def fields_like(*shapes: object) -> list[tuple[str, str]]:
 
 NAMES, SHORTS, SHAS = fields_like(Name), fields_like(Short), fields_like(Sha)
 MOMENTS = [(kind, name) for kind in KINDS for name in fields_of(kind) if name in ("at", "seen_at", "ended_at")]
-TEXTS = [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text")]
+TEXTS = [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text"), ("hook", "unparsed")]
 
 
 def a_value(of: str, /, **fields: Any) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(an_event(of))
-    return value | fields
+    return VALUES[of] | fields
 
 
 def refusal(value: Json) -> str:
@@ -55,14 +77,17 @@ def refusal(value: Json) -> str:
 
 def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert set(CLASSES) == set(KINDS)
-    assert len(NAMES) >= 35 and ("session", "id") in NAMES and ("decision", "actor") in NAMES
-    assert len(SHORTS) >= 18 and ("source", "snippet") in SHORTS
-    assert len(SHAS) >= 13 and ("change", "head_commit") in SHAS
+    assert {name for _, name in NAMES} == set(
+        "id agent session model operator parent name prompt subagent call actor complexity event".split()
+    )
+    assert {name for _, name in SHORTS} == set("worktree locator title reason url snippet publisher author".split())
+    assert {name for _, name in SHAS} == {"head", "commit", "base", "head_commit"}
+    assert len(NAMES) >= 40 and len(SHORTS) >= 18 and len(SHAS) >= 13
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_read(kind: str) -> None:
-    event = decode_event(an_event(kind))
+    event = decode_event(json.dumps(VALUES[kind]).encode())
     assert type(event) is CLASSES[kind]
     assert (event.id, event.at) == ("1", "2026-01-31T12:00:00Z")
 
@@ -77,6 +102,8 @@ REQUIRED = {
     "decision": {"agent", "decision"},
     "source": set(),
     "change": {"base", "head_commit"},
+    "hook": {"agent", "event"},
+    "snapshot": {"agent", "phase", "files"},
 }
 
 
@@ -105,7 +132,7 @@ def test_an_unknown_field_is_refused_whatever_it_holds(kind: str, name: str, ite
 def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str) -> None:
     wrongs: list[Json] = [1.5, True, [[]], {"a": 1}]
     for name in fields_of(kind):
-        for wrong in wrongs if name not in FREE else []:
+        for wrong in wrongs if (kind, name) not in FREE else []:
             assert f"`$.{name}" in refusal(a_value(kind, **{name: wrong}))
 
 
@@ -216,6 +243,28 @@ def test_a_path_has_at_least_one_and_at_most_4096_bytes(path: str) -> None:
     assert "path" in refusal(a_value("edit", path=path))
 
 
+@pytest.mark.parametrize("path", ["../a", "/a", "a//b", "", "a\0b", "\ud800", "a" * 4097, None, 1])
+def test_every_path_of_a_snapshot_is_checked(path: Json) -> None:
+    event_from(a_value("snapshot", files=[{"path": "a\udcff", "gone": True}, {"path": "b", "text": ERASED}]))
+    assert refusal(a_value("snapshot", files=[{"path": "a"}, {"path": path}]))
+
+
+def test_a_redacted_line_says_where_by_which_rule_and_what_its_machine_can_match() -> None:
+    mark = {"at": "/text", "line": 1, "mac": "ab" * 32, "rule": "github-token"}
+    event_from(a_value("prompt", redacted=[mark, mark | {"mac": "", "line": 2**31 - 1}]))
+    wrongs = (
+        {"mac": "AB"},
+        {"mac": "ab" * 33},
+        {"mac": "ab\n"},
+        {"line": 0},
+        {"rule": "a\n"},
+        {"at": "\0"},
+        {"more": 1},
+    )
+    for wrong in wrongs:
+        assert "$.redacted[0]" in refusal(a_value("prompt", redacted=[mark | wrong]))
+
+
 @pytest.mark.parametrize(
     ("first", "last"), [(0, 1), (-1, 1), (2, 1), (1, 2**31), (2**31, 2**31), (1.0, 2), ("1", 2), (None, 1), (True, 2)]
 )
@@ -261,10 +310,17 @@ def test_years_have_at_most_four_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("call", "status"), ("source_read", "reading"), ("link", "origin"), ("decision", "decision")]
+    ("kind", "name"),
+    [
+        ("call", "status"),
+        ("source_read", "reading"),
+        ("link", "origin"),
+        ("decision", "decision"),
+        ("snapshot", "phase"),
+    ],
 )
 def test_a_word_that_is_not_on_the_list_is_refused(kind: str, name: str) -> None:
-    for wrong in ("", "unheard_of", "OK", "ok\n", "\ud800", None, 1):
+    for wrong in ("", "unheard_of", "OK", "ok\n", "After", "\ud800", None, 1):
         assert refusal(a_value(kind, **{name: wrong}))
 
 
@@ -281,12 +337,14 @@ def test_a_text_may_be_anything_or_erased_but_the_mark_must_name_a_digest(kind: 
 
 
 @given(st.sampled_from(FREE), json_values)
-def test_what_a_tool_takes_and_gives_may_be_any_json(name: str, item: Json) -> None:
-    assert getattr(event_from(a_value("call", **{name: item})), name) == item
+def test_what_a_tool_takes_and_gives_and_what_an_agent_says_may_be_any_json(where: tuple[str, str], item: Json) -> None:
+    kind, name = where
+    assert getattr(event_from(a_value(kind, **{name: item})), name) == item
 
 
-@given(json_objects)
-def test_any_object_is_an_event_or_refused(value: dict[str, Json]) -> None:
+@given(json_objects, st.sampled_from(KINDS))
+def test_any_object_is_an_event_or_refused(value: dict[str, Json], kind: str) -> None:
+    assert refusal(value | {"custody": 1, "kind": kind})
     assert refusal(value)
 
 
@@ -304,7 +362,7 @@ def test_a_refusal_stays_short_whatever_was_sent() -> None:
         a_value("edit", path="../" + "k" * 4000),
         a_value("call", status="k" * 100_000),
     ):
-        assert len(refusal(value)) < 500
+        assert len(refusal(value)) < 340
 
 
 def test_the_hash_of_an_edits_own_text_is_added_once() -> None:
@@ -325,4 +383,5 @@ def test_the_hash_of_an_edits_own_text_is_added_once() -> None:
 
 def test_every_kind_is_in_the_union_once() -> None:
     assert len({str(event.__struct_config__.tag) for event in EVENTS}) == len(EVENTS) == len(KINDS)
+    assert [str(event.__struct_config__.tag) for event in GENERIC] == list(GENERIC_KINDS)
     assert get_args(get_type_hints(EVENTS[0], include_extras=True)["custody"]) == (1,)

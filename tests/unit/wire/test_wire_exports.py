@@ -237,7 +237,7 @@ def test_a_body_as_large_as_an_event_may_be_is_read_and_one_byte_more_is_not() -
 
 def test_the_largest_body_has_a_line_that_can_be_read_however_it_is_spelled() -> None:
     most = encode_line(body_line(digest_of(b""), b"\x01" * EVENT_BYTES_MAX))
-    assert 6 * EVENT_BYTES_MAX < len(most) <= LINE_BYTES_MAX
+    assert 6 * EVENT_BYTES_MAX < len(most) <= LINE_BYTES_MAX < 7 * EVENT_BYTES_MAX, "and nothing much larger"
     with pytest.raises(InputError, match="is over the limit"):
         decode_line(b" " * (LINE_BYTES_MAX + 1))
 

@@ -19,7 +19,9 @@ from custody.model.views import (
     Decision,
     DecisionKind,
     FileEdit,
+    FileState,
     LinkOrigin,
+    Observation,
     Prompt,
     Reading,
     Session,
@@ -31,7 +33,7 @@ from custody.model.views import (
 )
 from custody.wire.bodies import join, split
 from custody.wire.canonical import Json, text_bytes
-from custody.wire.events import EVENTS, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
+from custody.wire.events import GENERIC, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
 from custody.wire.views import VIEWS, views_of
 from tests.builders.drawn import texts
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_event
@@ -49,8 +51,7 @@ def text(content: str) -> Text:
 
 
 def view_of(kind: str, **given_: Any) -> View:
-    (view,) = views_of(json.loads(an_event(kind, **given_)))
-    return view
+    return views_of(json.loads(an_event(kind, **given_)))[0]
 
 
 FULL: dict[str, tuple[dict[str, Any], View]] = {
@@ -131,7 +132,7 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
 def test_what_an_event_does_not_say_its_view_does_not_know(kind: str) -> None:
     left_out, expected = LEAST[kind]
     payload = {name: item for name, item in json.loads(an_event(kind)).items() if name not in left_out}
-    assert views_of(payload) == (expected,)
+    assert views_of(payload)[0] == expected
 
 
 def test_null_is_the_same_as_not_said() -> None:
@@ -154,7 +155,7 @@ def test_a_text_has_the_same_digest_in_its_view_whether_it_was_kept_apart_or_not
     long = content + "x" * 4097
     made = split(json.loads(an_event("prompt")) | {"text": long})
     for texts_held, expected in ((made.texts, long), ({}, None)):
-        (view,) = views_of(join(made.payload, texts_held))
+        view = views_of(join(made.payload, texts_held))[0]
         assert isinstance(view, Prompt)
         assert view.text == Text(digest_of(text_bytes(long)), expected)
 
@@ -175,8 +176,25 @@ def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, wo
 
 
 def test_every_event_has_a_view() -> None:
-    assert set(VIEWS) == set(EVENTS)
-    assert {type(view) for _, view in FULL.values()} == set(get_args(View))
+    assert set(VIEWS) == set(GENERIC)
+    assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - {FileState, Observation}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_event_of_a_session_is_also_an_observation_of_it(kind: str) -> None:
+    observed = (Observation(ROBOT, S1, kind, NOON),)
+    assert views_of(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed
+    unbound = {name: item for name, item in json.loads(an_event(kind)).items() if name != "session"}
+    if kind in ("decision", "source", "change"):
+        assert views_of(unbound)[1:] == ()
+
+
+@pytest.mark.parametrize("kind", ["hook", "snapshot"])
+def test_what_our_own_hook_says_is_not_read_here(kind: str) -> None:
+    value: dict[str, Json] = {"custody": 1, "kind": kind, "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot"}
+    value |= {"event": "PreToolUse"} if kind == "hook" else {"phase": "after", "files": []}
+    with pytest.raises(InputError, match=f"'{kind}' is no generic event"):
+        views_of(value)
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"kind": "erased"}, {"custody": 1, "kind": "continues"}])

@@ -7,7 +7,9 @@ at by ``lstat``, and those whose size, time or inode changed since the last look
 from __future__ import annotations
 
 import os
+import select
 import stat
+import time
 
 from .cleaning import redacted
 from .homes import add_gap, put
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 FILES_MAX = 200
 BYTES_MAX = 8 * 1024 * 1024
 LISTED_MAX = 200_000
+GIT_SECONDS_MAX = 2.0
+"""An agent waits for its hook: a listing that takes longer is a counted gap."""
+
+SIGKILL = 9  # the module that names it is slow to import
 
 BEFORE, AFTER = "before", "after"
 
@@ -61,7 +67,11 @@ def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | No
         return None
     root = os.fsencode(found[0])
     memory = os.path.join(home, "hook", "seen-" + sha256(root).hexdigest()[:32])
-    before, now = remembered(memory), look(root, listed(root))
+    paths = listed(root)
+    if paths is None:
+        add_gap(home, f"{around['agent']}: no snapshot: git did not list the files", dict(os.environ))
+        return None
+    before, now = remembered(memory), look(root, paths)
     remember(memory, now)
     if before is None:
         return None
@@ -87,9 +97,11 @@ def look(root: bytes, paths: list[bytes]) -> Seen:
     return seen
 
 
-def listed(root: bytes) -> list[bytes]:
-    """The tracked and the new files of a work tree, as git lists them; empty when git does not answer."""
+def listed(root: bytes) -> list[bytes] | None:
+    """The tracked and the new files of a work tree, as git lists them; None when git does not answer in time."""
     out = _git(root, [b"ls-files", b"-z", b"-c", b"-o", b"--exclude-standard", b"--deduplicate"])
+    if out is None:
+        return None
     paths = [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
     return paths[:LISTED_MAX]
 
@@ -154,14 +166,17 @@ def _name(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
-def _git(root: bytes, words: list[bytes]) -> bytes:
-    """What git says; started by hand because the module for it would cost more than git itself."""
+def _git(root: bytes, words: list[bytes]) -> bytes | None:
+    """What git says within the time; started by hand because the module for it would cost more than git itself."""
     program = _program()
     if program is None:
-        return b""
+        return None
     environment = {k: v for k, v in os.environb.items() if not k.startswith(b"GIT_")}
     environment.update({b"GIT_OPTIONAL_LOCKS": b"0", b"GIT_TERMINAL_PROMPT": b"0", b"LC_ALL": b"C"})
-    settings = [b"-c", b"core.fsmonitor=false", b"-c", b"core.hooksPath=/dev/null", b"-C", root]
+    # The user's own ignore file where git looks by itself, never one that the repository's configuration names.
+    base = os.environb.get(b"XDG_CONFIG_HOME") or os.path.join(os.path.expanduser(b"~"), b".config")
+    ignore = b"core.excludesFile=" + os.path.join(base, b"git", b"ignore")
+    settings = [b"-c", b"core.fsmonitor=false", b"-c", b"core.hooksPath=/dev/null", b"-c", ignore, b"-C", root]
     reading, writing = os.pipe()
     nowhere = os.open(os.devnull, os.O_RDWR)
     child = os.posix_spawn(
@@ -176,9 +191,22 @@ def _git(root: bytes, words: list[bytes]) -> bytes:
     )
     os.close(writing)
     os.close(nowhere)
-    with os.fdopen(reading, "rb") as pipe:
-        out = pipe.read()
-    return out if os.waitpid(child, 0)[1] == 0 else b""
+    out = _read_until(reading, time.monotonic() + GIT_SECONDS_MAX)
+    os.close(reading)
+    if out is None:
+        os.kill(child, SIGKILL)
+    return out if os.waitpid(child, 0)[1] == 0 else None
+
+
+def _read_until(pipe: int, deadline: float) -> bytes | None:
+    """Everything that comes out of ``pipe``; None when it has not ended by then."""
+    pieces: list[bytes] = []
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        piece = os.read(pipe, 1 << 16)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+    return None
 
 
 def _program() -> bytes | None:

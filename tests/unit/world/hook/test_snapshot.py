@@ -134,3 +134,13 @@ def test_git_is_given_no_chance_to_run_anything(repository: Path, tmp_path: Path
 )
 def test_which_events_want_a_snapshot(event: str, tool: str | None, phase: str | None) -> None:
     assert snapshot.phase_of(event, tool) == phase
+
+
+def test_a_git_that_never_answers_is_a_counted_gap(repository: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    said = a_hook_event("PreToolUse", repository, tool_name="Bash", tool_use_id="c")
+    assert run_hook(repository, said, PATH=f"{slow.parent}:/usr/bin:/bin").status == 0
+    assert any("git did not list the files" in gap for gap in gaps_in(home_of(repository)))

@@ -1,0 +1,146 @@
+"""What a hook costs an agent: against the same interpreter doing nothing, with one sync, and against a plain start."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.bars import BenchError, at_most
+from bench.runner import Bench, Ground, Sides
+from custody.world.hook.install import FLAGS, hook_argv, install_hook
+
+EVENT_BYTES = 20_000
+FILES, CHANGED = 1_000, 3
+TIMES = 3
+"""Starts per measurement: a single one is too noisy to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A repository with the hook installed, and the events that an agent would send."""
+
+    repository: Path
+    argv: list[str]
+    environment: dict[str, str]
+
+    def hook(self, event: bytes) -> None:
+        """Run the hook once, as the agent does."""
+        self._run(self.argv, event)
+
+    def bare(self) -> None:
+        """Start the same interpreter with the same flags, do nothing, and sync one file of the event's size."""
+        self._run([self.argv[0], *FLAGS, "-c", "pass"], b"")
+        handle = os.open(self.repository / "synced", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.write(handle, bytes(EVENT_BYTES))
+        os.fsync(handle)
+        os.close(handle)
+
+    def plain(self) -> None:
+        """Start the same interpreter as anybody would."""
+        self._run([self.argv[0], "-c", "pass"], b"")
+
+    def _run(self, argv: list[str], given: bytes) -> None:
+        done = subprocess.run(
+            argv, input=given, capture_output=True, env=self.environment, cwd=self.repository, check=False
+        )
+        if done.returncode or done.stdout or done.stderr:
+            raise BenchError(f"'{argv[0]}' said {done.stderr!r} and ended with {done.returncode}")
+
+
+def a_scene(ground: Ground) -> Scene:
+    """A repository of a thousand files with the hook beside its store."""
+    repository = ground.folder / "repository"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    for n in range(FILES):
+        (repository / f"f{n}.py").write_text(f"x = {n}\n")
+    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    home = repository / ".git" / "custody"
+    install_hook(home)
+    return Scene(repository, hook_argv(home, "claude-code"), {"PATH": os.environ["PATH"], "HOME": str(ground.folder)})
+
+
+def an_event(scene: Scene, tool: str, event: str, filling: str) -> bytes:
+    """A hook event of about 20 kB."""
+    said: dict[str, Any] = {
+        "session_id": "5d2f0c3e-1111-4222-8333-444455556666",
+        "cwd": str(scene.repository),
+        "hook_event_name": event,
+        "tool_name": tool,
+        "tool_use_id": "toolu_01",
+        "tool_input": {"file_path": str(scene.repository / "f1.py"), "command": "true"},
+        "tool_response": {"originalFile": filling * (EVENT_BYTES // len(filling))},
+    }
+    return json.dumps(said).encode()
+
+
+def quiet(scene: Scene) -> Callable[[], None]:
+    """An event in which nothing looks like a secret."""
+    event = an_event(scene, "Edit", "PostToolUse", "def f(x):\n    return x + 1\n")
+    return lambda: scene.hook(event)
+
+
+def secret(scene: Scene) -> Callable[[], None]:
+    """An event with a secret in it."""
+    event = an_event(scene, "Edit", "PostToolUse", "def f(x):\n    return x + 1\n")
+    event = event.replace(b"return x + 1", b"token = '" + b"ghp_" + b"A1b2C3d4E5f6" * 3 + b"'", 1)
+    return lambda: scene.hook(event)
+
+
+def shell(scene: Scene) -> Callable[[], None]:
+    """An event after a shell command that changed some files."""
+    event = an_event(scene, "Bash", "PostToolUse", "done\n")
+    scene.hook(event)
+    count = 0
+
+    def run() -> None:
+        nonlocal count
+        count += 1
+        for n in range(CHANGED):
+            (scene.repository / f"f{n}.py").write_text(f"x = {n} + {count}\n")
+        scene.hook(event)
+
+    return run
+
+
+def sides(event: Callable[[Scene], Callable[[], None]], baseline: str) -> Callable[[Ground], Sides]:
+    """The hook on one kind of event against one of the baselines."""
+
+    def set_up(ground: Ground) -> Sides:
+        scene = a_scene(ground)
+        run = event(scene)
+        against = scene.bare if baseline == "bare" else scene.plain
+        return Sides(lambda: _times(run), lambda: _times(against))
+
+    return set_up
+
+
+def _times(run: Callable[[], None]) -> None:
+    for _ in range(TIMES):
+        run()
+
+
+_EVENTS = {"quiet": (quiet, 2.0, 1.5), "redact": (secret, 4.0, 2.5), "snapshot": (shell, 5.0, 3.0)}
+_WHAT = {
+    "quiet": "a 20 kB event in which nothing trips",
+    "redact": "a 20 kB event with a secret",
+    "snapshot": f"a shell event among {FILES:,} files of which {CHANGED} changed",
+}
+
+BENCHES = tuple(
+    Bench(
+        name=f"hook-{name}-{against}",
+        what=f"the installed hook on {_WHAT[name]}, sync included",
+        baseline=words,
+        bar=at_most(bar),
+        set_up=sides(event, against),
+        calls=1,
+    )
+    for name, (event, over_bare, over_plain) in _EVENTS.items()
+    for against, words, bar in (
+        ("bare", "the same interpreter and flags with '-c pass', plus one fsync", over_bare),
+        ("plain", "a plain 'python -c pass'", over_plain),
+    )
+)

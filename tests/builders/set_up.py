@@ -1,0 +1,36 @@
+"""Settings files set up and taken out again at the door, without the rest of the product."""
+
+from pathlib import Path
+
+from custody.world.agents import AGENTS, Ask, Edit, Manifest, apply, settings_edit, unsettings_edit
+
+HOME = Path("/work/src/.git/custody")
+
+
+def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
+    """What an entry runs; nothing is at its place."""
+    return f"[ -f {home}/hook/record.py ] || exit 0; python3 {home}/hook/record.py --agent {agent} || :"
+
+
+def an_ask(agent: str = "claude-code", home: Path = HOME) -> Ask:
+    """All events of an agent."""
+    return Ask.of(AGENTS[agent], a_command(agent, home))
+
+
+def set_up(path: Path, ask: Ask, notes: Path) -> Edit:
+    """Our entries in the settings at ``path``, remembered in ``notes``."""
+    manifest = Manifest.of(notes)
+    edit = settings_edit(path, ask, manifest.notes.get(str(path)))
+    if edit.note is not None:
+        manifest.with_notes([edit.note]).keep()
+    apply([edit])
+    return edit
+
+
+def take_out(path: Path, agent: str, notes: Path) -> Edit:
+    """The settings at ``path`` without our entries."""
+    manifest = Manifest.of(notes)
+    edit = unsettings_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
+    apply([edit])
+    manifest.without([str(path)]).keep()
+    return edit

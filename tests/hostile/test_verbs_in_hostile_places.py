@@ -1,0 +1,53 @@
+"""Every verb, and the hook itself, over every trap: nothing is executed."""
+
+import json
+import os
+import subprocess
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.doctor import doctor
+from custody.app.export import export
+from custody.app.log import log
+from custody.app.records import records
+from custody.app.verify import verify
+from custody.model.errors import CustodyError
+from custody.world.hook.install import hook_argv, install_hook
+from tests.builders.hooks import a_hook_event
+from tests.hostile.traps import ENVIRONMENTS, TRAPS, a_trap
+
+
+@pytest.mark.parametrize("name", [*TRAPS, *ENVIRONMENTS])
+def test_no_verb_and_no_hook_springs_a_trap(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trap = a_trap(name, tmp_path)
+    for variable, value in trap.environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(trap.path)
+    desk = Desk(trap.path)
+    try:
+        home = desk.home
+    except CustodyError:
+        assert trap.refused
+        return
+    assert home is not None
+    install_hook(home)
+    for event in ("PreToolUse", "PostToolUse"):
+        (trap.path / "made-by-the-agent.py").write_text(event)
+        said = a_hook_event(event, trap.path, tool_name="Bash", tool_use_id="c", tool_input={"command": "x"})
+        done = subprocess.run(
+            hook_argv(home, "claude-code"),
+            input=json.dumps(said).encode(),
+            capture_output=True,
+            env=os.environ,
+            check=True,
+        )
+        assert done.stdout == b""
+    verify(desk)
+    doctor(desk, rebuild=True)
+    export(desk, BytesIO(), "-")
+    log(desk, limit=5)
+    records(desk, limit=5)
+    assert not trap.marker.exists(), trap.marker.read_text()
