@@ -1,8 +1,11 @@
-"""``make demo``: record, kill, verify, damage, be told. Everything happens in a folder that is removed afterwards."""
+"""``make demo``: an agent's session captured by the real hook, killed on the way, verified, damaged, and told.
 
+Everything happens in a folder that is removed afterwards.
+"""
+
+import json
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -11,29 +14,35 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file
+
+from demo.session import SECRET, SESSION, events
+
 CUSTODY = str(Path(sys.executable).parent / "custody")
 EVENTS = 100
-KILL_AFTER = 60
+KILL_AT = 60
+SHOWN_LINES = 14
 
 
 def main() -> int:
     """Run the whole story; the exit status says whether it went as told."""
     with tempfile.TemporaryDirectory(prefix="custody-demo-") as name:
-        folder = Path(name)
+        folder = Path(name).resolve()
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")
         repository = a_repository(folder / "repository")
-        acknowledged = record(repository)
+        set_up(repository)
+        receipts = work(repository)
         drain_and_kill(repository)
-        kept = verify(repository)
+        kept = look(repository)
         told = damage(repository, folder)
-    as_told = kept == len(acknowledged) == EVENTS and told
+    as_told = kept == len(receipts) == EVENTS and told
     say(
         "That was custody's floor: what was acknowledged is kept, and each of these changes was named."
         if as_told
         else "This did not go as it should: please report it."
     )
     if as_told:
-        print("Next: 'custody --help' in any git repository of yours; README.md says what is coming on top.")
+        print("Next: 'custody init' in a git repository of yours; README.md says what is coming on top.")
     return 0 if as_told else 1
 
 
@@ -42,36 +51,51 @@ def a_repository(path: Path) -> Path:
     say("1. A repository")
     (path / "src").mkdir(parents=True)
     (path / "src" / "app.py").write_text("def f0(): return 0\n")
-    identity = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"]
-    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "begin"]):
+    for words in (["init", "-q"], ["config", "user.name", "Ana"], ["config", "user.email", "ana@example.org"]):
         subprocess.run(["git", *words], cwd=path, check=True)
+    subprocess.run(["git", "add", "."], cwd=path, check=True)
+    subprocess.run(["git", "commit", "-qm", "begin"], cwd=path, check=True)
     show(["git", "log", "--oneline"], path)
     return path
 
 
-def record(repository: Path) -> list[str]:
-    """Record events, kill the recorder without warning, and record the rest."""
-    say(f"2. An agent works; its recorder is killed (kill -9) after {KILL_AFTER} acknowledged events, then goes on")
-    spool = repository / ".git" / "custody" / "spool"
-    first = _recorder(spool, 0, EVENTS)
-    receipts = [first.stdout.readline().strip() for _ in range(KILL_AFTER)] if first.stdout else []
-    os.kill(first.pid, signal.SIGKILL)
-    rest = first.communicate()[0].split()
-    receipts += rest
-    print(f"   killed; it had acknowledged {len(receipts)} events")
-    second = _recorder(spool, len(receipts), EVENTS - len(receipts))
-    receipts += second.communicate()[0].split()
-    print(f"   {len(receipts)} receipts in all; {len(set(receipts))} different")
+def set_up(repository: Path) -> None:
+    """Have the agent's work recorded."""
+    say("2. The hook is installed")
+    show([CUSTODY, "init", "--agent", "claude-code"], repository)
+
+
+def work(repository: Path) -> list[str]:
+    """Play the agent's session through the installed hook; one hook is killed on its way and its event sent again."""
+    say(f"3. An agent works: {EVENTS} events through the real hook; one hook is killed (kill -9) and tried again")
+    report = json.loads(
+        subprocess.run([CUSTODY, "doctor", "--json"], cwd=repository, capture_output=True, check=False).stdout
+    )
+    command = [*report["hook"]["command"], "--receipt"]
+    receipts: list[str] = []
+    for n, event in enumerate(events(repository)):
+        said = json.dumps(event).encode()
+        if n == KILL_AT:
+            victim = subprocess.Popen(command, cwd=repository, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            victim.kill()
+            victim.communicate()
+            print(f"   killed the hook of event {n}")
+        done = subprocess.run(command, cwd=repository, input=said, capture_output=True, check=False)
+        receipts += done.stdout.decode().split()
+        if event["hook_event_name"] == "Stop":
+            subprocess.run(["git", "commit", "-qam", "what the agent made"], cwd=repository, check=True)
+    print(f"   {len(receipts)} receipts; {len(set(receipts))} different")
     return receipts
 
 
 def drain_and_kill(repository: Path) -> None:
     """Start commands that move the events into the chain, and kill each at another moment on its way."""
-    say("3. Commands that move the waiting events into the chain are killed too")
+    say("4. Commands that move the waiting events into the chain are killed too")
     home = repository / ".git" / "custody"
+    whole = _waiting(home)
     moments: dict[str, Callable[[], bool]] = {
         "as soon as the database exists": (home / "custody.db").exists,
-        "as soon as the first event has left the spool": lambda: _waiting(home) < EVENTS,
+        "as soon as the first event has left the spool": lambda: _waiting(home) < whole,
     }
     for when, reached in moments.items():
         drainer = subprocess.Popen([CUSTODY, "doctor"], cwd=repository, stdout=subprocess.DEVNULL)
@@ -82,27 +106,34 @@ def drain_and_kill(repository: Path) -> None:
         print(f"   killed {when}; {_waiting(home)} events still wait")
 
 
-def _waiting(home: Path) -> int:
-    return sum(1 for _ in (home / "spool").iterdir())
-
-
-def verify(repository: Path) -> int:
-    """Verify what is there; give how many records there are."""
-    say("4. What was kept?")
+def look(repository: Path) -> int:
+    """Look at what was kept; give how many of the agent's own events there are, -1 if a secret is among them."""
+    say("5. What was kept?")
+    show([CUSTODY, "log"], repository)
+    show([CUSTODY, "log", SESSION[:8], "--tree"], repository)
     show([CUSTODY, "verify"], repository)
-    with sqlite3.connect(repository / ".git" / "custody" / "custody.db") as db:
-        ((records, events),) = db.execute("SELECT count(*), count(DISTINCT event_id) FROM record").fetchall()
-    print(f"   {records} records of {events} different events")
-    return int(records) if records == events else -1
+    home = repository / ".git" / "custody"
+    exported = subprocess.run([CUSTODY, "export"], cwd=repository, capture_output=True, check=True).stdout
+    leaks = exported.count(SECRET.encode())
+    replaced = exported.count(b"[redacted:")
+    print(f"   the token in the agent's edits is kept {leaks} times; {replaced} places were redacted")
+    with sqlite3.connect(home / "custody.db") as db:
+        ((kept, different),) = db.execute(
+            "SELECT count(*), count(DISTINCT event_id) FROM record WHERE natural_key LIKE 'hook:claude-code:%'"
+            " AND kind = 'hook'"
+        ).fetchall()
+    db.close()
+    print(f"   {kept} records of {different} different events")
+    return int(kept) if kept == different and not leaks else -1
 
 
 def damage(repository: Path, folder: Path) -> bool:
     """Damage copies of the store in four ways; verify must name each."""
-    say("5. Somebody changes a copy of the store")
+    say("6. Somebody changes a copy of the store")
     damages = {
         "a record's time is changed": "UPDATE record SET at_ns = at_ns + 1 WHERE seq = 17",
         "a record is deleted": "DELETE FROM record WHERE seq = 42",
-        "the last ten are cut off": "DELETE FROM record WHERE seq > 90",
+        "the last ones are cut off": "DELETE FROM record WHERE seq > 90",
         "a captured text is replaced": "UPDATE body SET codec = 'plain', bytes = CAST('not I' AS BLOB)"
         " WHERE digest = (SELECT digest FROM record WHERE seq = 5)",
     }
@@ -125,17 +156,19 @@ def say(sentence: str) -> None:
 
 
 def show(words: list[str], folder: Path) -> int:
-    """Run a command as a user would, show it and what it printed."""
+    """Run a command as a user would, show it and the beginning of what it printed."""
     print(f"   $ {' '.join([Path(words[0]).name, *words[1:]])}")
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    for line in (done.stdout + done.stderr).splitlines():
+    lines = (done.stdout + done.stderr).replace(str(folder), ".").splitlines()
+    for line in lines[:SHOWN_LINES]:
         print(f"   {line}")
+    if len(lines) > SHOWN_LINES:
+        print(f"   … {len(lines) - SHOWN_LINES} more lines")
     return done.returncode
 
 
-def _recorder(spool: Path, first: int, count: int) -> "subprocess.Popen[str]":
-    words = [sys.executable, str(HERE / "recorder.py"), str(spool), str(first), str(count)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+def _waiting(home: Path) -> int:
+    return sum(1 for _ in (home / "spool").iterdir())
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """``custody log``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
 from custody.app.log import log, log_session
 from custody.cli.frame import answer, json_option, the_desk
-from custody.wire.reports import CallLine, LogReport, SessionLine, SessionReport
+from custody.wire.reports import CallLine, LogReport, PromptLine, SessionLine, SessionReport
 
 MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
 PROMPT_WIDTH = 100
@@ -56,26 +56,35 @@ def _shown(report: SessionReport, *, tree: bool) -> Iterator[str]:
     yield _line(report.session)
     for file in report.session.files:
         yield f"  changed {file}"
-    for prompt in report.prompts:
-        words = "(erased)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
-        yield f"{prompt.at[11:19]}  > {words}"
-    if not tree:
-        yield from (_call(call, 0) for call in report.calls)
-        return
-    yield from _tree(report.calls, None, None, 0)
+    known = {call.id for call in report.calls}
+    above = {call.id: call.parent for call in report.calls if call.parent in known} if tree else {}
+    happened: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in above)]
+    subagent: str | None = None
+    for item in sorted(happened, key=_when):
+        if isinstance(item, PromptLine):
+            yield _prompt(item)
+            continue
+        if tree and item.subagent not in (None, subagent):
+            yield f"{'':12}subagent {item.subagent}"
+        subagent = item.subagent
+        yield from _branch(report.calls, item, above, int(tree and subagent is not None))
 
 
-def _tree(calls: list[CallLine], parent: str | None, subagent: str | None, depth: int) -> Iterator[str]:
-    known = {call.id for call in calls}
-    for call in calls:
-        above = call.parent if call.parent in known else None
-        if above == parent and call.subagent == subagent:
-            yield _call(call, depth)
-            yield from _tree(calls, call.id, call.subagent, depth + 1)
-    if parent is None and subagent is None:
-        for name in dict.fromkeys(call.subagent for call in calls if call.subagent is not None):
-            yield f"{'':8}  subagent {name}"
-            yield from _tree(calls, None, name, depth + 1)
+def _when(item: PromptLine | CallLine) -> str:
+    return item.at if isinstance(item, PromptLine) else item.started
+
+
+def _branch(calls: list[CallLine], call: CallLine, above: Mapping[str, str | None], depth: int) -> Iterator[str]:
+    """A call, and below it those that it made."""
+    yield _call(call, depth)
+    for child in calls:
+        if above.get(child.id) == call.id:
+            yield from _branch(calls, child, above, depth + 1)
+
+
+def _prompt(prompt: PromptLine) -> str:
+    words = "(erased)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
+    return f"{prompt.at[11:19]}  > {words}"
 
 
 def _call(call: CallLine, depth: int) -> str:
