@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from custody.model.errors import RulesError
 from custody.model.paths import RepoPath
 from custody.wire.rules import Rules
 
@@ -45,13 +46,21 @@ def home_with(folder: Path, text: str | None) -> dict[str, str]:
     return {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
 
 
-def impossible(kind: type[Rules]) -> list[tuple[str, dict[str, Any]]]:
-    """For every number of a class, in turn, its field and the class's arguments with it negative, infinite, NaN."""
+def taken_though_impossible(kind: type[Rules]) -> list[dict[str, Any]]:
+    """Arguments that ``kind`` takes though one number in them is negative, infinite or not a number."""
     defaults = {field.name: getattr(kind(), field.name) for field in fields(kind)}
     wrong = (-1, float("inf"), float("nan"))
-    return [
-        (name, {name: value}) for name, default in defaults.items() for bad in wrong for value in _with(default, bad)
-    ]
+    tried = [{name: value} for name, default in defaults.items() for bad in wrong for value in _with(default, bad)]
+    assert len(tried) > len(defaults)
+    return [arguments for arguments in tried if not _is_refused(kind, arguments)]
+
+
+def _is_refused(kind: type[Rules], arguments: dict[str, Any]) -> bool:
+    try:
+        kind(**arguments)
+    except RulesError as error:
+        return any(f".{name}" in error.rule for name in arguments)
+    return False
 
 
 def _with(default: object, bad: float) -> Iterator[object]:

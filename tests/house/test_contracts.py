@@ -16,6 +16,8 @@ PLANTED_IMPORTS = {
     "floors": [
         ("model/planted.py", "import custody.wire"),
         ("wire/planted.py", "import custody.world.store"),
+        ("trust/planted.py", "import custody.attribute"),
+        ("dedupe/planted.py", "import custody.wire"),
         ("world/store/planted.py", "import custody.app"),
         ("app/planted.py", "def f() -> None:\n    import custody.cli"),
         ("utils.py", "a_room_without_a_floor = True"),
@@ -27,6 +29,7 @@ PLANTED_IMPORTS = {
         ("world/hook/planted.py", "import custody.world.spool"),
         ("world/spool/planted.py", "import custody.world.store"),
         ("world/clock/planted.py", "import custody.world.git"),
+        ("world/config/planted.py", "import custody.world.git"),
         ("world/fax/planted.py", "a_door_without_a_contract = True"),
     ],
     "landings": [
@@ -38,6 +41,11 @@ PLANTED_IMPORTS = {
         ("model/planted.py", "def f() -> None:\n    import pathlib"),
         ("model/planted.py", "import msgspec"),
     ],
+    "domains": [
+        ("attribute/planted.py", "import os"),
+        ("dedupe/planted.py", "import msgspec"),
+        ("trust/planted.py", "def f() -> None:\n    import pathlib"),
+    ],
     "wire": [
         ("wire/planted.py", "from os import path"),
         ("wire/planted.py", "import click"),
@@ -48,6 +56,7 @@ PLANTED_IMPORTS = {
     ],
     "thin": [
         ("cli/planted.py", "import custody.world.store"),
+        ("cli/planted.py", "import custody.trust.rules"),
         ("cli/planted.py", "def f() -> None:\n    from custody.world import git"),
         ("__main__.py", "import custody.world.git"),
     ],

@@ -1,0 +1,224 @@
+"""Have agents' work recorded: the hook copied beside the store, an entry in each agent's settings, git's hooks chained.
+
+Everything is decided before anything is written, so that a file that cannot be read stops all of it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from custody.app.desk import Desk
+from custody.model.errors import InputError
+from custody.model.paths import RepoPath
+from custody.wire.reports import InitReport, SetUpFile
+from custody.world.agents import (
+    AGENTS,
+    HOOKS,
+    Agent,
+    Ask,
+    Edit,
+    HookFolder,
+    Manifest,
+    Places,
+    apply,
+    diff,
+    hook_edit,
+    settings_edit,
+    settings_in_use,
+    state_folder,
+)
+from custody.world.git import Repository
+from custody.world.hook.durable import make_folder
+from custody.world.hook.install import hook_shell, install_hook, remove_hook
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """What ``world/hook`` does for us; tests put another in its place."""
+
+    install: Callable[[Path], bool] = install_hook
+    remove: Callable[[Path], bool] = remove_hook
+    shell: Callable[..., str] = hook_shell
+
+
+RECORDER = Recorder()
+
+TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
+"""The agents that can be set up, by name, as people call them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which agents, at which level, with or without git's hooks, really or only to show."""
+
+    agents: tuple[str, ...]
+    user: bool = False
+    git_hooks: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where things are set up: a repository, or (None) the user's own level; ``state`` is the user's home of ours."""
+
+    repository: Repository | None
+    places: Places
+    state: Path
+
+    @classmethod
+    def of(cls, desk: Desk, *, user: bool) -> "Site":
+        """The repository around the desk's folder, or the user's level."""
+        home = Path("~").expanduser()
+        repository = None if user else desk.repository
+        work_tree = repository.work_tree if repository else None
+        return cls(repository, Places(work_tree, home, os.environ), state_folder(os.environ, home))
+
+    @property
+    def home(self) -> Path:
+        """Where the hook of this site is copied to."""
+        return self.state if self.repository is None else self.repository.common_dir / "custody"
+
+    def is_tracked(self, path: Path) -> bool:
+        """Whether git tracks the file, a link on the way to it, or the file at the end of the links."""
+        steps = self._steps(path) + self._steps(Path(os.path.realpath(path)))
+        tracked = self.repository.tracked(steps) if self.repository else frozenset()
+        return any(step in tracked for step in steps)
+
+    def has_tracked(self, folder: Path) -> bool:
+        """Whether git tracks anything in ``folder``."""
+        inside = self._steps(Path(os.path.realpath(folder)))
+        return not inside or bool(self.repository and self.repository.tracked(inside[-1:]))
+
+    @cached_property
+    def hook_folder(self) -> HookFolder:
+        """Where git looks for this repository's hooks."""
+        assert self.repository is not None, "the user's level has none"
+        place = self.repository
+        return HookFolder.of(place.common_dir, place.work_tree, place.hooks_path(), self.has_tracked)
+
+    def _steps(self, path: Path) -> list[RepoPath]:
+        """``path`` and the folders above it, as paths of the repository; none when it is outside."""
+        root = self.places.work_tree
+        if root is None or not path.is_relative_to(root) or path == root:
+            return []
+        parts = os.fsencode(path.relative_to(root)).split(b"/")
+        return [RepoPath(b"/".join(parts[: number + 1])) for number in range(len(parts))]
+
+
+def found(desk: Desk, *, user: bool = False) -> list[str]:
+    """The agents of which there is a sign on this machine or in this work tree."""
+    places = Site.of(desk, user=user).places
+    return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
+
+
+def installed_agents(desk: Desk) -> list[str]:
+    """The agents whose settings have an entry of ours, this work tree's or the user's."""
+    places = Site.of(desk, user=False).places
+    files = {agent: (places.project_file(agent), places.user_file(agent)) for agent in AGENTS.values()}
+    return [agent.name for agent, paths in files.items() if any(p and settings_in_use(p, agent) for p in paths)]
+
+
+def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitReport:
+    """Set up what is wanted; doing it twice changes nothing."""
+    site = Site.of(desk, user=wanted.user)
+    if site.repository is not None and site.repository.work_tree is None:
+        raise InputError(
+            f"'{site.repository.common_dir}' has no work tree here, so no agent works in it",
+            hint="run 'custody init' in a clone or work tree, or set up your user with --user",
+        )
+    plan = [_agent_plan(site, AGENTS[name], recorder) for name in wanted.agents]
+    if site.repository is not None and wanted.git_hooks:
+        plan += [_hook_plan(site, name, recorder) for name in HOOKS]
+    homes = list(dict.fromkeys([site.home, *(planned.home for planned in plan)]))
+    if not wanted.dry_run:
+        _keep(homes, plan, recorder)
+    return InitReport(
+        agents=list(wanted.agents),
+        homes=[str(home) for home in homes],
+        files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
+        dry_run=wanted.dry_run,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A change, and the home whose manifest remembers it."""
+
+    home: Path
+    edit: Edit
+
+
+def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
+    project = site.places.project_file(agent)
+    if project is not None and not site.is_tracked(project):
+        return _Planned(site.home, _agent_edit(site, agent, project, _command(recorder, site.home, agent.name)))
+    edit = _agent_edit(site, agent, site.places.user_file(agent), _command(recorder, site.state, agent.name, "--user"))
+    if site.repository is not None:
+        why = "" if project is None else f", because git tracks '{project.relative_to(project.parents[1])}'"
+        edit = replace(edit, what=f"{edit.what}; these are the user's settings, for every repository{why}")
+    return _Planned(site.state, _used_by(edit, site.home))
+
+
+def _agent_edit(site: Site, agent: Agent, path: Path, command: str) -> Edit:
+    home = site.home if path == site.places.project_file(agent) else site.state
+    ask = Ask.of(agent, command, site.places.version(agent))
+    edit = settings_edit(path, ask, Manifest.of(home).notes.get(str(path)))
+    return replace(edit, what=f"{edit.what}; {agent.note}") if agent.note and edit.changes else edit
+
+
+def _used_by(edit: Edit, home: Path) -> Edit:
+    if edit.note is None:
+        return edit
+    users = tuple(sorted({*edit.note.users, str(home)}))
+    return replace(edit, note=replace(edit.note, users=users))
+
+
+def _hook_plan(site: Site, name: str, recorder: Recorder) -> _Planned:
+    command = recorder.shell(site.home, "git", "--event", name)
+    note = Manifest.of(site.home).notes.get(str(site.hook_folder.path / name))
+    return _Planned(site.home, hook_edit(site.hook_folder, name, command, note))
+
+
+def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
+    command = recorder.shell(home, agent, *more)
+    if not command.isprintable():
+        raise InputError(
+            f"{str(home)!a} has characters that an agent's settings cannot hold",
+            hint="give the repository's folder a name in plain text",
+        )
+    return command
+
+
+def _keep(homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -> None:
+    """Hook first, then the notes, then the files: what is there names only what is there already."""
+    new = [home for home in homes if not (home / "hook").exists()]
+    old = {home: Manifest.of(home) for home in homes}
+    try:
+        for home in homes:
+            make_folder(str(home))
+            recorder.install(home)
+            _remember(old[home], [planned.edit for planned in plan if planned.home == home])
+        apply([planned.edit for planned in plan])
+    except BaseException:
+        for home in homes:
+            old[home].keep()
+        for home in new:
+            recorder.remove(home)
+        raise
+
+
+def _remember(manifest: Manifest, edits: Iterable[Edit]) -> None:
+    noted = [edit for edit in edits if edit.note is not None]
+    for edit in noted:
+        if edit.changes and edit.before is not None:
+            manifest.back_up(edit.path, edit.before)
+    manifest.with_notes(edit.note for edit in noted if edit.note is not None).keep()
+
+
+def set_up_file(edit: Edit, *, dry_run: bool = False) -> SetUpFile:
+    """A change as it is reported."""
+    shown = diff(edit) if dry_run and edit.changes else None
+    return SetUpFile(str(edit.path), edit.whose, edit.done, edit.what, edit.by_hand, shown)

@@ -1,0 +1,174 @@
+"""Every number of trust; the defaults are those of document 001 and of its page, which decides where it has two."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from custody.model.errors import RulesError
+from custody.model.rules import (
+    check_keys,
+    check_length,
+    check_one_of,
+    check_order,
+    check_range,
+    check_ranges,
+    check_rising,
+)
+
+PROFILES = ("cautious", "document")
+TIERS = ("untrusted", "low", "medium", "high", "verified")
+
+_VALUES = MappingProxyType({"accepted": 1.0, "modified": 0.5, "rejected": 0.0})
+_COMPLEXITIES = MappingProxyType({"trivial": 1.0, "minor": 2.0, "moderate": 3.0, "major": 5.0, "critical": 8.0})
+_PRIORS = MappingProxyType({"repository": 20.0, "area": 5.0, "agent": 4.0})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustRules:
+    """How a decision moves a score, how trust fades, what each tier may land, how a chance of acceptance is made."""
+
+    profile: Literal["cautious", "document"] = "cautious"
+    """``cautious``: a rise is never larger than ``rise_step_max``; ``document``: rises and falls alike."""
+
+    start_score: float = 0.5
+    """The score of an agent without decisions."""
+    neutral_score: float = 0.5
+    """Where an idle agent's score moves to."""
+    decision_values: Mapping[str, float] = field(hash=False, default_factory=lambda: _VALUES)
+    """What a decision with this outcome is worth."""
+    ema_alpha: float = 0.3
+    """The step of a decision whose stakes are 1: how far the score moves towards the decision's value."""
+    rise_step_max: float = 0.3
+    """In profile ``cautious``: the largest step upwards, whatever the stakes."""
+    complexity_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _COMPLEXITIES)
+    """What a change of this complexity multiplies the stakes by."""
+    size_lines: int = 50
+    """The size of a change that multiplies the stakes by 1; others by ln(1 + lines) / ln(1 + this)."""
+    size_factor_min: float = 0.5
+    """The least that size multiplies the stakes by."""
+    size_factor_max: float = 2.0
+    """The most that size multiplies the stakes by."""
+    review_bonus_max: float = 0.1
+    """What an instant review would add to the factor of 1; a longer one adds less."""
+    review_half_life_ms: int = 60_000
+    """A review that took this long adds half of the bonus."""
+    review_lines_per_minute_max: float = 600.0
+    """A faster review is a rubber stamp: it adds nothing and is flagged."""
+    decay_half_life_days: float = 30.0
+    """How long an idle agent takes to lose half of its distance from neutral."""
+    recovery_rate: float = 0.05
+    """The most that one recovery adds to a score."""
+    recovery_days_min: float = 7.0
+    """How long after a recovery the next one may follow."""
+    meaningful_samples_min: int = 10
+    """From so many decisions on, a confidence means something."""
+    confident_samples_min: int = 100
+    """From so many decisions on, confidence is 1."""
+
+    tier_score_min: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8)
+    """The least score of untrusted, low, medium, high and verified; equal bounds leave a tier empty."""
+    tier_lines_max: tuple[int, ...] = (0, 10, 50, 200, 500)
+    """The most lines that each tier may land without review; untrusted may land nothing, not even 0 lines."""
+    approve_lines_max: int = 500
+    """No change with more lines is approved without review, whatever the tier."""
+    approve_samples_min: int = 10
+    """An agent with fewer decisions always needs review."""
+    budget_hours: float = 24.0
+    """The rolling window of the budget of an agent, an operator and an area."""
+    budget_tier_limits_max: float = 1.0
+    """The budget in that window, as a multiple of the tier's line limit."""
+    audit_share: float = 0.05
+    """The share of what would pass that is drawn for a person to look at."""
+    settle_days_min: float = 14.0
+    """How long an approval without review must stand unreverted before it counts, unless it was audited."""
+
+    prior_samples: Mapping[str, float] = field(hash=False, default_factory=lambda: _PRIORS)
+    """How many decisions the level above is worth to this one."""
+    level_half_life_days: float = 90.0
+    """How fast what was learnt about everyone, a repository or an area fades."""
+    agent_half_life_days: float = 30.0
+    """How fast what was learnt about an agent fades."""
+    chance_min: float = 0.01
+    """No chance of acceptance is said to be lower."""
+    chance_max: float = 0.99
+    """No chance of acceptance is said to be higher."""
+    reverted_share_max: float = 0.01
+    """The risk target: the share of approvals without review that may be reverted later."""
+    bench_unscored_share: float = 0.1
+    """The first part of a stream of decisions, from which the benchmark only learns."""
+
+    def __post_init__(self) -> None:
+        check_one_of("trust.profile", self.profile, PROFILES)
+        for name in ("decision_values", "complexity_weights", "prior_samples"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        self._check_score()
+        self._check_fading()
+        self._check_tiers()
+        self._check_approval()
+        self._check_chance()
+
+    def _check_score(self) -> None:
+        check_keys("trust.decision_values", self.decision_values, _VALUES)
+        check_ranges("trust.decision_values", self.decision_values, least=0, most=1)
+        check_order(*((f"trust.decision_values.{name}", self.decision_values[name]) for name in reversed(_VALUES)))
+        check_keys("trust.complexity_weights", self.complexity_weights, _COMPLEXITIES)
+        check_ranges("trust.complexity_weights", self.complexity_weights, above=0)
+        check_order(*((f"trust.complexity_weights.{name}", self.complexity_weights[name]) for name in _COMPLEXITIES))
+        check_ranges("trust", {"start_score": self.start_score, "neutral_score": self.neutral_score}, least=0, most=1)
+        check_ranges("trust", {"ema_alpha": self.ema_alpha, "rise_step_max": self.rise_step_max}, above=0, most=1)
+        check_ranges("trust", {"size_lines": self.size_lines, "review_half_life_ms": self.review_half_life_ms}, least=1)
+        factors = {"size_factor_min": self.size_factor_min, "size_factor_max": self.size_factor_max}
+        check_ranges("trust", factors | {"review_lines_per_minute_max": self.review_lines_per_minute_max}, above=0)
+        check_order(*((f"trust.{name}", value) for name, value in factors.items()))
+        check_range("trust.review_bonus_max", self.review_bonus_max, least=0)
+
+    def _check_fading(self) -> None:
+        half_lives = {
+            "decay_half_life_days": self.decay_half_life_days,
+            "level_half_life_days": self.level_half_life_days,
+            "agent_half_life_days": self.agent_half_life_days,
+        }
+        check_ranges("trust", half_lives, above=0)
+        check_range("trust.recovery_rate", self.recovery_rate, above=0, most=1)
+        check_range("trust.recovery_days_min", self.recovery_days_min, least=0)
+        meaningful = ("trust.meaningful_samples_min", self.meaningful_samples_min)
+        confident = ("trust.confident_samples_min", self.confident_samples_min)
+        for rule, samples in (meaningful, confident):
+            check_range(rule, samples, least=1)
+        check_order(meaningful, confident)
+
+    def _check_tiers(self) -> None:
+        check_length("trust.tier_score_min", self.tier_score_min, TIERS)
+        for score in self.tier_score_min:
+            check_range("trust.tier_score_min", score, least=0, most=1)
+        if self.tier_score_min[0] != 0:
+            raise RulesError("trust.tier_score_min", f"starts at {self.tier_score_min[0]}, so a score of 0 has no tier")
+        check_rising("trust.tier_score_min", self.tier_score_min)
+        check_length("trust.tier_lines_max", self.tier_lines_max, TIERS)
+        for lines in self.tier_lines_max:
+            check_range("trust.tier_lines_max", lines, least=0)
+        check_rising("trust.tier_lines_max", self.tier_lines_max)
+
+    def _check_approval(self) -> None:
+        check_range("trust.approve_lines_max", self.approve_lines_max, least=0)
+        check_order(
+            ("trust.tier_lines_max", self.tier_lines_max[-1]), ("trust.approve_lines_max", self.approve_lines_max)
+        )
+        waits = {"approve_samples_min": self.approve_samples_min, "settle_days_min": self.settle_days_min}
+        check_ranges("trust", waits | {"budget_tier_limits_max": self.budget_tier_limits_max}, least=0)
+        check_range("trust.budget_hours", self.budget_hours, above=0)
+        check_range("trust.audit_share", self.audit_share, least=0, most=1)
+
+    def _check_chance(self) -> None:
+        check_keys("trust.prior_samples", self.prior_samples, _PRIORS)
+        check_ranges("trust.prior_samples", self.prior_samples, above=0)
+        bounds = {"chance_min": self.chance_min, "chance_max": self.chance_max}
+        # Log loss is infinite at 0 and at 1.
+        for name, chance in bounds.items():
+            check_range(f"trust.{name}", chance, above=0)
+            if chance >= 1:
+                raise RulesError(f"trust.{name}", f"is {chance}, not below 1")
+        check_order(*((f"trust.{name}", value) for name, value in bounds.items()))
+        shares = {"reverted_share_max": self.reverted_share_max, "bench_unscored_share": self.bench_unscored_share}
+        check_ranges("trust", shares, least=0, most=1)

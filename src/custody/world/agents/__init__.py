@@ -1,0 +1,37 @@
+"""The agents' own settings files and git's hooks: where they are, what we add to them, and how it is taken out again.
+
+May touch: the settings files of the agents that ``known.py`` lists, git's hook files, and our own folder ``backup``
+with a copy and a note for each file that was changed. Everything else in those files stays byte for byte. It imports
+only ``custody.model``; which files git tracks, and what a hook runs, it is told.
+"""
+
+from custody.world.agents.changing import apply
+from custody.world.agents.edit import Edit, diff
+from custody.world.agents.githooks import HOOKS, HookFolder, hook_edit, line_to_add, unhook_edit
+from custody.world.agents.known import AGENTS, MARK, Agent
+from custody.world.agents.manifest import Manifest, Note
+from custody.world.agents.places import Places, state_folder
+from custody.world.agents.settings import Ask, by_hand, settings_edit, settings_in_use, unsettings_edit
+
+__all__ = [
+    "AGENTS",
+    "HOOKS",
+    "MARK",
+    "Agent",
+    "Ask",
+    "Edit",
+    "HookFolder",
+    "Manifest",
+    "Note",
+    "Places",
+    "apply",
+    "by_hand",
+    "diff",
+    "hook_edit",
+    "line_to_add",
+    "settings_edit",
+    "settings_in_use",
+    "state_folder",
+    "unhook_edit",
+    "unsettings_edit",
+]

@@ -1,0 +1,152 @@
+"""The agents we know: where their settings are, which of their events we want, and the shape of an entry.
+
+Followed, and to be looked at again when an agent moves:
+
+* Claude Code 2.1: hooks reference and change log. An event that a version before 2.1.101 did not know made it ignore
+  the whole file ("an unrecognized hook event name … no longer causes the entire file to be ignored"), so ``since`` says
+  from which version on an event may stand there. Matchers: ``*`` for tools, none elsewhere, which stands for all.
+* Cursor 1.7 and later: hooks reference, ``hooks.json`` version 1. An event that it does not know is passed over; an
+  entry is a command by default; no matcher stands for all.
+* Codex CLI, sources of August 2026 (``codex-rs/config/src/hook_config.rs``, ``codex-rs/hooks/src/engine``):
+  ``hooks.json`` may have ``hooks`` and ``description`` and nothing else; ``[[hooks.Event]]`` in ``config.toml`` has the
+  same shape; both at once are read but warned about; a new hook runs once the user has reviewed it.
+* Gemini CLI, ``docs/hooks/reference.md`` of August 2026: ``*`` and no matcher stand for all; comments are allowed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from custody.world.agents.jsonc import Json
+
+Version = tuple[int, ...]
+
+ALL = "*"
+
+MARK = "/custody/hook/record.py"
+"""An entry whose command names this file is ours, wherever the folder before it is or was."""
+
+UNKNOWN_EVENTS_ARE_FINE: Version = (2, 1, 101)
+"""From this Claude Code on, an event that it does not know yet does no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of an agent: its name, its matcher (None: the key is left out), and since when it exists."""
+
+    name: str
+    matcher: str | None = None
+    since: Version = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
+
+    ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``. ``fixed`` is what
+    else the file must say. ``variable`` names an environment variable that moves the folder elsewhere, ``moved`` what
+    is below the place that it names.
+    """
+
+    name: str
+    title: str
+    folder: str
+    project: str | None
+    user: tuple[str, ...]
+    programs: tuple[str, ...]
+    events: tuple[Event, ...]
+    variable: str | None = None
+    moved: str = ""
+    grouped: bool = True
+    fixed: Mapping[str, Json] = field(default_factory=dict)
+    note: str | None = None
+
+    def entry(self, event: Event, command: str) -> dict[str, Json]:
+        """What stands under ``event`` to have ``command`` run."""
+        if not self.grouped:
+            return {"command": command}
+        matcher: dict[str, Json] = {} if event.matcher is None else {"matcher": event.matcher}
+        return matcher | {"hooks": [{"type": "command", "command": command}]}
+
+    def events_for(self, version: Version | None) -> tuple[Event, ...]:
+        """The events that may be asked of that version; all of them when it is not known."""
+        if version is None or version >= UNKNOWN_EVENTS_ARE_FINE:
+            return self.events
+        return tuple(event for event in self.events if event.since <= version)
+
+
+def _events(names: str, *, tools: str = "", since: Mapping[str, Version] | None = None) -> tuple[Event, ...]:
+    with_matcher = tools.split()
+    dates = since or {}
+    return tuple(Event(name, ALL if name in with_matcher else None, dates.get(name, ())) for name in names.split())
+
+
+_CLAUDE_CODE = Agent(
+    name="claude-code",
+    title="Claude Code",
+    folder=".claude",
+    project=".claude/settings.local.json",
+    user=("settings.json",),
+    programs=("claude",),
+    variable="CLAUDE_CONFIG_DIR",
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop"
+        " PostModelSwitch Stop SessionEnd",
+        tools="PreToolUse PostToolUse PostToolUseFailure",
+        since={
+            "SessionEnd": (1, 0, 85),
+            "SubagentStart": (2, 0, 43),
+            "PostToolUseFailure": (2, 1, 50),  # the oldest that we have seen it reported for
+            "PostModelSwitch": (2, 1, 251),
+        },
+    ),
+)
+
+_CURSOR = Agent(
+    name="cursor",
+    title="Cursor",
+    folder=".cursor",
+    project=".cursor/hooks.json",
+    user=("hooks.json",),
+    programs=("cursor", "cursor-agent"),
+    grouped=False,
+    fixed=MappingProxyType({"version": 1}),
+    events=_events(
+        "sessionStart beforeSubmitPrompt preToolUse postToolUse beforeShellExecution afterShellExecution beforeReadFile"
+        " afterFileEdit afterTabFileEdit subagentStart subagentStop stop sessionEnd"
+    ),
+)
+
+_CODEX = Agent(
+    name="codex",
+    title="Codex CLI",
+    folder=".codex",
+    project=None,
+    user=("hooks.json", "config.toml"),
+    programs=("codex",),
+    variable="CODEX_HOME",
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop Stop",
+        tools="PreToolUse PostToolUse",
+    ),
+    note="Codex runs a new hook only after you have reviewed it: it asks at its next start, or use /hooks",
+)
+
+_GEMINI = Agent(
+    name="gemini",
+    title="Gemini CLI",
+    folder=".gemini",
+    project=".gemini/settings.json",
+    user=("settings.json",),
+    programs=("gemini",),
+    variable="GEMINI_CLI_HOME",
+    moved=".gemini",
+    events=_events(
+        "SessionStart BeforeAgent BeforeTool AfterTool AfterAgent SessionEnd",
+        tools="BeforeTool AfterTool",
+    ),
+)
+
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (_CLAUDE_CODE, _CURSOR, _CODEX, _GEMINI)}
+)

@@ -1,0 +1,31 @@
+"""The door of configuration: files and variables in, frozen Rules out, each value with where it was set.
+
+May touch: the environment and the user's own file, both named by whoever calls. A repository's files it reads only
+through the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
+
+A file of a repository can set rules and nothing else: this room knows the fields of the Rules classes and no other key.
+"""
+
+from custody.world.config.documents import VARIABLES, documents
+from custody.world.config.loading import Read, Source, load
+from custody.world.config.overlay import Effective, Setting
+from custody.world.config.registry import TABLES, rules_of
+from custody.world.config.rule import Origin, Rule
+from custody.world.config.text import FILE_BYTES_MAX
+from custody.world.config.walking import nearest
+
+__all__ = [
+    "FILE_BYTES_MAX",
+    "TABLES",
+    "VARIABLES",
+    "Effective",
+    "Origin",
+    "Read",
+    "Rule",
+    "Setting",
+    "Source",
+    "documents",
+    "load",
+    "nearest",
+    "rules_of",
+]

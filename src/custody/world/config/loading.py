@@ -1,0 +1,86 @@
+"""From the weakest place where rules are set to the strongest; this file is the only one that decides the order.
+
+defaults < the documents' files < [tool.custody] in pyproject.toml < custody.toml < the documents' variables < the
+user's own file. docs/decisions/0010 says why.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from custody.model.paths import RepoPath
+from custody.world.config.documents import documents, from_environment
+from custody.world.config.overlay import Effective, overlay
+from custody.world.config.registry import TABLES, rules_of
+from custody.world.config.rule import Assignment, Origin
+from custody.world.config.user_file import read_user_file, shown_path, user_file
+from custody.world.config.walking import Keys, table_at
+
+Read = Callable[[RepoPath], bytes | None]
+"""Gives the bytes of a repository's file, None if there is none; refuses what is no regular file of the repository."""
+
+Found = tuple["Source", list[Assignment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place that was looked at: whether it is there, or holds nothing of ours, and how many values it sets."""
+
+    name: str
+    state: Literal["read", "absent", "foreign"]
+    rules: int = 0
+
+
+def load(read: Read, environment: Mapping[str, str]) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``."""
+    found = [
+        *_of_documents(read),
+        _of_toml("pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
+        _of_toml("custody.toml", read(RepoPath.of("custody.toml"))),
+        _of_variables(environment),
+        *_of_user(environment),
+    ]
+    effective = overlay(assignment for _, assignments in found for assignment in assignments)
+    return effective, tuple(source for source, _ in found)
+
+
+def _of_documents(read: Read) -> Iterator[Found]:
+    for document in documents():
+        data = read(RepoPath.of(document.path))
+        if data is None:
+            yield Source(document.path, "absent"), []
+            continue
+        from custody.world.config.read_yaml import parse_yaml
+
+        assignments = document.read(parse_yaml(document.path, data))
+        if assignments is None:
+            yield Source(document.path, "foreign"), []
+        else:
+            yield Source(document.path, "read", len(assignments)), assignments
+
+
+def _of_variables(environment: Mapping[str, str]) -> Found:
+    assignments = from_environment(environment)
+    return Source("environment", "read" if assignments else "absent", len(assignments)), assignments
+
+
+def _of_user(environment: Mapping[str, str]) -> Iterator[Found]:
+    if path := user_file(environment):
+        name = shown_path(path, environment)
+        yield _of_toml(name, read_user_file(path, name), is_users=True)
+
+
+def _of_toml(file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False) -> Found:
+    if data is None:
+        return Source(file, "absent"), []
+    from custody.world.config.read_toml import parse_toml
+
+    values: Mapping[str, object] = parse_toml(file, data)
+    for depth, key in enumerate(above, start=1):
+        if key not in values:
+            return Source(file, "foreign"), []
+        values = table_at(values[key], Origin(file, ".".join(above[:depth])))
+    names = {name: name for table in TABLES for name in rules_of(table)}
+    keys = Keys(file, names, is_users=is_users, above="".join(f"{key}." for key in above))
+    assignments = list(keys.settings(values))
+    return Source(file, "read", len(assignments)), assignments

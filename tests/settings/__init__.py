@@ -1,0 +1,1 @@
+"""Settings files as people have them."""

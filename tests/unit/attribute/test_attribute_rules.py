@@ -1,0 +1,84 @@
+"""The numbers of attribution are document 000's and its page's, and they keep their relations."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from custody.attribute.rules import TIERS, AttributeRules
+from custody.model.errors import RulesError
+from tests.builders.rules import taken_though_impossible
+
+RULES = AttributeRules()
+
+
+def test_the_points_are_those_of_section_5() -> None:
+    assert dict(RULES.points) == {
+        "commit_link": 40,
+        "content_hash": 30,
+        "revision_parent": 15,
+        "revision_ancestor": 8,
+        "range_match": 10,
+        "range_overlap": 5,
+        "timestamp_match": 5,
+    }
+
+
+def test_the_tiers_are_those_of_section_7() -> None:
+    assert RULES.tier_points_min == (95, 80, 60, 45, 25)
+    assert dict(zip(TIERS, RULES.tier_confidence, strict=True)) == {
+        "1": 1.0,
+        "2": 0.999,
+        "3": 0.95,
+        "4": 0.85,
+        "5": 0.70,
+        "6": 0.40,
+    }
+
+
+def test_the_other_numbers_of_the_document_and_its_page() -> None:
+    assert (RULES.near_lines_max, RULES.revision_digits_min, RULES.candidates_min) == (5, 7, 5)
+    assert (RULES.window_hours_before, RULES.window_hours_after) == (24, 1)
+    assert (RULES.carry_words_share_min, RULES.call_words_share_min, RULES.mixed_share_min) == (0.7, 0.95, 0.5)
+    assert (RULES.horizon_days_before, RULES.candidate_edits_max) == (2, 8)
+    assert (RULES.hunk_lines_max, RULES.recursions_max) == (5_000, 64)
+    assert RULES.profile == "lineage"
+
+
+def test_no_number_may_be_negative_infinite_or_nan() -> None:
+    assert taken_though_impossible(AttributeRules) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"profile": "other"}, "'attribute.profile' is 'other', not one of lineage, document"),
+        ({"tier_points_min": (95, 80, 60, 45)}, "'attribute.tier_points_min' has 4 entries, not 5"),
+        ({"tier_points_min": (95, 80, 85, 45, 25)}, "rises from 80 .entry 2. to 85 .entry 3."),
+        ({"tier_points_min": (95, 80, 60, 45, 0)}, "'attribute.tier_points_min' is 0, not above 0"),
+        ({"tier_confidence": (1.0,) * 5}, "'attribute.tier_confidence' has 5 entries, not 6"),
+        ({"tier_confidence": (0.5, 0.6, 0.5, 0.4, 0.3, 0.2)}, "rises from 0.5 .entry 1. to 0.6 .entry 2."),
+        ({"revision_digits_min": 6}, "'attribute.revision_digits_min' is 6, below 7"),
+        ({"carry_words_share_min": 0.96}, "is 0.96, above 'attribute.call_words_share_min', which is 0.95"),
+        ({"points": {**RULES.points, "range_overlap": 11}}, "is 11, above 'attribute.points.range_match', which is 10"),
+        ({"points": {**RULES.points, "revision_ancestor": 16}}, "above 'attribute.points.revision_parent'"),
+        ({"points": {"commit_link": 40}}, "'attribute.points' has no 'content_hash'"),
+        ({"points": {**RULES.points, "luck": 7}}, "'attribute.points' has 'luck'"),
+        ({"hunk_lines_max": 0}, "'attribute.hunk_lines_max' is 0, below 1"),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RulesError, match=problem):
+        AttributeRules(**arguments)
+
+
+def test_rules_cannot_be_changed_afterwards() -> None:
+    points = dict(RULES.points)
+    rules = AttributeRules(points=points)
+    points["commit_link"] = 0
+    assert rules == RULES
+    assert hash(rules) == hash(RULES)
+    with pytest.raises(TypeError):
+        rules.points["commit_link"] = 0  # type: ignore[index]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rules.near_lines_max = 6  # type: ignore[misc]

@@ -1,0 +1,84 @@
+"""The numbers of duplicate search are document 002's and its page's, and they keep their relations."""
+
+from typing import Any
+
+import pytest
+
+from custody.dedupe.rules import CHANNELS, DedupeRules
+from custody.model.errors import RulesError
+from tests.builders.rules import taken_though_impossible
+
+RULES = DedupeRules()
+
+
+def test_the_channels_are_those_of_section_1() -> None:
+    assert tuple(RULES.channel_patterns) == CHANNELS
+    assert dict(RULES.channel_patterns) == {
+        "tests": ("**/*.test.ts", "**/*.spec.ts", "**/__tests__/**", "**/tests/**", "**/fixtures/**"),
+        "docs": ("**/*.md", "docs/**"),
+        "meta": (".cursor/**", ".aider/**", "**/*trace*.*", "**/*log*.*", "**/*prompt*.*"),
+        "generated": (),
+    }
+
+
+def test_the_signatures_are_those_of_section_2() -> None:
+    assert (RULES.shingle_tokens, RULES.minhash_values, RULES.lsh_bands) == (5, 128, 16)
+    assert (RULES.normalise_whitespace, RULES.drop_comment_only_hunks) == (True, False)
+    assert (RULES.mask_numbers, RULES.mask_strings) == (True, True)
+
+
+def test_scores_and_categories_have_the_numbers_of_the_page() -> None:
+    assert dict(RULES.weights) == {
+        "prod_minhash_sim": 0.35,
+        "prod_exports_sim": 0.25,
+        "prod_symbols_sim": 0.20,
+        "prod_files_sim": 0.10,
+        "prod_imports_sim": 0.10,
+        "tests_intent_sim": 0.20,
+        "docs_struct_sim": 0.10,
+    }
+    assert (RULES.tests_score_max, RULES.docs_score_max) == (0.20, 0.10)
+    assert (RULES.same_change_minhash_min, RULES.same_change_files_min) == (0.95, 0.8)
+    assert (RULES.same_feature_prod_min, RULES.same_feature_support_min) == (0.75, 0.50)
+    assert (RULES.competing_tests_min, RULES.competing_prod_max) == (0.85, 0.60)
+    assert RULES.related_final_min == 0.30
+
+
+def test_descent_rewrites_and_search_have_the_numbers_of_the_page() -> None:
+    assert RULES.contain_min == 0.9
+    assert (RULES.rewrite_lines_max, RULES.rewrite_files_max, RULES.rewrite_renames_share_max) == (2_000, 50, 0.25)
+    assert (RULES.rewrite_minhash_min, RULES.rewrite_paths_max) == (0.2, 0.6)
+    assert (RULES.index_paths_max, RULES.index_terms_max, RULES.term_changes_max) == (16, 64, 2_000)
+    assert (RULES.query_terms_max, RULES.query_rare_terms_max) == (600, 128)
+    assert (RULES.candidates_max, RULES.scored_max, RULES.exact_max) == (200, 48, 5)
+
+
+def test_no_number_may_be_negative_infinite_or_nan() -> None:
+    assert taken_though_impossible(DedupeRules) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"profile": "other"}, "'dedupe.profile' is 'other', not one of fitted, document"),
+        ({"lsh_bands": 10}, "is 10, which does not divide 'dedupe.minhash_values', 128"),
+        ({"weights": {**RULES.weights, "prod_files_sim": 0.2}}, "'dedupe.weights' of production add up to 1.1"),
+        ({"weights": dict.fromkeys(RULES.weights, 0.0)}, "add up to 0, not to at most 1"),
+        ({"weights": {"w1": 1.0}}, "'dedupe.weights' has no 'docs_struct_sim'"),
+        ({"competing_prod_max": 0.8}, "is 0.8, above 'dedupe.same_feature_prod_min', which is 0.75"),
+        ({"related_final_min": 0.8}, "is 0.8, above 'dedupe.same_feature_prod_min', which is 0.75"),
+        ({"exact_max": 49}, "is 49, above 'dedupe.scored_max', which is 48"),
+        ({"scored_max": 201}, "is 201, above 'dedupe.candidates_max', which is 200"),
+        ({"query_rare_terms_max": 601}, "is 601, above 'dedupe.query_terms_max', which is 600"),
+        ({"channel_patterns": {"tests": ()}}, "'dedupe.channel_patterns' has no 'docs'"),
+        (
+            {"channel_patterns": {**RULES.channel_patterns, "docs": (" ",)}},
+            "patterns.docs' has a pattern that is empty",
+        ),
+        ({"channel_patterns": {**RULES.channel_patterns, "docs": ("a\n",)}}, "a character that cannot be printed"),
+        ({"channel_patterns": {**RULES.channel_patterns, "docs": ("a" * 1_001,)}}, "is longer than 1,000 characters"),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RulesError, match=problem):
+        DedupeRules(**arguments)
