@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +33,15 @@ class Scene:
 
     def bare(self) -> None:
         """Start the same interpreter with the same flags, do nothing, and sync one file of the event's size."""
-        self._run([self.argv[0], *FLAGS, "-c", "pass"], b"")
+        self.start()
         handle = os.open(self.repository / "synced", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.write(handle, bytes(EVENT_BYTES))
         os.fsync(handle)
         os.close(handle)
+
+    def start(self) -> None:
+        """Start the same interpreter with the same flags and do nothing."""
+        self._run([self.argv[0], *FLAGS, "-c", "pass"], b"")
 
     def plain(self) -> None:
         """Start the same interpreter as anybody would."""
@@ -122,6 +127,47 @@ def _times(run: Callable[[], None]) -> None:
         run()
 
 
+def commits(ground: Ground) -> Sides:
+    """Two commits with our hooks, against two plain ones and three bare starts."""
+    hooked = a_scene(Ground(_made(ground.folder / "hooked"), None))
+    plain = a_scene(Ground(_made(ground.folder / "plain"), None))
+    init = [str(Path(sys.executable).parent / "custody"), "init", "--agent", "claude-code"]
+    subprocess.run(init, cwd=hooked.repository, env=hooked.environment, check=True, capture_output=True)
+
+    def both() -> None:
+        _commit(hooked)
+        _commit(hooked)
+
+    def without() -> None:
+        _commit(plain)
+        _commit(plain)
+        for _ in range(3):
+            plain.start()
+
+    return Sides(both, without)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _commit(scene: Scene) -> None:
+    words = [
+        "git",
+        "-c",
+        "user.name=Ana",
+        "-c",
+        "user.email=ana@example.org",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    ]
+    subprocess.run(words, cwd=scene.repository, env=scene.environment, check=True, capture_output=True)
+
+
 _EVENTS = {"quiet": (quiet, 2.0, 1.5), "redact": (secret, 4.0, 2.5), "snapshot": (shell, 5.0, 3.0)}
 _WHAT = {
     "quiet": "a 20 kB event in which nothing trips",
@@ -129,7 +175,7 @@ _WHAT = {
     "snapshot": f"a shell event among {FILES:,} files of which {CHANGED} changed",
 }
 
-BENCHES = tuple(
+_HOOKS = tuple(
     Bench(
         name=f"hook-{name}-{against}",
         what=f"the installed hook on {_WHAT[name]}, sync included",
@@ -143,4 +189,16 @@ BENCHES = tuple(
         ("bare", "the same interpreter and flags with '-c pass', plus one fsync", over_bare),
         ("plain", "a plain 'python -c pass'", over_plain),
     )
+)
+
+BENCHES = (
+    *_HOOKS,
+    Bench(
+        name="commit",
+        what="'git commit' with our hooks",
+        baseline="a plain commit and one and a half bare starts of the interpreter",
+        bar=at_most(1.0),
+        set_up=commits,
+        calls=1,
+    ),
 )
