@@ -93,5 +93,6 @@ SHAPES = {
     "pre-commit's": Shape(_PRE_COMMIT, "beside", status=5),
     "not executable": Shape(_sh(TELL), "beside", mode=0o644),
     "for its owner alone": Shape(_sh(TELL), "behind", mode=0o700),
+    "read-only": Shape(_sh(TELL), "beside", mode=0o555),
     "empty": Shape(b"", "beside"),
 }

@@ -5,13 +5,14 @@ Everything is decided before anything is written, so that a file that cannot be 
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
 from custody.app.desk import Desk
-from custody.model.errors import InputError
+from custody.model.errors import CustodyError, InputError, WorldError
 from custody.model.paths import RepoPath
 from custody.wire.reports import InitReport, SetUpFile
 from custody.world.agents import (
@@ -117,8 +118,8 @@ def found(desk: Desk, *, user: bool = False) -> list[str]:
 def installed_agents(desk: Desk) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
     places = Site.of(desk, user=False).places
-    files = {agent: (places.project_file(agent), places.user_file(agent)) for agent in AGENTS.values()}
-    return [agent.name for agent, paths in files.items() if any(p and settings_in_use(p, agent) for p in paths)]
+    files = [(agent, (places.project_file(agent), places.user_file(agent))) for agent in AGENTS.values()]
+    return [agent.name for agent, paths in files if any(path and settings_in_use(path, agent) for path in paths)]
 
 
 def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitReport:
@@ -184,7 +185,7 @@ def _hook_plan(site: Site, name: str, recorder: Recorder) -> _Planned:
 
 def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
     command = recorder.shell(home, agent, *more)
-    if not command.isprintable():
+    if any(sign < " " or sign == "\x7f" or "\ud800" <= sign <= "\udfff" for sign in command):
         raise InputError(
             f"{str(home)!a} has characters that an agent's settings cannot hold",
             hint="give the repository's folder a name in plain text",
@@ -198,16 +199,26 @@ def _keep(homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -
     old = {home: Manifest.of(home) for home in homes}
     try:
         for home in homes:
-            make_folder(str(home))
-            recorder.install(home)
+            _copy_recorder(home, recorder)
             _remember(old[home], [planned.edit for planned in plan if planned.home == home])
         apply([planned.edit for planned in plan])
     except BaseException:
         for home in homes:
-            old[home].keep()
+            with suppress(CustodyError):  # why we undo must not be hidden by what fails in undoing
+                old[home].keep()
         for home in new:
             recorder.remove(home)
         raise
+
+
+def _copy_recorder(home: Path, recorder: Recorder) -> None:
+    try:
+        make_folder(str(home))
+        recorder.install(home)
+    except OSError as error:
+        raise WorldError(
+            f"cannot put the recorder into '{home}': {error.strerror}", hint="nothing was changed"
+        ) from error
 
 
 def _remember(manifest: Manifest, edits: Iterable[Edit]) -> None:

@@ -56,8 +56,8 @@ def evidence(desk: Desk, *, user: bool = False) -> list[Path]:
 
 
 def _left_alone(shared: Manifest, home: Path) -> list[Note]:
-    """What was done to the user's settings for this repository and for no other that is still set up."""
-    return [note for note in shared.notes.values() if str(home) in note.users and not _other_users(note, home)]
+    """What was done to the user's settings and is of no use to anybody else who is still set up."""
+    return [note for note in shared.notes.values() if not _other_users(note, home)]
 
 
 def _other_users(note: Note, home: Path) -> list[str]:

@@ -70,7 +70,7 @@ def test_any_value_comes_back_as_it_was(value: Json) -> None:
 
 @given(json_values)
 def test_other_readers_of_json_read_the_same(value: Json) -> None:
-    assert exactly(json.loads(dump(value))) == exactly(value)
+    assert exactly(json.loads(dump(value).decode("utf-8"))) == exactly(value)
 
 
 @given(json_values, st.booleans(), st.sampled_from((None, 1, "\t")))

@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,11 @@ class Seen:
     def is_program(self) -> bool:
         """Whether its owner may execute it."""
         return bool(self.mode & stat.S_IXUSR)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether anybody is meant to write it; what a read-only file says is not ours to change."""
+        return bool(self.mode & 0o222)
 
 
 def look(path: Path) -> Seen:
@@ -77,13 +84,9 @@ def missing_folders(target: Path) -> tuple[Path, ...]:
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Make sure that ``folder`` is there and survives a power cut."""
     for each in missing_folders(folder / "x"):
-        try:
+        with told("make the folder", each), suppress(FileExistsError):  # another one was first, and it is there
             os.mkdir(each, mode)
-        except FileExistsError:
-            continue  # another one was first, and it is there
-        except OSError as error:
-            raise _trouble("make the folder", each, error) from error
-        _sync(each.parent)
+            _sync(each.parent)
 
 
 def write_atomically(target: Path, data: bytes, *, mode: int, keep: bool = True) -> None:
@@ -92,7 +95,7 @@ def write_atomically(target: Path, data: bytes, *, mode: int, keep: bool = True)
     Mode and owner of a file that is there stay, unless ``keep`` is False; a new one gets ``mode``, less the umask.
     """
     aside = target.with_name(f".{target.name[:100]}.custody-{os.urandom(6).hex()}")
-    try:
+    with told("write", target):
         old = _status(target) if keep else None
         handle = os.open(aside, _NEW, mode if old is None else 0o600)
         try:
@@ -104,40 +107,32 @@ def write_atomically(target: Path, data: bytes, *, mode: int, keep: bool = True)
         finally:
             os.close(handle)
         _sync(target.parent)
-    except OSError as error:
-        raise _trouble("write", target, error) from error
 
 
 def put_aside(path: Path, aside: Path) -> None:
     """Give the file (or link) ``path`` a second name, replacing what has that name."""
     spare = aside.with_name(f".{aside.name}.{os.urandom(6).hex()}")
-    try:
+    with told("put aside", path):
         if path.is_symlink():
             os.symlink(os.readlink(path), spare)
         else:
             os.link(path, spare)
         os.rename(spare, aside)
         _sync(aside.parent)
-    except OSError as error:
-        raise _trouble("put aside", path, error) from error
 
 
 def put_back(aside: Path, path: Path) -> None:
     """Give the file (or link) ``aside`` the name ``path``, replacing what has that name."""
-    try:
+    with told("put back", path):
         os.rename(aside, path)
         _sync(path.parent)
-    except OSError as error:
-        raise _trouble("put back", path, error) from error
 
 
 def delete(path: Path) -> None:
     """Remove a file."""
-    try:
+    with told("delete", path):
         os.unlink(path)
         _sync(path.parent)
-    except OSError as error:
-        raise _trouble("delete", path, error) from error
 
 
 def delete_if_empty(folder: Path) -> None:
@@ -151,7 +146,7 @@ def delete_if_empty(folder: Path) -> None:
 
 def check_may_replace(seen: Seen) -> None:
     """Refuse a file that its owner has made read-only, and folders that we may not write."""
-    if seen.data is not None and not seen.mode & 0o222:
+    if seen.data is not None and not seen.is_writable:
         raise WorldError(f"'{seen.path}' is read-only", hint="make it writable, or choose other agents with --agent")
     folder = next(parent for parent in seen.target.parents if parent.exists())
     if not folder.is_dir():
@@ -185,6 +180,15 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def told(what: str, path: Path) -> Iterator[None]:
+    """Inside the block, a system call that fails is a ``WorldError`` that says what could not be done to what."""
+    try:
+        yield
+    except OSError as error:
+        raise _trouble(what, path, error) from error
 
 
 def _trouble(what: str, path: Path, error: OSError) -> WorldError:

@@ -60,17 +60,15 @@ class HookFolder:
         cls, common_dir: Path, work_tree: Path | None, configured: Path | None, is_tracked: Callable[[Path], bool]
     ) -> "HookFolder":
         """The folder that ``core.hooksPath`` names, else git's own; ``is_tracked``: are there tracked files in it."""
-        if configured is None:
-            return cls(common_dir / "hooks")
-        folder = (work_tree or common_dir) / configured
-        if folder.name == "_" and (folder / "h").exists() | (folder / "husky.sh").exists():
+        folder = common_dir / "hooks" if configured is None else (work_tree or common_dir) / configured
+        if folder.name == "_" and ((folder / "h").exists() or (folder / "husky.sh").exists()):
             return cls(folder, "husky keeps this folder", folder.parent)
-        inside = work_tree is not None and folder.resolve().is_relative_to(work_tree.resolve())
-        if inside and is_tracked(folder):
-            return cls(folder, "git tracks this folder", folder)
-        if folder.resolve().is_relative_to(common_dir.resolve()) or (inside and folder.is_dir()):
+        real = folder.resolve()
+        if real.is_relative_to(common_dir.resolve()):
             return cls(folder)
-        return cls(folder, "core.hooksPath leads out of this repository", folder)
+        if work_tree is None or not real.is_relative_to(work_tree.resolve()) or not real.is_dir():
+            return cls(folder, "git's folder of hooks is not in this repository", folder)
+        return cls(folder, "git tracks this folder", folder) if is_tracked(real) else cls(folder)
 
 
 def line_to_add(name: str) -> str:
@@ -130,13 +128,18 @@ def _written(seen: Seen, after: bytes, what: str, note: Note | None, swap: Swap 
     new = Note(
         path=str(seen.path),
         whose="git",
-        created=seen.data is None if note is None else note.created,
+        created=_is_new(seen, after, swap) if note is None else note.created,
         after=digest(after),
         swaps=() if swap is None else (swap,),
         folders=tuple(map(str, missing_folders(seen.path))) if note is None else note.folders,
         aside=None if note is None else note.aside,
     )
     return _edit(seen, after, what, note=new, program=True, folders=missing_folders(seen.path))
+
+
+def _is_new(seen: Seen, after: bytes, swap: Swap | None) -> bool:
+    """Whether the file is ours altogether: it was not there, or it looks so and no note says otherwise."""
+    return seen.data is None or (swap is None and after.startswith(_SHEBANG + BEGIN))
 
 
 def _renewed(seen: Seen, block: re.Match[bytes], command: str, note: Note | None) -> Edit:
@@ -154,12 +157,13 @@ def _chained(seen: Seen, name: str, command: str, note: Note | None) -> Edit:
     data = seen.data or b""
     if _ASKS_ITS_NAME.search(data):
         return _advised(seen.path, seen.path, "the hook that is there must keep its name")
-    if not seen.is_link and seen.is_program and _runs_to_its_end(data, name):
+    if not seen.is_link and seen.is_program and seen.is_writable and _runs_to_its_end(data, name):
         return _written(seen, *_behind(data, name, command, _behind_what(data), None))
     kept = look(_aside(seen.path))
     if _is_there(kept) and (note is None or kept.data is None or digest(kept.data) != note.aside):
         raise InputError(f"'{kept.path}' is in the way", hint="look at it and move it away; nothing was changed")
-    check_may_replace(seen)
+    # Only its name changes: whether it may be written does not matter, and of a link we do not touch the target.
+    check_may_replace(Seen(seen.path, seen.path, None))
     after = _prelude(name) + _block(name, command, saved=True)
     new = Note(path=str(seen.path), whose="git", created=False, after=digest(after), aside=digest(data))
     what = f"the hook that is there is kept as '{kept.path.name}' and runs first"

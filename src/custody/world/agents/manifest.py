@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from custody.world.agents.files import make_folder, read_if_there, write_atomically
+from custody.world.agents.files import delete_if_empty, make_folder, read_if_there, told, write_atomically
 from custody.world.agents.swaps import Swap
 
 FOLDER = "backup"
@@ -57,7 +57,8 @@ class Manifest:
         """The notes kept in ``home``."""
         raw = read_if_there(home / FOLDER / _NAME)
         try:
-            notes = [_note(each) for each in json.loads(raw or b"{}").get("files", [])]
+            kept = json.loads(raw or b"{}")
+            notes = [_moved(_note(each), Path(kept["home"]), home) for each in kept.get("files", [])]
         except (ValueError, TypeError, KeyError, AttributeError):
             notes = []  # as the file's first lines say: it is only a help
         return cls(home, {note.path: note for note in notes})
@@ -79,15 +80,16 @@ class Manifest:
             return
         make_folder(folder, 0o700)
         files = [_plain(note) for _, note in sorted(self.notes.items())]
-        text = json.dumps({"version": 1, "files": files}, indent=1, sort_keys=True)
+        text = json.dumps({"version": 1, "home": str(self.home), "files": files}, indent=1, sort_keys=True)
         write_atomically(folder / _NAME, text.encode("utf-8", "surrogatepass") + b"\n", mode=0o600)
 
     def back_up(self, path: Path, data: bytes) -> None:
         """Keep the bytes of ``path`` as they are now, under the next number; the same bytes are kept once."""
         folder = self.home / FOLDER
         make_folder(folder, 0o700)
-        copies = [name for name in os.listdir(folder) if _COPY.fullmatch(name)]
-        if any((folder / name).read_bytes() == data for name in copies if name.endswith(f"-{path.name}")):
+        with told("read", folder):
+            copies = [name for name in os.listdir(folder) if _COPY.fullmatch(name)]
+        if any(read_if_there(folder / name) == data for name in copies if name.endswith(f"-{path.name}")):
             return
         number = max((int(name.partition("-")[0]) for name in copies), default=0) + 1
         write_atomically(folder / f"{number}-{path.name}", data, mode=0o600)
@@ -95,11 +97,23 @@ class Manifest:
     def _clear(self, folder: Path) -> None:
         if not folder.is_dir() or folder.is_symlink():
             return
-        for name in os.listdir(folder):
-            if name == _NAME or _COPY.fullmatch(name):
-                (folder / name).unlink()
-        if not os.listdir(folder):
-            folder.rmdir()
+        with told("clear", folder):
+            for name in os.listdir(folder):
+                if name == _NAME or _COPY.fullmatch(name):
+                    (folder / name).unlink()
+        delete_if_empty(folder)
+
+
+def _moved(note: Note, old: Path, new: Path) -> Note:
+    """The note after its repository was moved, or in a copy of it: what was inside is still inside."""
+    if old == new:
+        return note
+    path, *folders = (_rebased(each, old.parent.parent, new.parent.parent) for each in (note.path, *note.folders))
+    return replace(note, path=path, folders=tuple(folders))
+
+
+def _rebased(path: str, old: Path, new: Path) -> str:
+    return str(new / Path(path).relative_to(old)) if Path(path).is_relative_to(old) else path
 
 
 def _plain(note: Note) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from tests.settings.hooks import SHAPES, TELL, Shape
 def built(tmp_path: Path) -> Built:
     built = a_repository(tmp_path / "r")
     (built.path / ".git/hooks").mkdir(exist_ok=True)
+    for sample in (built.path / ".git/hooks").iterdir():
+        sample.unlink()
     return built
 
 
@@ -69,6 +71,11 @@ def commit(built: Built, *options: str) -> None:
     built.git("commit", "--quiet", "--allow-empty", "-m", "x", *options)
 
 
+def run(hook: Path, *arguments: str) -> int:
+    """How the hook ends; a shell starts it, as git does when it has no first line."""
+    return subprocess.run(["sh", "-c", '"$@"', "sh", hook, *arguments], cwd=hook.parents[2], check=False).returncode
+
+
 def lines(name: str) -> list[str]:
     path = Path(os.environ[name])
     return path.read_text().splitlines() if path.exists() else []
@@ -109,8 +116,7 @@ def test_a_real_commit_runs_both(built: Built, name: str) -> None:
 def test_the_hook_ends_as_it_would_have_without_us(built: Built, name: str) -> None:
     path = a_hook(built, SHAPES[name])
     set_up(built)
-    done = subprocess.run([path, "a", "b c"], cwd=built.path, check=False)
-    assert done.returncode == SHAPES[name].status
+    assert run(path, "a", "b c") == SHAPES[name].status
 
 
 @pytest.mark.parametrize("broken", ["exit 3", "kill -9 $$", "/nowhere/at/all", "false", "set -e; false", "echo x >&2"])
@@ -121,7 +127,7 @@ def test_whatever_ours_does_the_commit_is_made_and_the_status_kept(built: Built,
     commit(built)
     assert built.head()
     if "kill" not in broken:  # $$ is the hook itself, even in parentheses
-        assert subprocess.run([path], cwd=built.path, check=False).returncode == SHAPES[name].status
+        assert run(path) == SHAPES[name].status
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -157,6 +163,13 @@ def test_another_command_takes_the_place_of_the_old_one(built: Built, name: str)
     assert lines("OURS") == ["ours post-commit"]
     take_out(built)
     assert all_of(built) == before
+
+
+def test_a_hook_of_nothing_but_a_first_line_comes_back(built: Built) -> None:
+    path = a_hook(built, Shape(b"#!/bin/sh\n", "behind"))
+    set_up(built)
+    take_out(built)
+    assert path.read_bytes() == b"#!/bin/sh\n"
 
 
 def test_a_link_to_a_tracked_script_is_kept_as_a_link(built: Built) -> None:
@@ -271,8 +284,8 @@ def test_pre_commits_own_way_of_chaining_us_does_not_go_round_in_circles(built: 
     path = a_hook(built, SHAPES["pre-commit's"])
     set_up(built)
     path.rename(path.with_name("post-commit.legacy"))
-    done = subprocess.run([path.with_name("post-commit.legacy")], cwd=built.path, check=False)
-    assert (done.returncode, lines("THEIRS"), lines("OURS")) == (0, [], ["ours post-commit"])
+    status = run(path.with_name("post-commit.legacy"))
+    assert (status, lines("THEIRS"), lines("OURS")) == (0, [], ["ours post-commit"])
 
 
 def test_a_hook_that_asks_for_its_own_name_keeps_it(built: Built) -> None:
@@ -357,6 +370,17 @@ def test_folders_elsewhere_are_never_changed(built: Built, tmp_path: Path) -> No
     link = built.path / "inside"
     link.symlink_to(tmp_path)
     assert hook_edit(folder_of(built, "inside"), "post-commit", a_command()).done == "by hand"
+
+
+def test_git_s_own_folder_behind_a_link_counts_where_it_is(built: Built, tmp_path: Path) -> None:
+    (built.path / ".git/hooks").rmdir()
+    (built.path / ".git/hooks").symlink_to("../githooks")
+    (built.path / "githooks").mkdir()
+    assert folder_of(built, None, "githooks/pre-commit").refused == "git tracks this folder"
+    assert folder_of(built, None).refused is None
+    (built.path / ".git/hooks").unlink()
+    (built.path / ".git/hooks").symlink_to(tmp_path)
+    assert folder_of(built, None).refused == "git's folder of hooks is not in this repository"
 
 
 def test_an_untracked_folder_in_the_work_tree_is_used(built: Built) -> None:
