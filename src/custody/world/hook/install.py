@@ -22,6 +22,7 @@ LIBRARY = (
     "redact.py",
     "snapshot.py",
     "recording.py",
+    "linking.py",
 )
 FLAGS = ("-I", "-S")
 AGENTS = ("claude-code", "cursor", "codex", "gemini")

@@ -1,9 +1,11 @@
-"""JSON and SHA-256 from the standard library's inner parts: the public modules would double a hook's start.
+"""JSON, SHA-256 and the time from the standard library's inner parts: public modules would double a hook's start.
 
 Every one of them has the public module as its fall-back, for interpreters that are built otherwise.
 """
 
 from __future__ import annotations
+
+import time
 
 try:
     from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]  # CPython up to 3.11
@@ -24,7 +26,7 @@ TYPE_CHECKING = False  # the module for it takes longer to import than all of th
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-__all__ = ["encoded", "parse", "quoted", "sha256"]
+__all__ = ["encoded", "now", "parse", "quoted", "sha256"]
 
 _BLANK = " \t\n\r"
 _WORDS = {None: "null", True: "true", False: "false"}
@@ -57,6 +59,12 @@ def parse(text: str) -> Any:
     if text[end:].strip(_BLANK):
         raise ValueError("more than one JSON value")
     return value
+
+
+def now() -> str:
+    """This moment as RFC 3339 text."""
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:09d}Z"
 
 
 def encoded(value: Any) -> bytes:

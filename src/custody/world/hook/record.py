@@ -24,7 +24,10 @@ if __name__ == "__main__":
     sys.excepthook = last_words
     sys.dont_write_bytecode = True
     sys.path.insert(0, HERE)
-    from lib.recording import main  # type: ignore[import-not-found]
+    if "git" in sys.argv[1:3]:
+        from lib.linking import main  # type: ignore[import-not-found]
+    else:
+        from lib.recording import main  # type: ignore[import-not-found]
 
     main(sys.argv[1:], HERE)
     os._exit(0)

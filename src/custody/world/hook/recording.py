@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from .cleaning import complain, redacted
 from .homes import put
 from .place import common_dir_of, head_of, work_tree_of
-from .quick import encoded, parse, sha256
+from .quick import encoded, now, parse, sha256
 from .trip import trips
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
@@ -148,12 +147,6 @@ def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
         if isinstance(value, str) and 0 < len(value) <= NAME_MAX and value.isprintable():
             return value
     return None
-
-
-def now() -> str:
-    """This moment as RFC 3339 text."""
-    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:09d}Z"
 
 
 def _around(words: Words, fields: Fields, folder: str) -> Fields:
