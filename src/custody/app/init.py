@@ -118,7 +118,7 @@ def found(desk: Desk, *, user: bool = False) -> list[str]:
 def installed_agents(desk: Desk) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
     places = Site.of(desk, user=False).places
-    files = [(agent, (places.project_file(agent), places.user_file(agent))) for agent in AGENTS.values()]
+    files = [(agent, [places.project_file(agent), *places.user_files(agent)]) for agent in AGENTS.values()]
     return [agent.name for agent, paths in files if any(path and settings_in_use(path, agent) for path in paths)]
 
 

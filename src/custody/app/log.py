@@ -25,11 +25,10 @@ def log(desk: Desk, *, limit: int) -> LogReport:
 def log_session(desk: Desk, named: str) -> SessionReport:
     """What happened in the session whose id begins with ``named``: prompts, calls with their files and sources."""
     with desk.reading() as store, store.db.reading():
-        rows = store.sessions(limit=3, starting=named)
-        exact = [row for row in rows if row.session == named]
-        if len(exact or rows) != 1:
+        rows = store.sessions(limit=3, named=named) or store.sessions(limit=3, starting=named)
+        if len(rows) != 1:
             raise _which(named, rows)
-        row = (exact or rows)[0]
+        row = rows[0]
         calls, edits, reads = (_calls(store, row), _of(store, row, "file_edit", FileEdit), _reads(store, row))
         return SessionReport(
             session=_line(store, row),

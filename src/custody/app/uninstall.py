@@ -77,9 +77,11 @@ def _noted(site: Site, notes: Iterable[Note]) -> Iterator[Edit]:
 def _unnoted(site: Site, own: Manifest) -> Iterator[Edit]:
     """What is ours and stands in no note: the notes may have been lost."""
     for agent in AGENTS.values():
-        path = site.places.user_file(agent) if site.repository is None else site.places.project_file(agent)
-        if path is not None and str(path) not in own.notes and settings_in_use(path, agent):
-            yield _taken_out(site, path, agent.name, None)
+        project = site.places.project_file(agent)
+        paths = site.places.user_files(agent) if site.repository is None else [project] if project else []
+        for path in paths:
+            if str(path) not in own.notes and settings_in_use(path, agent):
+                yield _taken_out(site, path, agent.name, None)
     if site.repository is not None and site.hook_folder.refused is None:
         for name in HOOKS:
             path = site.hook_folder.path / name

@@ -39,8 +39,13 @@ def answer(report: Report, words: str, *, as_json: bool) -> int:
     if as_json:
         click.echo(encode_report(report))
     elif words:
-        click.echo(words)
+        click.echo(printable(words))
     return EXIT[Outcome(report.outcome)]
+
+
+def printable(words: str) -> str:
+    """``words`` as any terminal can show them: what a record holds can neither move the cursor nor fail to print."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in words)
 
 
 def _progress(ctx: click.Context) -> Progress:

@@ -210,6 +210,7 @@ class HookEvent(Event, frozen=True, kw_only=True, tag="hook"):
 
     agent: Name
     event: Name
+    folder: Short | None = None
     session: Name | None = None
     call: Name | None = None
     payload: Any = None

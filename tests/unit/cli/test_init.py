@@ -445,6 +445,16 @@ def test_the_users_level_needs_no_repository(tmp_path: Path, repository: Path) -
     assert custody(tmp_path, "uninstall", "--user").out == "nothing of ours is here\n"
 
 
+def test_a_broken_file_of_codex_does_not_keep_the_user_in(tmp_path: Path, repository: Path) -> None:
+    custody(tmp_path, "init", "--user", "--agent", "gemini")
+    (home() / ".codex").mkdir()
+    (home() / ".codex/config.toml").write_text("[broken")
+    assert custody(tmp_path, "init", "--user", "--agent", "codex").status == 2
+    assert installed_agents(Desk(repository)) == ["gemini"]
+    assert custody(tmp_path, "uninstall", "--user").status == 0
+    assert not (home() / ".gemini").exists()
+
+
 def test_each_work_tree_has_its_own_settings_and_one_hook(repository: Path, tmp_path: Path) -> None:
     a_commit(repository)
     other = tmp_path / "other"
@@ -461,7 +471,7 @@ def test_each_work_tree_has_its_own_settings_and_one_hook(repository: Path, tmp_
 
 def test_a_moved_repository_is_set_up_again(repository: Path, tmp_path: Path) -> None:
     (repository / ".claude").mkdir()
-    (repository / LOCAL).write_text('{"model": "opus"}')
+    (repository / LOCAL).write_text('{"hooks": { }}')
     custody(repository, "init", "--agent", "claude-code")
     moved = repository.rename(tmp_path / "moved")
     ran = custody(moved, "init", "--agent", "claude-code", "--json")
@@ -471,7 +481,7 @@ def test_a_moved_repository_is_set_up_again(repository: Path, tmp_path: Path) ->
     a_commit(moved)
     assert recorded(moved) == ["claude-code", "git"]
     custody(moved, "uninstall")
-    assert (moved / LOCAL).read_text() == '{"model": "opus"}'
+    assert (moved / LOCAL).read_text() == '{"hooks": { }}'
     assert not (moved / ".git/hooks/post-commit").exists()
 
 
@@ -501,6 +511,7 @@ def test_a_store_behind_a_link_is_not_purged(repository: Path, tmp_path: Path) -
     (repository / ".git/custody").symlink_to(tmp_path / "precious")
     ran = custody(repository, "uninstall", "--purge", "--yes")
     assert ran.status == 3
+    assert "is a symbolic link; its evidence was not removed" in ran.err
     assert (tmp_path / "precious/file").exists()
 
 

@@ -7,11 +7,12 @@ only ``custody.model``; which files git tracks, and what a hook runs, it is told
 
 from custody.world.agents.changing import apply
 from custody.world.agents.edit import Edit, diff
+from custody.world.agents.entries import Ask
 from custody.world.agents.githooks import HOOKS, HookFolder, hook_edit, line_to_add, unhook_edit
 from custody.world.agents.known import AGENTS, MARK, Agent
 from custody.world.agents.manifest import Manifest, Note
 from custody.world.agents.places import Places, state_folder
-from custody.world.agents.settings import Ask, by_hand, settings_edit, settings_in_use, unsettings_edit
+from custody.world.agents.settings import by_hand, settings_edit, settings_in_use, unsettings_edit
 
 __all__ = [
     "AGENTS",

@@ -48,7 +48,7 @@ def _first(data: bytes, ask: Ask) -> Swap:
 
 
 def _woven(data: bytes, root: Node, ask: Ask) -> list[Swap]:
-    """Into the object that is there: what it must say, then events that are new, then entries of events that are not."""
+    """Into the object that is there: what it must say, and our entries, below new events or behind those of others."""
     style = style_of(data, root)
     top = _top(data, root, ask)
     hooks = root.member(HOOKS)

@@ -28,6 +28,13 @@ class Unreadable(ValueError):
     def __init__(self, problem: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {problem}")
 
+    @classmethod
+    def at(cls, data: bytes, problem: str, place: int) -> "Unreadable":
+        """The same for a place in ``data``; columns count characters."""
+        line_start = data.rfind(b"\n", 0, place) + 1
+        column = len(data[line_start:place].decode("utf-8", "replace")) + 1
+        return cls(problem, data.count(b"\n", 0, place) + 1, column)
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -71,7 +78,7 @@ def parse(data: bytes) -> Node | None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _unreadable(data, "this is not UTF-8", error.start) from error
+        raise Unreadable.at(data, "this is not UTF-8", error.start) from error
     scanner = _Scanner(data)
     scanner.skip()
     if scanner.at == len(data):
@@ -96,7 +103,7 @@ class _Scanner:
             raise self.wrong("this comment is not closed")
 
     def wrong(self, problem: str, at: int | None = None) -> Unreadable:
-        return _unreadable(self.data, problem, self.at if at is None else at)
+        return Unreadable.at(self.data, problem, self.at if at is None else at)
 
     def value(self, depth: int) -> Node:
         if depth > NESTING_MAX:
@@ -177,9 +184,3 @@ class _Scanner:
         self.at = match.end()
         whole = match[1] is None and match[2] is None and len(match[0]) < _DIGITS_MAX
         return int(match[0]) if whole else float(match[0])
-
-
-def _unreadable(data: bytes, problem: str, at: int) -> Unreadable:
-    line_start = data.rfind(b"\n", 0, at) + 1
-    column = len(data[line_start:at].decode("utf-8", "replace")) + 1
-    return Unreadable(problem, data.count(b"\n", 0, at) + 1, column)

@@ -44,10 +44,13 @@ class Places:
         named = self.environment.get(agent.variable or "", "")
         return Path(named) / agent.moved if os.path.isabs(named) else self.home / agent.folder
 
+    def user_files(self, agent: Agent) -> list[Path]:
+        """All places where the agent looks for this user's settings."""
+        return [self.user_folder(agent) / name for name in agent.user]
+
     def user_file(self, agent: Agent) -> Path:
         """The agent's settings for this user: of several, the one that has hooks already, else the first."""
-        folder = self.user_folder(agent)
-        first, *others = (folder / name for name in agent.user)
+        first, *others = self.user_files(agent)
         if not first.exists():
             return next((other for other in others if _has_hooks(other)), first)
         return first

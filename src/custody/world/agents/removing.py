@@ -1,4 +1,4 @@
-"""A settings file without our entries: exactly as it was if nobody has touched it, with every edit of others if they have.
+"""A settings file without our entries: exactly as it was if nobody has touched it, else with every edit of others.
 
 Pure, and proved: whichever way it is done, the outcome is read again and must say what the file said without ours.
 """

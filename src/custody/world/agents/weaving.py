@@ -67,7 +67,7 @@ def inserted(data: bytes, container: Node, items: Items, style: Style) -> Swap:
 def removed(data: bytes, container: Node, gone: Collection[int]) -> list[Swap]:
     """``container`` without its members number ``gone``: their commas and the space before them go with them."""
     members = container.members
-    cuts = [_cut(data, container, number) for number in sorted(gone)]
+    cuts = [cut for number in sorted(gone) for cut in _cut(data, container, number)]
     kept = [number for number in range(len(members)) if number not in gone]
     ends_bare = bool(members) and members[-1].comma is None
     if not kept:
@@ -118,11 +118,13 @@ def _indent_at(data: bytes, at: int) -> bytes:
     return match[0] if match else b""
 
 
-def _cut(data: bytes, container: Node, number: int) -> Swap:
+def _cut(data: bytes, container: Node, number: int) -> list[Swap]:
+    """A member and its comma: in one piece, unless somebody's comment stands between them."""
     member = container.members[number]
     before = container.members[number - 1] if number else None
     floor = container.start if before is None or before.comma is None else before.comma
-    end = member.node.end if member.comma is None else member.comma + 1
+    apart = member.comma is not None and COMMENT.search(data, member.node.end, member.comma) is not None
+    end = member.node.end if member.comma is None or apart else member.comma + 1
     comments = list(COMMENT.finditer(data, floor + 1, member.start))
     start = comments[-1].end() if comments else floor + 1
     if comments and comments[-1][0].startswith(b"//"):
@@ -130,7 +132,8 @@ def _cut(data: bytes, container: Node, number: int) -> Swap:
         start = _line_start(data, member.start)
         rest = _LINE_END.match(data, end)
         end = rest.end() if rest else end
-    return Swap(start, data[start:end], b"")
+    comma = [Swap(member.comma, b",", b"")] if apart and member.comma is not None else []
+    return [Swap(start, data[start:end], b""), *comma]
 
 
 def _joined(cuts: list[Swap]) -> list[Swap]:

@@ -3,6 +3,7 @@
 Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
 """
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +20,8 @@ from custody.wire.times import ns_from
 from custody.wire.views import text_view
 
 NS_PER_MS = 1_000_000
+DURATION_MS_MAX = 30 * 24 * 3600 * 1000
+"""A call that claims to have taken longer than a month says nothing about its start."""
 SYNTHETIC = "<synthetic>"
 """The model name of messages that no model wrote."""
 
@@ -51,16 +54,24 @@ class _Seen:
     def path(self, named: object) -> RepoPath | None:
         """A path of the repository; None for one outside it, or that is no path."""
         name, root = _string(named), self.event.worktree
-        if name is None or root is None:
+        if name is None or root is None or name[1:2] == ":":
             return None
-        if name.startswith("/"):
-            if not name.startswith(root.rstrip("/") + "/"):
-                return None
-            name = name[len(root.rstrip("/")) + 1 :]
+        whole = self._real(name)
+        if not whole.startswith(root.rstrip("/") + "/"):
+            return None
         try:
-            return RepoPath.of(name)
+            return RepoPath.of(whole[len(root.rstrip("/")) + 1 :])
         except InputError:
             return None  # it leaves the repository: nothing of ours
+
+    def _real(self, name: str) -> str:
+        """The path where it really is, as far as the hook saw: below the agent's folder, links on the way resolved."""
+        given, folder = _string(self.fields.get("cwd")), self.event.folder
+        if folder is None:
+            return posixpath.normpath(name)
+        if given is not None and name.startswith(given.rstrip("/") + "/"):
+            name = name[len(given.rstrip("/")) + 1 :]
+        return posixpath.normpath(posixpath.join(folder, name))
 
 
 def _session(seen: _Seen) -> Iterator[View]:
@@ -94,7 +105,9 @@ def _call(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
             return
         running = status is CallStatus.RUNNING
         duration = seen.fields.get("duration_ms")
-        took = int(duration * NS_PER_MS) if isinstance(duration, int | float) and duration >= 0 else 0
+        took = 0
+        if isinstance(duration, int | float) and 0 <= duration <= DURATION_MS_MAX:
+            took = int(duration * NS_PER_MS)
         prompt = _string(seen.fields.get("prompt_id"))
         yield ToolCall(
             agent=seen.agent,
@@ -123,8 +136,10 @@ def _edit(seen: _Seen) -> Iterator[View]:
 
 def _edited(seen: _Seen, before: Text | None) -> Text | None:
     """The file after an edit: the old string replaced in what was there."""
-    old = _string(seen.response.get("oldString") or seen.input.get("old_string"))
+    old = _string(seen.response.get("oldString", seen.input.get("old_string")))
     new = _string(seen.response.get("newString", seen.input.get("new_string")))
+    if before is None and old == "":
+        return None if new is None else text_view(new)  # an edit of nothing makes the file
     if before is None or before.content is None or old is None or new is None:
         return None
     everywhere = (seen.response.get("replaceAll") or seen.input.get("replace_all")) is True
@@ -218,13 +233,18 @@ def _source(
         agent=seen.agent,
         session=seen.session,
         id=f"{seen.event.id}:{n}",
-        locator=locator.replace("\0", ""),
+        locator=_clean(locator),
         reading=reading,
         at_ns=seen.at_ns,
         call=seen.call,
-        title=title,
+        title=None if title is None else _clean(title),
         text=text,
     )
+
+
+def _clean(words: str) -> str:
+    """Words without the halves of characters and the NULs that no database keeps."""
+    return words.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def _nothing(_seen: _Seen) -> Iterator[View]:

@@ -30,10 +30,15 @@ def redacted(event: Fields, home: str) -> bytes:
         clean, marks = redact_value(event, key_of(home))
         return encoded({**clean, "redacted": marks} if marks else clean)
     except REDACTION_FAILURES as error:
-        complain(home, f"an event of {len(data)} bytes could not be redacted ({type(error).__name__}) and was dropped")
-        lost = {"digest": "sha256:" + sha256(data).hexdigest(), "bytes": len(data), "why": "could not be redacted"}
-        kept = ("custody", "kind", "agent", "event", "id", "at", "session", "call", "head")
-        return encoded({**{name: event[name] for name in kept if name in event}, "kind": "hook", "dropped": lost})
+        return dropped(event, data, home, f"could not be redacted ({type(error).__name__})")
+
+
+def dropped(event: Fields, data: bytes, home: str, why: str) -> bytes:
+    """What is left of an event that cannot be kept: whose it was, its digest and its size; and the gap is counted."""
+    complain(home, f"an event of {len(data)} bytes was kept as digest and size only: {why}")
+    lost = {"digest": "sha256:" + sha256(data).hexdigest(), "bytes": len(data), "why": why}
+    kept = {name: event[name] for name in ("custody", "agent", "id", "at", "session", "call", "head") if name in event}
+    return encoded({**kept, "kind": "hook", "event": str(event.get("event", event.get("kind"))), "dropped": lost})
 
 
 def complain(home: str, words: str) -> None:

@@ -6,6 +6,7 @@ exists.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -53,6 +54,8 @@ def make_folder(folder: str) -> None:
     """Make sure that ``folder`` is there, for its owner alone, and survives a power cut."""
     if not os.path.isdir(folder):
         parent = os.path.dirname(folder)
+        if parent in (folder, ""):
+            raise OSError(errno.ENOENT, "no folder to begin with")
         if not os.path.isdir(parent):
             make_folder(parent)
         try:

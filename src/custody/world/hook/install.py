@@ -38,7 +38,11 @@ def install_hook(home: Path) -> bool:
     wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
     wanted |= {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
     changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "lib").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if changed:
+        # What another Python compiled is not looked at again by itself.
+        shutil.rmtree(folder / "lib" / "__pycache__", ignore_errors=True)
     for path in changed:
         _replace(path, wanted[path])
     for path in wanted:
@@ -72,9 +76,10 @@ def hook_shell(home: Path, agent: str, *more: str) -> str:
     """The same as one shell command: any python3 if that interpreter is gone, else a counted gap; always exits 0."""
     first = hook_argv(home, agent, *more)
     other = ["python3", *first[1:]]
-    gap = f"echo {shlex.quote(f'{agent}: no python to record with')} >> {shlex.quote(str(home / 'gaps'))}"
+    gap = f"echo {shlex.quote(f'{agent}: the recorder could not be run')} >> {shlex.quote(str(home / 'gaps'))}"
     guard = f"[ -f {shlex.quote(first[len(FLAGS) + 1])} ]"
-    return f"{guard} || exit 0; {shlex.join(first)} || {shlex.join(other)} || {gap} 2>/dev/null || :"
+    run = f"if [ -x {shlex.quote(first[0])} ]; then {shlex.join(first)}; else {shlex.join(other)}; fi"
+    return f"{guard} || exit 0; {run} || {gap} 2>/dev/null || :"
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 
 HEAD_BYTES_MAX = 1024
+PATH_MAX = 4096
 PACKED_BYTES_MAX = 64 * 1024 * 1024
 
 
 def work_tree_of(folder: str) -> tuple[str, str] | None:
     """The work tree around ``folder`` and its git folder, or None; only what belongs to this user counts."""
-    folder = os.path.realpath(folder)
+    if len(folder) > PATH_MAX:
+        return None
+    try:
+        folder = os.path.realpath(folder)
+    except (OSError, ValueError):
+        return None  # no folder at all
     while True:
         entry = os.path.join(folder, ".git")
         git_dir = _git_dir(entry)
@@ -23,6 +29,15 @@ def work_tree_of(folder: str) -> tuple[str, str] | None:
         if parent == folder:
             return None
         folder = parent
+
+
+def place_in(common_dir: str, folders: list[str]) -> tuple[str, str] | None:
+    """The first of these folders' work trees that belongs to the repository at ``common_dir``, else its own."""
+    for folder in [*folders, os.path.dirname(common_dir)]:
+        found = work_tree_of(folder)
+        if found is not None and common_dir_of(found[1]) == os.path.realpath(common_dir):
+            return found
+    return None
 
 
 def common_dir_of(git_dir: str) -> str:
@@ -59,7 +74,7 @@ def _reference(git_dir: str, ref: str) -> str:
 def _git_dir(entry: str) -> str | None:
     try:
         found = os.stat(entry)
-    except OSError:
+    except (OSError, ValueError):
         return None  # not here: look further up
     if found.st_uid not in (os.geteuid(), 0):
         return None  # somebody else's repository around ours is not ours to write into
@@ -68,7 +83,7 @@ def _git_dir(entry: str) -> str | None:
     named = _text(entry)
     if not named.startswith("gitdir: "):
         return None
-    return os.path.realpath(os.path.join(os.path.dirname(entry), named[8:]))
+    return os.path.realpath(os.path.join(os.path.dirname(entry), named[8:].replace("\0", "")))
 
 
 def _text(path: str) -> str:
@@ -78,7 +93,7 @@ def _text(path: str) -> str:
 def _read(path: str, limit: int) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except (OSError, ValueError):
         return b""  # absent or not readable: then it cannot be told
     with os.fdopen(handle, "rb") as file:
         try:

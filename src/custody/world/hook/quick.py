@@ -16,10 +16,10 @@ except ImportError:
         from hashlib import sha256  # type: ignore[assignment, unused-ignore]
 
 try:
-    from _json import encode_basestring_ascii as quoted
+    from _json import encode_basestring as quoted
     from _json import make_scanner  # type: ignore[attr-defined, unused-ignore]
 except ImportError:
-    from json.encoder import encode_basestring_ascii as quoted  # type: ignore[no-redef, unused-ignore]
+    from json.encoder import encode_basestring as quoted  # type: ignore[no-redef, unused-ignore]
     from json.scanner import make_scanner  # type: ignore[no-redef, attr-defined, unused-ignore]
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 __all__ = ["encoded", "now", "parse", "quoted", "sha256"]
+
+NESTING_MAX = 100
+"""Below what the chain takes, so that there is room for the envelope."""
+DIGITS_MAX = 300
 
 _BLANK = " \t\n\r"
 _WORDS = {None: "null", True: "true", False: "false"}
@@ -36,20 +40,40 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"'{name}' is not JSON")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice")
+    return made
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError("beyond a double")
+    return value
+
+
+def _short(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError("beyond a double")
+    return int(text)
+
+
 class _Settings:
     """What the scanner wants to know: everything as JSON says."""
 
     strict = True
     object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
+    object_pairs_hook = staticmethod(_once)
+    parse_float = staticmethod(_finite)
+    parse_int = staticmethod(_short)
     parse_constant = staticmethod(_no_constant)
     memo: dict[str, str] = {}  # noqa: RUF012 - what the scanner asks for
 
 
 def parse(text: str) -> Any:
-    """Read one JSON value; ``ValueError`` or ``RecursionError`` when it is none."""
+    """Read one JSON value as strictly as the chain will; ``ValueError`` or ``RecursionError`` when it is none."""
     start = len(text) - len(text.lstrip(_BLANK))
     try:
         scan = make_scanner(_Settings())  # type: ignore[arg-type]  # any object with these attributes will do
@@ -58,7 +82,24 @@ def parse(text: str) -> Any:
         raise ValueError("no JSON value") from error
     if text[end:].strip(_BLANK):
         raise ValueError("more than one JSON value")
+    if text.count("[") + text.count("{") > NESTING_MAX:
+        _check_depth(value)
     return value
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(NESTING_MAX):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return
+    raise ValueError("nested too deep")
+
+
+def _children(item: Any) -> list[Any]:
+    if isinstance(item, dict):
+        return list(item.values())
+    return item if isinstance(item, list) else []
 
 
 def now() -> str:
@@ -68,8 +109,8 @@ def now() -> str:
 
 
 def encoded(value: Any) -> bytes:
-    """``value`` as JSON in plain ASCII."""
-    return _text(value).encode("ascii")
+    """``value`` as JSON; the halves of characters that stand for odd bytes as escapes."""
+    return _text(value).encode("utf-8", "backslashreplace")
 
 
 def _text(value: Any) -> str:

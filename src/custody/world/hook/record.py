@@ -13,9 +13,9 @@ def last_words(kind, error, trace):  # type: ignore[no-untyped-def]
     """Nothing caught this: count it where doctor looks, say one line, and still do the agent no harm."""
     try:
         words = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
-        sys.stderr.write(f"custody: not recorded: {words}\n")
         handle = os.open(os.path.join(os.path.dirname(HERE), "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(handle, f"{words}\n".encode("utf-8", "replace"))
+        sys.stderr.write(f"custody: not recorded: {words}\n")
     finally:
         os._exit(0)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from .cleaning import complain, redacted
+from .cleaning import complain, dropped, redacted
 from .homes import put
-from .place import common_dir_of, head_of, work_tree_of
+from .place import PATH_MAX, common_dir_of, head_of, place_in, work_tree_of
 from .quick import encoded, now, parse, sha256
 from .trip import trips
 
@@ -111,16 +111,30 @@ def record(words: Words, given: Given, fields: Fields | None, home: str) -> str 
 def _event(words: Words, given: Given, fields: Fields | None, folder: str, home: str) -> bytes:
     """The event's bytes, with nothing in them that looks like a secret."""
     if fields is not None and "custody" in fields and "kind" in fields:
-        return redacted({**_around(words, fields, folder), **fields}, home)
-    around = {"kind": "hook", **_around(words, fields or {}, folder), "event": event_of(words, fields or {})}
+        return _fitting({**_around(words, fields, folder, home), **_said(fields)}, home)
+    around = {"kind": "hook", **_around(words, fields or {}, folder, home), "event": event_of(words, fields or {})}
+    real = _shown(os.path.realpath(folder))
+    if real is not None:
+        around["folder"] = real
     if given.dropped is not None:
         return encoded({**around, "dropped": given.dropped})
     if fields is None:
-        return redacted({**around, "unparsed": given.data.decode("utf-8", "surrogateescape")}, home)
+        return _fitting({**around, "unparsed": given.data.decode("utf-8", "surrogateescape")}, home)
     if trips(given.data):
-        return redacted({**around, "payload": fields}, home)
+        return _fitting({**around, "payload": fields}, home)
     # Nothing to hide: the agent's own bytes go in as they are.
     return b'%s,"payload":%s}' % (encoded(around)[:-1], given.data.strip())
+
+
+def _said(fields: Fields) -> Fields:
+    """What a generic event says; null says nothing."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _fitting(event: Fields, home: str) -> bytes:
+    """The event redacted; dropped to its digest and size when it is more than a spool file may hold."""
+    data = redacted(event, home)
+    return data if len(data) <= EVENT_BYTES_MAX else dropped(event, data, home, "over the size limit")
 
 
 def event_of(words: Words, fields: Fields) -> str:
@@ -135,9 +149,12 @@ def folder_of(fields: Fields | None) -> str:
     if not isinstance(said, str) and isinstance(roots, list) and roots:
         said = roots[0]
     for folder in (said, os.environ.get("CLAUDE_PROJECT_DIR")):
-        if isinstance(folder, str) and os.path.isabs(folder) and "\0" not in folder:
+        if isinstance(folder, str) and os.path.isabs(folder) and folder.isprintable() and len(folder) < PATH_MAX:
             return folder
-    return os.getcwd()
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.path.sep  # the folder was deleted under the agent: then its place cannot be told
 
 
 def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
@@ -149,7 +166,7 @@ def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _around(words: Words, fields: Fields, folder: str) -> Fields:
+def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     """Who, which, when and where."""
     call = name_in(fields, CALL)
     around: Fields = {
@@ -163,11 +180,20 @@ def _around(words: Words, fields: Fields, folder: str) -> Fields:
         around["session"] = session
     if "custody" not in fields and call is not None:
         around["call"] = call
-    found = work_tree_of(folder)
+    found = where(folder, home)
     if found is not None:
         around["head"] = head_of(found[1])
-        around["worktree"] = found[0] if found[0].isprintable() and len(found[0]) < 4000 else None
+        around["worktree"] = _shown(found[0])
     return {name: value for name, value in around.items() if value is not None}
+
+
+def where(folder: str, home: str) -> tuple[str, str] | None:
+    """The work tree of this store's repository in which the agent works, and its git folder."""
+    return place_in(os.path.dirname(home), [folder, os.environ.get("CLAUDE_PROJECT_DIR") or folder])
+
+
+def _shown(path: str) -> str | None:
+    return path if path.isprintable() and len(path) < PATH_MAX else None
 
 
 def _snapshot(words: Words, fields: Fields, folder: str, home: str) -> None:
@@ -177,7 +203,9 @@ def _snapshot(words: Words, fields: Fields, folder: str, home: str) -> None:
     if phase is not None:
         from .snapshot import take
 
-        take(_around(words, fields, folder), phase, folder, home)
+        found = where(folder, home)
+        if found is not None:
+            take(_around(words, fields, folder, home), phase, found[0], home)
 
 
 def _after(arguments: list[str], option: str) -> str | None:

@@ -11,7 +11,7 @@ import select
 import stat
 import time
 
-from .cleaning import redacted
+from .cleaning import dropped, redacted
 from .homes import add_gap, put
 from .place import work_tree_of
 from .quick import sha256
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FILES_MAX = 200
 BYTES_MAX = 8 * 1024 * 1024
+EVENT_BYTES_MAX = 16 * 1024 * 1024
 LISTED_MAX = 200_000
 GIT_SECONDS_MAX = 2.0
 """An agent waits for its hook: a listing that takes longer is a counted gap."""
@@ -72,16 +73,24 @@ def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | No
         add_gap(home, f"{around['agent']}: no snapshot: git did not list the files", dict(os.environ))
         return None
     before, now = remembered(memory), look(root, paths)
+    name = None
+    if before is not None:
+        files, missed = _changes(root, before, now)
+        if missed:
+            add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
+        if files or missed:
+            event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
+            name = _keep({**event, "missed": missed}, home)
+    # Last, so that a change is seen again by the next look when this one was killed before it was durable.
     remember(memory, now)
-    if before is None:
-        return None
-    files, missed = _changes(root, before, now)
-    if missed:
-        add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
-    if not files and not missed:
-        return None
-    event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
-    return put(home, redacted({**event, "missed": missed}, home), dict(os.environ))
+    return name
+
+
+def _keep(event: dict[str, Any], home: str) -> str:
+    data = redacted(event, home)
+    if len(data) > EVENT_BYTES_MAX:
+        data = dropped(event, data, home, "a snapshot over the size limit")
+    return put(home, data, dict(os.environ))
 
 
 def look(root: bytes, paths: list[bytes]) -> Seen:
@@ -93,7 +102,8 @@ def look(root: bytes, paths: list[bytes]) -> Seen:
         except OSError:
             continue  # gone since it was listed
         if stat.S_ISREG(found.st_mode):
-            seen[path] = b"%d %d %d" % (found.st_size, found.st_mtime_ns, found.st_ino)
+            word = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+            seen[path] = b"%d %d %d %d %o" % word
     return seen
 
 
@@ -130,10 +140,12 @@ def remember(memory: str, seen: Seen) -> None:
 
 def _changes(root: bytes, before: Seen, now: Seen) -> tuple[list[dict[str, Any]], int]:
     """The files that are not as they were, with their contents while the limits last, and how many were left out."""
-    files: list[dict[str, Any]] = [{"path": _name(path), "gone": True} for path in sorted(before.keys() - now.keys())]
     changed = sorted(path for path, word in now.items() if before.get(path) != word)
+    # A file that is there but no longer listed (ignored, replaced by a link) is not gone.
+    gone = sorted(path for path in before.keys() - now.keys() if not os.path.lexists(os.path.join(root, path)))
+    files: list[dict[str, Any]] = []
     left = BYTES_MAX
-    missed = max(0, len(changed) - FILES_MAX) + max(0, len(files) - FILES_MAX)
+    missed = max(0, len(changed) - FILES_MAX) + max(0, len(gone) - FILES_MAX)
     for path in changed[:FILES_MAX]:
         data = _content(os.path.join(root, path), left)
         if data is None:
@@ -141,7 +153,8 @@ def _changes(root: bytes, before: Seen, now: Seen) -> tuple[list[dict[str, Any]]
         else:
             left -= len(data)
             files.append({"path": _name(path), **_text(data)})
-    return files[: 2 * FILES_MAX], missed
+    files += [{"path": _name(path), "gone": True} for path in gone[:FILES_MAX]]
+    return files, missed
 
 
 def _content(path: bytes, limit: int) -> bytes | None:
@@ -212,6 +225,6 @@ def _read_until(pipe: int, deadline: float) -> bytes | None:
 def _program() -> bytes | None:
     for folder in os.environb.get(b"PATH", os.defpath.encode()).split(b":"):
         candidate = os.path.join(folder, b"git")
-        if os.path.isabs(folder) and os.access(candidate, os.X_OK):
+        if os.path.isabs(folder) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return candidate
     return None

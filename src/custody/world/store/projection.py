@@ -13,7 +13,7 @@ from custody.model.record import Record
 from custody.model.views import View
 from custody.wire.canonical import Json
 from custody.world.store.db import Row, Value
-from custody.world.store.rows import ALL_TABLES, columns_of, insert_sql, rows_of
+from custody.world.store.rows import ALL_TABLES, check_storable, columns_of, insert_sql, rows_of
 from custody.world.store.tables import PAYLOADS, Tables, batched, integer
 
 CAPTURED = "captured"
@@ -181,9 +181,12 @@ class Projection:
         if reader is None or value is None:
             return ()
         try:
-            return reader.views(value)
+            views = reader.views(value)
+            for _, row in rows_of(record.ref, views):
+                check_storable(row)
         except InputError:
             return None  # a copied chain may hold what this version cannot read; doctor counts these
+        return views
 
     def _forget(self, store: StoreId) -> None:
         with self._db.writing():

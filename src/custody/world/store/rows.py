@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from custody.model.errors import InputError
 from custody.model.ids import RecordRef
 from custody.model.views import (
     Change,
@@ -60,6 +61,8 @@ TABLES: Mapping[type[View], Table] = MappingProxyType(
     }
 )
 
+INT_MAX = 2**63 - 1
+
 HASH_TABLE = Table("edit_hash", ("hash",), lambda _: ())
 """Filled from edits, one row per hash."""
 
@@ -75,6 +78,15 @@ def rows_of(ref: RecordRef, views: tuple[View, ...]) -> Iterator[tuple[str, Row]
         if isinstance(view, FileEdit):
             for digits in dict.fromkeys(hash_digits(value) for value in view.hashes):
                 yield HASH_TABLE.name, (*place, digits)
+
+
+def check_storable(row: Row) -> None:
+    """Refuse what a database could not hold: one odd value must not stop everything behind it."""
+    for value in row:
+        if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
+            raise InputError("a number is too large to be kept in a view")
+        if isinstance(value, str) and ("\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value)):
+            raise InputError("a text holds signs that no database keeps")
 
 
 def hash_digits(content_hash: str) -> str:

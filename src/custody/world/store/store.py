@@ -216,13 +216,14 @@ class Store:
         """The sessions that are said to have made ``commit``."""
         return self.views.look_up("commit_link", "commit_sha = ?", (commit,))
 
-    def sessions(self, *, limit: int, starting: str = "") -> list[SessionRow]:
-        """The sessions whose id begins so, those active last first."""
+    def sessions(self, *, limit: int, starting: str = "", named: str | None = None) -> list[SessionRow]:
+        """The sessions whose id begins so, or is exactly so; those active last first."""
+        least, most = (starting, starting + chr(0x10FFFF)) if named is None else (named, named)
         rows = self.db.rows(
             "SELECT agent, session, min(at_ns), max(at_ns), count(*) FROM observation"
-            " WHERE session >= ? AND session < ? GROUP BY agent, session"
+            " WHERE session >= ? AND session <= ? GROUP BY agent, session"
             " ORDER BY max(at_ns) DESC, agent, session LIMIT ?",
-            (starting, starting + chr(0x10FFFF), limit),
+            (least, most, limit),
         )
         return [
             SessionRow(AgentName(str(a)), SessionId(str(s)), integer(first), integer(last), integer(count))

@@ -21,17 +21,17 @@ from tests.unit.world.agents.drawn import settings_files
 Redo = Callable[[str, int], str]
 
 
-@given(settings_files())
-def test_any_settings_come_back_to_the_byte(data: bytes) -> None:
+@given(settings_files(), st.sampled_from(["claude-code", "cursor", "gemini"]))
+def test_any_settings_come_back_to_the_byte(data: bytes, agent: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, notes = Path(folder, "settings.json"), Path(folder, "notes")
         path.write_bytes(data)
-        set_up(path, an_ask(), notes)
+        set_up(path, an_ask(agent), notes)
         once = path.read_bytes()
-        set_up(path, an_ask(), notes)
+        set_up(path, an_ask(agent), notes)
         assert path.read_bytes() == once
-        assert theirs(said(path, once)) == theirs(said(path, data))
-        take_out(path, "claude-code", notes)
+        assert theirs(said(path, once)) == {**AGENTS[agent].fixed, **theirs(said(path, data))}
+        take_out(path, agent, notes)
         assert path.read_bytes() == data
 
 

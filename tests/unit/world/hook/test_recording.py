@@ -100,6 +100,58 @@ def test_paths_outside_the_repository_are_no_edits(repository: Path) -> None:
     assert report["sessions"][0]["files"] == []
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"duration_ms": 1e300},
+        {"duration_ms": 10**30},
+        {"tool_name": "Read", "tool_response": {"file": {"filePath": "/x\ud800"}}},
+        {"tool_name": "WebFetch", "tool_response": {"url": "\ud800\0"}},
+        {"tool_name": ["Edit"], "agent_id": "\ud83d", "prompt_id": "\0"},
+    ],
+    ids=["long", "longer", "half a character", "nul", "types"],
+)
+def test_no_event_stops_the_verbs(repository: Path, odd: dict[str, object]) -> None:
+    run_hook(repository, an_edit(repository, "a.py", "one\n", "one", "two") | odd)
+    run_hook(repository, a_hook_event("UserPromptSubmit", repository, prompt="\x1b[2J half \ud83d"))
+    for verb in (("verify",), ("log",), ("log", SESSION), ("records",), ("export",), ("doctor", "--rebuild")):
+        ran = custody(repository, *verb)
+        assert (ran.status, "\x1b" in ran.out) == (0, False), ran.err
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b'{"a":1,"a":2}', b'{"a":1e999}', b'{"a":' + b"1" * 400 + b"}", b'{"a":' * 200 + b"1" + b"}" * 200],
+    ids=["twice", "infinite", "long number", "deep"],
+)
+def test_what_the_chain_would_refuse_is_kept_as_text(repository: Path, said: bytes) -> None:
+    run_hook(repository, said)
+    (event,) = payloads(repository)
+    assert isinstance(event["unparsed"], str)
+    assert custody(repository, "doctor").status == 0
+
+
+def test_an_event_that_grows_over_the_limit_is_kept_as_digest_and_size(repository: Path) -> None:
+    run_hook(repository, b"\xff" * 6_000_000)
+    (event,) = payloads(repository)
+    assert isinstance(event["dropped"], dict)
+    assert gaps_in(home_of(repository))
+
+
+def test_the_place_is_that_of_the_stores_own_repository(repository: Path, tmp_path: Path) -> None:
+    other = a_git_folder(tmp_path / "other")
+    said = an_edit(repository, "a.py", "one\n", "one", "two", call="c1") | {"cwd": str(other)}
+    run_hook(repository, said)
+    run_hook(repository, an_edit(other, "b.py", "", "a", "b", call="c2"))
+    (tmp_path / "link").symlink_to(repository)
+    run_hook(repository, an_edit(tmp_path / "link", "sub/../c.py", "", "a", "b", call="c3"))
+    relative = an_edit(repository, "d.py", "", "a", "b", call="c4") | {"cwd": str(tmp_path / "link")}
+    relative["tool_input"]["file_path"] = relative["tool_response"]["filePath"] = "d.py"
+    run_hook(repository, relative)
+    report = json.loads(custody(repository, "log", "--json").out)
+    assert report["sessions"][0]["files"] == ["a.py", "c.py", "d.py"]
+
+
 def test_odd_file_names_survive(repository: Path) -> None:
     said = an_edit(repository, "new\nline \udcff.py", "", "a", "b")
     run_hook(repository, said)

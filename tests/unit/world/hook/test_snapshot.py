@@ -92,6 +92,37 @@ def test_over_the_limits_is_a_counted_gap(repository: Path) -> None:
     assert any("left out 5 changed file(s)" in gap for gap in gaps_in(home_of(repository)))
 
 
+def test_deletions_do_not_crowd_out_what_was_written(repository: Path) -> None:
+    for n in range(snapshot.FILES_MAX + 5):
+        (repository / f"f{n}").write_text("x")
+    shell(repository, "PreToolUse")
+    for n in range(snapshot.FILES_MAX + 5):
+        (repository / f"f{n}").unlink()
+    (repository / "zz.py").write_text("new\n")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert taken["files"][0] == {"path": "zz.py", "text": "new\n"}
+    assert (len(taken["files"]), taken["missed"]) == (snapshot.FILES_MAX + 1, 5)
+
+
+def test_a_file_that_is_only_ignored_now_is_not_gone(repository: Path) -> None:
+    (repository / "x.log").write_text("x")
+    shell(repository, "PreToolUse")
+    (repository / ".gitignore").write_text("*.log\n")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert [file["path"] for file in taken["files"]] == [".gitignore"]
+
+
+def test_a_change_that_hides_its_time_is_seen(repository: Path) -> None:
+    shell(repository, "PreToolUse")
+    was = (repository / "kept.py").stat()
+    (repository / "kept.py").write_text("tpek\n")
+    os.utime(repository / "kept.py", ns=(was.st_atime_ns, was.st_mtime_ns))
+    shell(repository, "PostToolUse")
+    assert [file["path"] for file in snapshots(repository)[0]["files"]] == ["kept.py"]
+
+
 def test_too_many_bytes_are_a_counted_gap(repository: Path) -> None:
     shell(repository, "PreToolUse")
     (repository / "a").write_text("x" * (snapshot.BYTES_MAX - 10))
