@@ -4,7 +4,7 @@ from pathlib import Path
 
 from custody.world.agents import AGENTS, Ask, Edit, Manifest, apply, settings_edit, unsettings_edit
 
-HOME = Path("/work/src/.git/custody")
+HOME = Path("/home/ana/src/.git/custody")
 
 
 def a_command(agent: str = "claude-code", home: Path = HOME) -> str:

@@ -1,6 +1,7 @@
 """Secrets that are known by their shape: one table, plain data.
 
-A row: the name that a redaction carries; what the wire looks for (one of these is in every match, see ``trip.TOKENS`` and
+A row: the name that a redaction carries; what the wire looks for (one of these is in every match, see
+``trip.TOKENS`` and
 ``trip.SIGNS``); the pattern; the group that is the secret; and the share of odd pairs it must have at least, or None
 where the shape alone is enough. Patterns keep to what ``re`` and RE2 have in common and take linear time: no
 back-references, no look-around, no unbounded repetition inside another.

@@ -1,6 +1,7 @@
 """Texts without their secrets: each is replaced by ``[redacted:RULE]``, and nothing else is changed.
 
-Only events that trip the wire come here. A text keeps its lines, so that the lines around a secret stay where they were;
+Only events that trip the wire come here. A text keeps its lines, so that the lines around a secret stay where they
+were;
 of each line that was touched an HMAC is kept under a key that never leaves the machine, so that it can still be
 recognised there. What has been redacted once is not changed by redacting it again.
 """
@@ -52,7 +53,8 @@ ALL_SECRET = "password"
 """What everything is called that a manifest of secrets holds."""
 
 _HASHED = frozenset(
-    "integrity checksum checksums digest sha sha1 sha256 sha384 sha512 etag fingerprint commit revision rev md5 hash hashes"
+    "integrity checksum checksums digest sha sha1 sha256 sha384 sha512 etag fingerprint commit revision rev md5"
+    " hash hashes"
     " cid crc shasum signature vendorhash narhash nonce mappings boundary".split()
 )
 """Names whose values look random and are no secrets."""
@@ -75,8 +77,8 @@ def redact_bytes(data: bytes, key: bytes) -> bytes:
 
 def line_mac(key: bytes, line: str) -> str:
     """What only this machine can match: the HMAC-SHA256 of a line without its end, 32 hexadecimal digits of it."""
-    line = line[:-1] if line.endswith("\n") else line
-    line = line[:-1] if line.endswith("\r") else line
+    line = line.removesuffix("\n")
+    line = line.removesuffix("\r")
     block = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\0")
     inner = sha256(bytes([byte ^ 0x36 for byte in block]) + _encoded(line)).digest()
     outer = sha256(bytes([byte ^ 0x5C for byte in block]) + inner)
@@ -273,7 +275,7 @@ def _finder(pattern: str) -> Callable[[str], Iterator[Any]]:
         import re  # slow to import, not always needed
 
         finder = _compiled[pattern] = re.compile(pattern).finditer
-    return finder  # type: ignore[no-any-return]
+    return finder
 
 
 def _by_shape(text: str, seen: set[str]) -> Iterator[Span]:

@@ -246,7 +246,8 @@ _SAYS_ALONE = {
     "signature": WEAK,
 }
 _STRONG_KEYS = tuple(
-    "api secret access private signing sign encryption encrypt auth account app application master service shared client"
+    "api secret access private signing sign encryption encrypt auth account app application master service"
+    " shared client"
     " license deploy storage admin webhook hmac aes jwt cipher crypto server sas consumer sdk integration ingest write"
     " personal live subscription bot".split()
 )
@@ -261,7 +262,8 @@ _SAME_TAILS = frozenset(
 )
 """What may follow the telling word while the name still names the secret itself."""
 _OTHER_TAILS = frozenset(
-    "id ids type types name names count counts limit url uri endpoint field fields label placeholder hint length len min"
+    "id ids type types name names count counts limit url uri endpoint field fields label placeholder hint"
+    " length len min"
     " max policy regex pattern path file dir expiry expires expiration ttl reset error errors message validator"
     " validators kind class index pos start end manager provider service store version required enabled prompt input"
     " bucket budget usage arn ref algorithm alg method format size rotation changed at age list stdin selector attempts"
@@ -285,10 +287,13 @@ _LINE_SIGNS = " \t\"'+-*>|.:$→│" + _DIGITS
 _SAYING = frozenset(("is", "was", "to", "as", "be"))
 
 _PLACEHOLDERS = frozenset(
-    "changeme change_me change-me password passwd passwort pass pwd secret token key apikey api_key api-key none null nil"
-    " undefined true false todo tbd fixme string str text bytes bool boolean int integer number float any object optional"
+    "changeme change_me change-me password passwd passwort pass pwd secret token key apikey api_key api-key"
+    " none null nil"
+    " undefined true false todo tbd fixme string str text bytes bool boolean int integer number float any"
+    " object optional"
     " required empty default unset n/a varchar char secretstr hidden basic bearer digest self this unknown redacted"
-    " filtered masked anonymous anonymous@ secrets tokens passwords mot-de-passe senha contrase\u00f1a wachtwoord has\u0142o".split()
+    " filtered masked anonymous anonymous@ secrets tokens passwords mot-de-passe senha contrase\u00f1a"
+    " wachtwoord has\u0142o".split()
 )
 _PLACEHOLDER_STARTS = tuple(
     "your example sample dummy placeholder changeme insert replace [redacted [filtered xxx *** ... todo enter-"
@@ -298,7 +303,8 @@ _PLACEHOLDER_STARTS = tuple(
 _NOT_SECRET = ("${", "{{", "://", "\\w", "\\d", "\\s", "(?:", "[^")
 """References, addresses (which are looked at for themselves) and patterns."""
 _CODE_ROOTS = frozenset(
-    "self this cls args opts options config cfg settings request req res response params props ctx context data form user"
+    "self this cls args opts options config cfg settings request req res response params props ctx context data"
+    " form user"
     " os process env var local module secrets vars inputs github each node state event session client app flask django"
     " std string object auth account payload body input conf kwargs row record model result".split()
 )
@@ -379,7 +385,8 @@ def lowered(text: str) -> str:
 
 
 QUOTED, BARE, ENV, CALLED, SPACED, LISTED = "quoted", "bare", "env", "called", "spaced", "listed"
-"""How a value stands beside its name: in quotes; without; as in an environment file; in a call; after a space only; in a
+"""How a value stands beside its name: in quotes; without; as in an environment file; in a call; after a space only;
+in a
 list of texts."""
 LISTED_MAX = 100
 
@@ -670,7 +677,7 @@ def is_placeholder(value: str, is_quoted: bool, name: str) -> bool:
         return True  # a variable of a shell
     if low[0] + low[-1] in ("{}", "[]", "<>", "()", "%s"):
         return True
-    if low[0] in "/~." and "/" in low or low[1:3] == ":\\":
+    if (low[0] in "/~." and "/" in low) or low[1:3] == ":\\":
         return not has_random(value)  # a path
     return not is_quoted and _is_code(value, low)
 
@@ -730,9 +737,11 @@ TOKENS = tuple(
     " dckr_oat_ AKCp cmVmdGtu CLOJARS_ xoxb- xoxp- xoxa- xoxr- xoxs- xoxo- xoxe xoxd- xoxc- xapp- hooks.slack.com/"
     " api/webhooks/ .webhook.office.com syt_ sk_live_ sk_test_ rk_live_ rk_test_ whsec_ sq0atp- sq0csp- EAAA shpat_"
     " shpss_ shpca_ shppa_ shptka_ rzp_live_ rzp_test_ FLWSECK access_token$ T3BlbkFJ sk-ant- sk-proj- sk-svcacct-"
-    " sk-admin- sk-or- sk-lf- hf_ api_org_ r8_ gsk_ pplx- pcsk_ lsv2_ SG. lin_api_ lin_oauth_ ntn_ figd_ sntrys_ sntryu_"
+    " sk-admin- sk-or- sk-lf- hf_ api_org_ r8_ gsk_ pplx- pcsk_ lsv2_ SG. lin_api_ lin_oauth_ ntn_ figd_"
+    " sntrys_ sntryu_"
     " glsa_ glc_ eyJ dapi dt0c01. dt0s16. dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. hvs. hvb. hvr. .atlasv1. pul-"
-    " CCIPAT_ CCIPRJ_ bkua_ bkaj_ sqp_ squ_ sqa_ phx_ pat-na pat-eu ops_eyJ EAAC EAAB EAAG NRAK- NRII- NRAA- CFPAT- tfp_"
+    " CCIPAT_ CCIPRJ_ bkua_ bkaj_ sqp_ squ_ sqa_ phx_ pat-na pat-eu ops_eyJ EAAC EAAB EAAG NRAK- NRII- NRAA-"
+    " CFPAT- tfp_"
     " PMAK- AGE-SECRET-KEY- duffel_ pnu_ rdme_ shippo_ sm_pat_ xkeysib- xsmtpsib- p8e- EZAK EZTK dnkey- A3-"
     " LS0tLS1CRUdJTi $2a$ $2b$ $2y$ $5$ $6$ $apr1$ $argon2 tk-us- fio-u- .acc-".split()
 )

@@ -1,0 +1,95 @@
+"""Secrets are taken out, lines and harmless words stay, and nothing that would be taken out gets past the tripwire."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.redaction_corpus.frame import harmless_texts, samples
+from bench.redaction_corpus.harmless import HARMLESS
+from bench.redaction_corpus.seen import KINDS
+from custody.world.hook.redact import line_mac, redact_text, redact_value
+from custody.world.hook.trip import trips
+
+KEY = b"k" * 32
+TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_trips_and_is_taken_out(kind: object) -> None:
+    for sample in samples(kind, 3, 3):  # type: ignore[arg-type]
+        event = {"tool_input": {"content": sample.text}}
+        assert trips(json.dumps(event).encode())
+        clean, marks = redact_value(event, KEY)
+        assert marks
+        for secret in sample.secrets:
+            assert secret not in clean["tool_input"]["content"]
+
+
+@pytest.mark.parametrize("kind", HARMLESS, ids=lambda kind: kind.name)
+def test_ids_and_hashes_stay_whole(kind: object) -> None:
+    for harmless in harmless_texts(kind, 3, 2):  # type: ignore[arg-type]
+        clean, _ = redact_text(harmless.text)
+        for kept in harmless.kept:
+            assert kept in clean
+
+
+@given(st.sampled_from(KINDS), st.integers(0, 10_000))
+def test_redacting_again_changes_nothing_and_lines_stay(kind: object, seed: int) -> None:
+    (sample,) = samples(kind, seed, 1)  # type: ignore[arg-type]
+    clean, lines = redact_text(sample.text)
+    assert clean.count("\n") == sample.text.count("\n")
+    assert redact_text(clean)[0] == clean
+    before, after = sample.text.split("\n"), clean.split("\n")
+    assert all(one == other for n, (one, other) in enumerate(zip(before, after, strict=True)) if n not in lines)
+
+
+@given(st.text())
+def test_any_text_keeps_its_lines(text: str) -> None:
+    clean, lines = redact_text(text)
+    assert clean.count("\n") == text.count("\n")
+    assert (clean == text) is not bool(lines)
+
+
+def test_a_mark_says_where_and_only_this_machine_can_match_it() -> None:
+    clean, marks = redact_value({"a": [f"one\ntoken = '{TOKEN}'\nthree"]}, KEY)
+    assert clean["a"][0].split("\n")[::2] == ["one", "three"]
+    assert [(mark["at"], mark["line"]) for mark in marks] == [("/a/0", 2)]
+    assert marks[0]["mac"] == line_mac(KEY, f"token = '{TOKEN}'")
+    assert marks[0]["mac"] != line_mac(b"x" * 32, f"token = '{TOKEN}'")
+
+
+def test_a_name_beside_a_value_says_what_it_is() -> None:
+    clean, marks = redact_value({"password": "hunter2-Zq8", "user": "ana"}, KEY)
+    assert (clean["user"], len(marks)) == ("ana", 1)
+    assert "hunter2" not in clean["password"]
+
+
+def test_escapes_do_not_hide_a_secret() -> None:
+    for text in (TOKEN, f'a\n"{TOKEN}"', f"x\\/{TOKEN}"):
+        assert trips(json.dumps({"a": text}).encode())
+        assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "password: str",
+        "token = os.environ['TOKEN']",
+        "def get_token(self) -> str:",
+        "secret = getpass()",
+        "api_key=None",
+    ],
+)
+def test_code_that_speaks_of_secrets_holds_none(harmless: str) -> None:
+    assert redact_text(harmless) == (harmless, ())
+
+
+def test_a_large_text_is_done_in_reasonable_steps() -> None:
+    chance = Random(1)
+    text = "\n".join("".join(chance.choices("abc def(x) = 1;", k=80)) for _ in range(20_000)) + f"\ntoken = '{TOKEN}'\n"
+    clean, lines = redact_text(text)
+    assert lines == (20_000,)
+    assert TOKEN not in clean
