@@ -254,7 +254,9 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(repository: Path) -> None
     ran = custody(repository, "init", "--agent", "claude-code", "--dry-run")
     assert ran.status == 0
     assert tree(repository, home()) == before
-    assert '    -\t"model": "opus"\n    +\t"model": "opus",\n    +\t"hooks": {\n' in ran.out
+    assert r'    -\t"model": "opus"' in ran.out, "a tab can be seen"
+    exact = json.loads(custody(repository, "init", "--agent", "claude-code", "--dry-run", "--json").out)
+    assert '-\t"model": "opus"\n+\t"model": "opus",\n+\t"hooks": {\n' in exact["files"][0]["diff"]
     assert "    +++ FOLDER/.git/hooks/post-commit\n" in ran.out
     assert ran.out.endswith("nothing was written; the recorder would be in 'FOLDER/.git/custody'\n")
 
