@@ -1,6 +1,7 @@
 """Sessions as they were captured: which there are, and what happened in one."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TypeVar
 
 from custody.app.desk import Desk
@@ -15,49 +16,71 @@ from custody.world.store import Seen, SessionRow, Store
 V = TypeVar("V")
 
 
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """Everything that was captured of one session, read once."""
+
+    row: SessionRow
+    session: Session | None
+    prompts: list[Prompt]
+    calls: list[ToolCall]
+    edits: list[FileEdit]
+
+
 def log(desk: Desk, *, limit: int) -> LogReport:
     """The sessions that were active last, newest first."""
     with desk.reading() as store, store.db.reading():
-        rows = store.sessions(limit=limit)
-        return LogReport(sessions=[_line(store, row) for row in rows], total=store.session_count())
+        stories = (_story(store, row) for row in store.sessions(limit=limit))
+        return LogReport(sessions=[_line(story) for story in stories], total=store.session_count())
 
 
 def log_session(desk: Desk, named: str) -> SessionReport:
-    """What happened in the session whose id begins with ``named``: prompts, calls with their files and sources."""
+    """What happened in the session whose id is or begins with ``named``: prompts, calls, their files and sources."""
     with desk.reading() as store, store.db.reading():
         rows = store.sessions(limit=3, named=named) or store.sessions(limit=3, starting=named)
         if len(rows) != 1:
             raise _which(named, rows)
-        row = rows[0]
-        calls, edits, reads = (_calls(store, row), _of(store, row, "file_edit", FileEdit), _reads(store, row))
+        story = _story(store, rows[0])
+        files: defaultdict[str | None, set[str]] = defaultdict(set)
+        sources: defaultdict[str | None, set[str]] = defaultdict(set)
+        for edit in story.edits:
+            files[edit.call].add(edit.path.display)
+        for read in _of(store, rows[0], "source_read", SourceRead):
+            sources[read.call].add(read.locator)
         return SessionReport(
-            session=_line(store, row),
-            prompts=[
-                PromptLine(prompt.id, text_from(prompt.at_ns), prompt.text.content)
-                for prompt in _of(store, row, "prompt", Prompt)
-            ],
-            calls=[_call_line(call, edits, reads) for call in calls],
+            session=_line(story),
+            prompts=[PromptLine(p.id, text_from(p.at_ns), p.text.content) for p in story.prompts],
+            calls=[_call_line(call, files[call.id], sources[call.id]) for call in story.calls],
         )
 
 
-def _line(store: Store, row: SessionRow) -> SessionLine:
-    known = merged_session(_of(store, row, "session", Session))
-    edits = _of(store, row, "file_edit", FileEdit)
-    return SessionLine(
-        agent=row.agent,
-        session=row.session,
-        started=text_from(row.first_ns),
-        last=text_from(row.last_ns),
-        model=known.model if known else None,
-        operator=known.operator if known else None,
-        prompts=len({prompt.id for prompt in _of(store, row, "prompt", Prompt)}),
-        calls=len(_calls(store, row)),
-        files=sorted({edit.path.display for edit in edits}),
-        events=row.events,
+def _story(store: Store, row: SessionRow) -> _Story:
+    prompts = {prompt.id: prompt for prompt in reversed(_of(store, row, "prompt", Prompt))}
+    return _Story(
+        row=row,
+        session=merged_session(_of(store, row, "session", Session)),
+        prompts=sorted(prompts.values(), key=lambda prompt: (prompt.at_ns, prompt.id)),
+        calls=merged_calls(_of(store, row, "tool_call", ToolCall)),
+        edits=_of(store, row, "file_edit", FileEdit),
     )
 
 
-def _call_line(call: ToolCall, edits: Iterable[FileEdit], reads: Iterable[SourceRead]) -> CallLine:
+def _line(story: _Story) -> SessionLine:
+    return SessionLine(
+        agent=story.row.agent,
+        session=story.row.session,
+        started=text_from(story.row.first_ns),
+        last=text_from(story.row.last_ns),
+        model=story.session.model if story.session else None,
+        operator=story.session.operator if story.session else None,
+        prompts=len(story.prompts),
+        calls=len(story.calls),
+        files=sorted({edit.path.display for edit in story.edits}),
+        events=story.row.events,
+    )
+
+
+def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     return CallLine(
         id=call.id,
         name=call.name,
@@ -67,17 +90,9 @@ def _call_line(call: ToolCall, edits: Iterable[FileEdit], reads: Iterable[Source
         parent=call.parent,
         prompt=call.prompt,
         subagent=call.subagent,
-        files=sorted({edit.path.display for edit in edits if edit.call == call.id}),
-        sources=sorted({read.locator for read in reads if read.call == call.id}),
+        files=sorted(files),
+        sources=sorted(sources),
     )
-
-
-def _calls(store: Store, row: SessionRow) -> list[ToolCall]:
-    return merged_calls(_of(store, row, "tool_call", ToolCall))
-
-
-def _reads(store: Store, row: SessionRow) -> list[SourceRead]:
-    return _of(store, row, "source_read", SourceRead)
 
 
 def _of(store: Store, row: SessionRow, table: str, kind: type[V]) -> list[V]:

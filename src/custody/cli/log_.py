@@ -56,9 +56,9 @@ def _shown(report: SessionReport, *, tree: bool) -> Iterator[str]:
     yield _line(report.session)
     for file in report.session.files:
         yield f"  changed {file}"
-    known = {call.id for call in report.calls}
-    above = {call.id: call.parent for call in report.calls if call.parent in known} if tree else {}
-    happened: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in above)]
+    below = _below(report.calls) if tree else {}
+    inside = {child.id for children in below.values() for child in children}
+    happened: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in inside)]
     subagent: str | None = None
     for item in sorted(happened, key=_when):
         if isinstance(item, PromptLine):
@@ -67,19 +67,39 @@ def _shown(report: SessionReport, *, tree: bool) -> Iterator[str]:
         if tree and item.subagent not in (None, subagent):
             yield f"{'':12}subagent {item.subagent}"
         subagent = item.subagent
-        yield from _branch(report.calls, item, above, int(tree and subagent is not None))
+        yield from _branch(item, below, int(tree and subagent is not None))
 
 
 def _when(item: PromptLine | CallLine) -> str:
     return item.at if isinstance(item, PromptLine) else item.started
 
 
-def _branch(calls: list[CallLine], call: CallLine, above: Mapping[str, str | None], depth: int) -> Iterator[str]:
+def _below(calls: list[CallLine]) -> dict[str, list[CallLine]]:
+    """The calls that each call made; one that claims to be inside itself, at whatever distance, stands alone."""
+    parents = {call.id: call.parent for call in calls}
+    below: dict[str, list[CallLine]] = {}
+    for call in calls:
+        if call.parent in parents and not _is_circle(call.id, parents):
+            below.setdefault(call.parent or "", []).append(call)
+    return below
+
+
+def _is_circle(call: str, parents: Mapping[str, str | None]) -> bool:
+    met = {call}
+    above = parents.get(call)
+    while above is not None and above not in met:
+        met.add(above)
+        above = parents.get(above)
+    return above is not None
+
+
+def _branch(call: CallLine, below: Mapping[str, list[CallLine]], depth: int) -> Iterator[str]:
     """A call, and below it those that it made."""
-    yield _call(call, depth)
-    for child in calls:
-        if above.get(child.id) == call.id:
-            yield from _branch(calls, child, above, depth + 1)
+    waiting = [(call, depth)]
+    while waiting:
+        one, level = waiting.pop()
+        yield _call(one, level)
+        waiting.extend((child, level + 1) for child in reversed(below.get(one.id, [])))
 
 
 def _prompt(prompt: PromptLine) -> str:

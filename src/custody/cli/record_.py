@@ -27,6 +27,9 @@ def command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool)
       custody record --agent claude-code < event.json
       echo '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}' | custody record --agent mine --receipt
     """
+    if sys.stdin is None:
+        say("not recorded: standard input is closed")
+        return 0
     arguments = ["--agent", agent, *(["--event", event] if event else [])]
     try:
         name = record_event(the_desk(ctx), arguments, sys.stdin.buffer)

@@ -90,3 +90,22 @@ def test_doctor_says_what_the_hook_runs(repository: Path) -> None:
     hook = json.loads(custody(repository, "doctor", "--json").out)["hook"]
     assert hook["command"][1:3] == ["-I", "-S"]
     assert hook["agents"]["cursor"]["command"][-1] == "cursor"
+
+
+def test_calls_inside_calls_and_circles_are_drawn(repository: Path) -> None:
+    for n in range(1500):
+        parent = {"parent": f"c{n - 1}"} if n else {}
+        spool_of(repository).put(an_event("call", id=f"c{n}", session="deep", name=f"n{n}", **parent))
+    for one, other in (("a", "b"), ("b", "a"), ("self", "self")):
+        spool_of(repository).put(an_event("call", id=one, session="round", name=f"n-{one}", parent=other))
+    deep = custody(repository, "log", "deep", "--tree")
+    assert deep.status == 0
+    assert "n1499" in deep.out
+    around = custody(repository, "log", "round", "--tree").out
+    assert [f"n-{name}" in around for name in ("a", "b", "self")] == [True] * 3
+
+
+def test_a_prompt_that_came_twice_is_listed_once(repository: Path) -> None:
+    for at in ("2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"):
+        spool_of(repository).put(an_event("prompt", id="p", at=at, text="why?"))
+    assert custody(repository, "log", "s1").out.count("why?") == 1

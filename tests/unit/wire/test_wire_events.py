@@ -80,7 +80,9 @@ def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert {name for _, name in NAMES} == set(
         "id agent session model operator parent name prompt subagent call actor complexity event".split()
     )
-    assert {name for _, name in SHORTS} == set("worktree locator title reason url snippet publisher author".split())
+    assert {name for _, name in SHORTS} == set(
+        "worktree folder locator title reason url snippet publisher author".split()
+    )
     assert {name for _, name in SHAS} == {"head", "commit", "base", "head_commit"}
     assert len(NAMES) >= 40 and len(SHORTS) >= 18 and len(SHAS) >= 13
 
