@@ -15,8 +15,9 @@ BOM = b"\xef\xbb\xbf"
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-_TRIVIA = re.compile(rb"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\.)*+"', re.DOTALL)
+# No possessive group here: before Python 3.11.5 one that holds backtracking matches wrongly (gh-106052).
+_TRIVIA = re.compile(rb"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\.)*"', re.DOTALL)
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS: tuple[tuple[bytes, Json], ...] = ((b"true", True), (b"false", False), (b"null", None))
 _DIGITS_MAX = 300
