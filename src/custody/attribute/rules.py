@@ -15,7 +15,8 @@ from custody.model.rules import (
     check_ranges,
 )
 
-PROFILES = ("lineage", "document")
+Profile = Literal["lineage", "document"]
+PROFILES: tuple[Profile, ...] = ("lineage", "document")
 TIERS = ("1", "2", "3", "4", "5", "6")
 REVISION_DIGITS_MIN = 7
 """What document 000 calls the shortest revision that can be compared; a rule may ask for more, never for less."""
@@ -60,6 +61,8 @@ class AttributeRules:
     """The least share of a line's words that it must have from an older line to take that line's origin."""
     call_words_share_min: float = 0.95
     """The same inside one tool call, where what is new is the agent's."""
+    moved_signs_min: int = 24
+    """How many signs other than white space a block must have to be recognised at another place."""
     mixed_share_min: float = 0.5
     """From this share up to below 1 a line is mixed; below it, it has no evidence."""
     horizon_days_before: float = 2.0
@@ -114,6 +117,7 @@ class AttributeRules:
         # Inside one call a line that is no copy is the agent's own, so a copy needs more there than elsewhere.
         check_order(carry, call)
         limits = {
+            "moved_signs_min": self.moved_signs_min,
             "candidate_edits_max": self.candidate_edits_max,
             "hunk_lines_max": self.hunk_lines_max,
             "recursions_max": self.recursions_max,

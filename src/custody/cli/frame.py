@@ -45,7 +45,7 @@ def answer(report: Report, words: str, *, as_json: bool) -> int:
 
 def printable(words: str) -> str:
     """``words`` as any terminal can show them: what a record holds can neither move the cursor nor fail to print."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in words)
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else ascii(sign)[1:-1] for sign in words)
 
 
 def _progress(ctx: click.Context) -> Progress:

@@ -16,6 +16,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
+                "blame": "Say who wrote each line of a file, how sure, and why.",
                 "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",

@@ -103,7 +103,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A change that an agent made to one file; before and after are None where they were not captured."""
+    """A change that an agent made to one file; before and after are None where they were not captured.
+
+    ``part``: before and after are a piece of the file, not the whole of it. ``proposed`` is what the agent had written
+    where a person changed it before it was applied: what ``after`` has beyond it is the person's.
+    """
 
     agent: AgentName
     session: SessionId
@@ -116,6 +120,36 @@ class FileEdit:
     after: Text | None = None
     lines: tuple[Lines, ...] = ()
     hashes: tuple[ContentHash, ...] = ()
+    part: bool = False
+    proposed: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRange:
+    """What a trace of another tool says of one stretch; ``level`` is where it said so: conversation, change or file."""
+
+    level: str
+    lines: Lines | None = None
+    hash: ContentHash | None = None
+    conversation: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedFile:
+    """That a trace of another tool touched a file: where, with which hashes, but without any text.
+
+    ``session`` is the trace's own id.
+    """
+
+    agent: AgentName
+    session: SessionId
+    path: RepoPath
+    at_ns: int
+    revision: CommitSha | str | None = None
+    ranges: tuple[TracedRange, ...] = ()
+    conversation: str | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +176,29 @@ class CommitLink:
     commit: CommitSha
     origin: LinkOrigin
     at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestFact:
+    """That a session opened, merged or spoke of a pull request."""
+
+    agent: AgentName
+    session: SessionId
+    number: int
+    at_ns: int
+    repository: str | None = None
+    url: str | None = None
+    action: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSeen:
+    """That git made a commit here, as its own hook saw it; ``replaced`` are the commits that it was rewritten from."""
+
+    commit: CommitSha
+    at_ns: int
+    worktree: str | None = None
+    replaced: tuple[CommitSha, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +257,7 @@ class FileState:
     at_ns: int
     text: Text | None = None
     gone: bool = False
+    revision: CommitSha | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +275,11 @@ View = (
     | Prompt
     | ToolCall
     | FileEdit
+    | TracedFile
     | SourceRead
     | CommitLink
+    | PullRequestFact
+    | CommitSeen
     | Decision
     | Source
     | Change

@@ -9,6 +9,7 @@ from custody.world.git.answers import Answers
 from custody.world.git.blame import BlamedCommit, BlamedText, BlameEntry, Previous
 from custody.world.git.changes import CommitChanges, FileChange, Kind, Side
 from custody.world.git.child import Limits
+from custody.world.git.commit_object import parse_commit
 from custody.world.git.comparing import Comparison
 from custody.world.git.history import Commit
 from custody.world.git.object_reader import ObjectReader
@@ -59,4 +60,5 @@ __all__ = [
     "WorkFile",
     "discover",
     "git_version",
+    "parse_commit",
 ]

@@ -15,6 +15,13 @@ LOG_OPTIONS = (
     "--encoding=UTF-8",
     "--format=" + "%x00".join(_FIELDS) + "%x00",
 )
+# With --parents git writes them once more before our own first field, without a sign between.
+SIMPLIFIED_LOG_OPTIONS = (
+    *LOG_OPTIONS[:-1],
+    "--topo-order",
+    "--parents",
+    "--format=%x00" + "%x00".join(_FIELDS) + "%x00",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,16 @@ def parse_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """The commits of ``git rev-list`` with ``LOG_OPTIONS``, in git's order."""
     reader = Reader(chunks)
     while not reader.ended():
+        yield _commit([reader.until(b"\0") for _ in _FIELDS])
+        if end := reader.until(b"\n"):
+            raise rubbish("the end of a commit is expected", end)
+
+
+def parse_simplified_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
+    """The commits of ``git rev-list`` with ``SIMPLIFIED_LOG_OPTIONS``, in git's order."""
+    reader = Reader(chunks)
+    while not reader.ended():
+        reader.until(b"\0")
         yield _commit([reader.until(b"\0") for _ in _FIELDS])
         if end := reader.until(b"\n"):
             raise rubbish("the end of a commit is expected", end)

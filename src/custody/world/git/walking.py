@@ -9,7 +9,14 @@ from custody.model.paths import RepoPath
 from custody.world.git.ancestry import Ancestry, holding
 from custody.world.git.answers import Answers
 from custody.world.git.finding import look_up
-from custody.world.git.history import LOG_OPTIONS, Commit, parse_log, parse_parents
+from custody.world.git.history import (
+    LOG_OPTIONS,
+    SIMPLIFIED_LOG_OPTIONS,
+    Commit,
+    parse_log,
+    parse_parents,
+    parse_simplified_log,
+)
 from custody.world.git.names import full_id, id_lines, pathspecs
 from custody.world.git.objects import NoObject, ObjectInfo
 from custody.world.git.run import Git
@@ -20,11 +27,17 @@ _STOP_SEARCHED_MAX = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """How far to walk: not into what ``without`` descends from, perhaps by first parents only, perhaps not all."""
+    """How far to walk: not into what ``without`` descends from, perhaps by first parents only, perhaps not all.
+
+    ``since_seconds`` leaves out commits that were made earlier. ``simplified``: children before parents, and parents
+    are the next commits of the walk, whatever lies between them.
+    """
 
     without: Collection[CommitSha] = ()
     first_parent: bool = False
     count_max: int | None = None
+    since_seconds: int | None = None
+    simplified: bool = False
 
 
 WHOLE = Walk()
@@ -32,13 +45,16 @@ WHOLE = Walk()
 
 def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> Answers[Commit]:
     """``commits`` and what they descend from, newest first."""
-    options = [*LOG_OPTIONS]
+    options = [*(SIMPLIFIED_LOG_OPTIONS if walk.simplified else LOG_OPTIONS)]
     if walk.first_parent:
         options.append("--first-parent")
     if walk.count_max is not None:
         options.append(f"--max-count={int(walk.count_max)}")
+    if walk.since_seconds is not None:
+        options.append(f"--max-age={int(walk.since_seconds)}")
+    parse = parse_simplified_log if walk.simplified else parse_log
     feed = chain(id_lines(commits), (b"^" + line for line in id_lines(walk.without)))
-    return Answers(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse_log)
+    return Answers(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse)
 
 
 def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:

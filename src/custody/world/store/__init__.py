@@ -6,10 +6,11 @@ moments and chance are handed in.
 
 from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.world.store.heads import Heads, KeptHead
+from custody.world.store.lineage import LineageTables, StateRow
 from custody.world.store.migrate import SCHEMA_VERSION
 from custody.world.store.postgres import open_postgres
 from custody.world.store.projection import Reader, Seen
-from custody.world.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
+from custody.world.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
 from custody.world.store.store import Appended, Copied, Fork, SessionRow, Store, Surroundings
 from custody.world.store.tables import Body, batched, erased_digest
 
@@ -22,9 +23,12 @@ __all__ = [
     "Fork",
     "Heads",
     "KeptHead",
+    "LineageTables",
     "Reader",
     "Seen",
     "SessionRow",
+    "SqliteDb",
+    "StateRow",
     "Store",
     "StoreDamaged",
     "StoreUnwritable",
@@ -35,4 +39,5 @@ __all__ = [
     "open_sqlite",
     "open_sqlite_to_read",
     "overlay",
+    "vanishes",
 ]

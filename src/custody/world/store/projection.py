@@ -33,10 +33,11 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A view, and the record that shows it."""
+    """A view, the record that shows it, and which of the record's views it is."""
 
     record: Record
     view: View
+    n: int = 0
 
 
 class Projection:
@@ -105,8 +106,18 @@ class Projection:
         for records in batched(record for record in held if record is not None):
             for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
                 views = self._views(record, value) or ()
-                found.extend(Seen(record, views[n]) for n in set(wanted[record.ref]) if n < len(views))
+                found.extend(Seen(record, views[n], n) for n in sorted(set(wanted[record.ref])) if n < len(views))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
+
+    def of(self, record: Record) -> tuple[View, ...]:
+        """Every view of one record."""
+        return self._views(record, self._tables.payload(record)) or ()
+
+    def at(self, ref: RecordRef, n: int) -> Seen | None:
+        """One view of one record; None when it is no longer there."""
+        record = self._tables.record(ref)
+        views = () if record is None else self.of(record)
+        return Seen(record, views[n], n) if record is not None and n < len(views) else None
 
     def unreadable(self) -> Iterator[Record]:
         """The records that their reader could make no sense of."""

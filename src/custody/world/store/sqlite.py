@@ -14,7 +14,7 @@ from pathlib import Path
 
 from custody.model.errors import StoreError
 from custody.world.store.birth import birth_ns
-from custody.world.store.db import Dialect, Row, StoreDamaged, StoreUnwritable, Value
+from custody.world.store.db import Db, Dialect, Row, StoreDamaged, StoreUnwritable, Value
 
 APPLICATION_ID = 0x43757374
 """'Cust' in the file's header: this file is ours."""
@@ -116,6 +116,10 @@ class SqliteDb:
         """What SQLite finds wrong with the file."""
         return [str(row[0]) for row in self.rows("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
+    def vanishes(self) -> bool:
+        """Whether this is a private copy: SQLite's own temporary database has no file."""
+        return self._scratch is not None or not self.rows("PRAGMA database_list")[0][2]
+
     def close(self) -> None:
         """Let go of the connection."""
         self.connection.close()
@@ -170,6 +174,11 @@ def overlay(base: SqliteDb | None) -> SqliteDb:
         with translated(base.path):
             base.connection.backup(made)
     return SqliteDb(made, Path() if base is None else base.path)
+
+
+def vanishes(db: Db) -> bool:
+    """Whether what is written to ``db`` is gone when it is closed."""
+    return isinstance(db, SqliteDb) and db.vanishes()
 
 
 def on_network(path: Path, mounts: str) -> bool:

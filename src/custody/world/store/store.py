@@ -4,7 +4,7 @@ It speaks the SQL that SQLite and PostgreSQL share; what differs is in ``db``. T
 which chain a database may append to.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -14,8 +14,9 @@ from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit
 from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
-from custody.world.store.db import Db
+from custody.world.store.db import Db, Value
 from custody.world.store.heads import Heads
+from custody.world.store.lineage import LineageTables
 from custody.world.store.migrate import migrate
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
@@ -94,6 +95,7 @@ class Store:
         self.db = db
         self.tables = Tables(db)
         self.views = Projection(self.tables, readers)
+        self.lineage = LineageTables(self.tables)
         self._around = surroundings
 
     def __enter__(self) -> "Store":
@@ -202,6 +204,33 @@ class Store:
         """The edits of one file in a window of time, both ends included."""
         return self.views.look_up("file_edit", "path = ? AND at_ns BETWEEN ? AND ?", (path.raw, since_ns, until_ns))
 
+    def sessions_with_files(self) -> list[SessionId]:
+        """The sessions and traces that touched any file."""
+        rows = self.db.rows("SELECT session FROM file_edit UNION SELECT session FROM traced_file ORDER BY 1")
+        return [SessionId(str(session)) for (session,) in rows]
+
+    def edits_of_at(self, path: RepoPath, revision: CommitSha) -> list[Seen]:
+        """The edits of one file made while HEAD was ``revision``."""
+        return self.views.look_up("file_edit", "path = ? AND revision = ?", (path.raw, revision))
+
+    def edits_by(self, session: SessionId, path: RepoPath) -> list[Seen]:
+        """The edits that a session made to one file."""
+        return self.views.look_up("file_edit", "path = ? AND session = ?", (path.raw, session))
+
+    def traced_at(self, revision: CommitSha, digits_min: int) -> list[Seen]:
+        """The files of traces recorded at ``revision``, which a trace may have written with fewer digits."""
+        written = [revision[:digits] for digits in range(digits_min, len(revision) + 1)]
+        return self.views.look_up("traced_file", f"revision IN ({_marks(written)})", written)
+
+    def traced_by(self, trace: SessionId) -> list[Seen]:
+        """The files of one trace."""
+        return self.views.look_up("traced_file", "session = ?", (trace,))
+
+    def traced_of(self, paths: Collection[RepoPath], *, since_ns: int, until_ns: int) -> list[Seen]:
+        """What traces say of these paths in a window of time, both ends included."""
+        values: list[Value] = [*(path.raw for path in paths), since_ns, until_ns]
+        return self.views.look_up("traced_file", f"path IN ({_marks(paths)}) AND at_ns BETWEEN ? AND ?", values)
+
     def edits_with(self, content_hash: ContentHash) -> list[Seen]:
         """The edits that carry this content hash, compared on the shorter length as document 000 says."""
         start = hash_digits(content_hash)[:_HASH_PREFIX_DIGITS]
@@ -215,6 +244,31 @@ class Store:
     def links_of(self, commit: CommitSha) -> list[Seen]:
         """The sessions that are said to have made ``commit``."""
         return self.views.look_up("commit_link", "commit_sha = ?", (commit,))
+
+    def commits_seen(self, commit: CommitSha) -> list[Seen]:
+        """What git's own hooks told of ``commit``."""
+        return self.views.look_up("commit_seen", "commit_sha = ?", (commit,))
+
+    def pull_request_facts(self, number: int) -> list[Seen]:
+        """The sessions that spoke of this pull request."""
+        return self.views.look_up("pull_request_fact", "number = ?", (number,))
+
+    def was_open(self, session: SessionId, at_ns: int, within_ns: int) -> bool:
+        """Whether something of a session was captured shortly before a moment, and not its end."""
+        last = self.db.rows(
+            "SELECT event FROM observation WHERE session = ? AND at_ns <= ? AND at_ns > ? ORDER BY at_ns DESC LIMIT 1",
+            (session, at_ns, at_ns - within_ns),
+        )
+        return bool(last) and str(last[0][0]).lower() != "sessionend"
+
+    def first_prompt(self, session: SessionId) -> Seen | None:
+        """The first thing that was asked in a session."""
+        found = self.views.look_up("prompt", "session = ? ORDER BY at_ns LIMIT 1", (session,))
+        return found[0] if found else None
+
+    def calls_of(self, session: SessionId, call: str) -> list[Seen]:
+        """What was seen of one call."""
+        return self.views.look_up("tool_call", "session = ? AND call = ?", (session, call))
 
     def sessions(self, *, limit: int, starting: str = "", named: str | None = None) -> list[SessionRow]:
         """The sessions whose id begins so, or is exactly so; those active last first."""
@@ -307,3 +361,7 @@ class Store:
         # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
         if self._around.heads is not None and head.store != PENDING:
             self._around.heads.advance(head)
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))

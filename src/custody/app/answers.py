@@ -1,0 +1,38 @@
+"""What is known of a stretch of lines, before it is put into words."""
+
+from dataclasses import dataclass
+
+from custody.attribute.lineage import Origin
+from custody.attribute.model import Finding, Grade, Trace
+from custody.model.ids import CommitSha, RecordRef
+from custody.model.lines import Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Who stands behind a state: the session, the call, its model, and how good the evidence is."""
+
+    trace: Trace
+    call: str | None
+    model: str | None
+    grade: Grade
+    at_ns: int
+    revision: CommitSha | None
+    record: RecordRef
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of a stretch of lines: its finding, the agents' share, the path through commits."""
+
+    finding: Finding
+    origin: Origin
+    trail: tuple[CommitSha | None, ...]
+    story: Story | None
+    model: str | None = None
+    conversation: str | None = None
+
+    @property
+    def lines(self) -> Lines:
+        """Which lines."""
+        return self.finding.segment.lines

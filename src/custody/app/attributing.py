@@ -1,0 +1,156 @@
+"""Everything that one question about a file's lines needs, open at once: store, git, replayed states, history."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from custody.app.desk import Desk
+from custody.app.history import History
+from custody.app.lineage import Lineage
+from custody.app.rules import loaded
+from custody.attribute.carry import Gap, align, gaps_between
+from custody.attribute.introduce import Commit, Hunk, Line, Removed, spliced
+from custody.attribute.lineage import Known
+from custody.attribute.rules import AttributeRules, Profile
+from custody.attribute.text import lines_of, text_of
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha, Digest
+from custody.model.paths import RepoPath
+from custody.wire.rules import rules_digest
+from custody.world.git import Commit as GitCommit
+from custody.world.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
+from custody.world.store import Store, StoreUnwritable
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """A file's text and where each line comes from; ``commit`` is None for the work tree, which stands on ``base``."""
+
+    path: RepoPath
+    commit: CommitSha | None
+    base: CommitSha | None
+    texts: Sequence[str]
+    lines: Sequence[Line]
+
+
+class Attributing:
+    """One desk's evidence about lines, for as many files as one likes."""
+
+    def __init__(self, desk: Desk, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
+        self.desk = desk
+        self.store = store
+        self.rules = rules
+        self.objects = objects
+        self._commits: dict[CommitSha, GitCommit | None] = {}
+
+    @property
+    def repository(self) -> Repository:
+        """The repository that is asked about."""
+        return self.desk.repository
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The name under which evidence keeps the rules."""
+        return rules_digest({"attribute": self.rules})
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """What was captured, replayed up to now."""
+        lineage = Lineage(self.store, self.repository, self.rules)
+        lineage.catch_up(self.desk.progress.start, self.desk.progress.step)
+        return lineage
+
+    @cached_property
+    def history(self) -> History:
+        """Versions of files along commits."""
+        return History(self.repository, self.objects, self.lineage)
+
+    def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
+        """A file with its origins, as of a commit or (None) as it is on disk."""
+        if commit is not None:
+            texts = self._committed(path, commit)
+            return FileVersion(path, commit, commit, texts, self.history.version(commit, path))
+        head = self.repository.head().commit
+        texts = self._on_disk(path)
+        old = [] if head is None else self.history.version(head, path)
+        committed = [] if head is None else self.history.texts(head, path)
+        return FileVersion(path, None, head, texts, self._uncommitted(path, old, committed, texts))
+
+    def commit(self, sha: CommitSha) -> GitCommit | None:
+        """What a commit says of itself; None when it is not here."""
+        if sha not in self._commits:
+            found = self.objects.read(sha)
+            if isinstance(found, Object) and found.info.kind == "commit":
+                self._commits[sha] = parse_commit(sha, found.content)
+            else:
+                self._commits[sha] = None
+        return self._commits[sha]
+
+    def save(self) -> None:
+        """Keep what was worked out, where the store can be written; an answer does not depend on it."""
+        try:
+            with self.store.db.writing():
+                self.history.save()
+        except StoreUnwritable:
+            return  # the next question works it out again
+
+    def _committed(self, path: RepoPath, commit: CommitSha) -> list[str]:
+        found = self.objects.read(FileAt(commit, path))
+        if isinstance(found, NoObject):
+            raise InputError(
+                f"cannot find '{path.display}' in {commit[:12]}: it is {found.reason}",
+                hint="paths are relative to the folder that you are in; 'git ls-tree' lists what a revision holds",
+            )
+        if found.info.kind != "blob":
+            raise InputError(f"'{path.display}' is not a file in {commit[:12]}", hint="name a file")
+        return _text_lines(path, found.content)
+
+    def _on_disk(self, path: RepoPath) -> list[str]:
+        file = self.repository.work_file(path)
+        if isinstance(file, WorkFile):
+            return _text_lines(path, file.content)
+        raise InputError(
+            f"cannot read '{path.display}': it {file.reason}",
+            hint="name a file of the work tree, or a revision that has it",
+        )
+
+    def _uncommitted(
+        self, path: RepoPath, old: Sequence[Line], committed: Sequence[str], texts: Sequence[str]
+    ) -> list[Line]:
+        """The work tree is one more commit, which only we compare: git would run the repository's filters."""
+        hunks = [
+            Hunk(
+                gap.old_first,
+                tuple(committed[gap.old_first : gap.old_end]),
+                gap.new_first,
+                tuple(texts[gap.new_first : gap.new_end]),
+            )
+            for gap in gaps_between(align(committed, texts), Gap(0, len(committed), 0, len(texts)))
+        ]
+        if not hunks:
+            return list(old)
+        replaced = [(hunk, _removed(old, hunk)) for hunk in hunks]
+        return self.history.explained(spliced(old, hunks), Commit(None, self.desk.now_ns()), path, replaced)
+
+
+@contextmanager
+def attributing(desk: Desk, profile: Profile | None = None) -> Iterator[Attributing]:
+    """Open everything that attribution needs, under the rules in force or another profile."""
+    rules = loaded(desk)[0].tables["attribute"]
+    assert isinstance(rules, AttributeRules), "the table of attribution holds its rules"
+    if profile is not None:
+        rules = replace(rules, profile=profile)
+    with desk.reading() as store, desk.repository.objects() as objects:
+        yield Attributing(desk, store, objects, rules)
+
+
+def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:
+    gone = old[hunk.old_first : hunk.old_first + len(hunk.removed)]
+    return Removed(Known(hunk.removed, [line.origin for line in gone]), [line.trail for line in gone])
+
+
+def _text_lines(path: RepoPath, content: bytes) -> list[str]:
+    if b"\0" in content[:8000]:
+        raise InputError(f"'{path.display}' is a binary file", hint="only lines of text can be attributed")
+    return lines_of(text_of(content))

@@ -1,0 +1,148 @@
+"""Who wrote each line of a file, as far as can be shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.app.answers import Answer
+from custody.app.attributing import Attributing, FileVersion, attributing
+from custody.app.desk import Desk
+from custody.app.findings import Answers
+from custody.attribute.model import Attributed, Unattributed
+from custody.attribute.rules import Profile
+from custody.model.errors import InputError
+from custody.model.evidence import Signal
+from custody.model.ids import CommitSha, SessionId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.model.views import Prompt
+from custody.wire.blame import Attribution, BlameReport, Class, Searched, SignalSeen
+from custody.wire.bodies import digest_text
+from custody.wire.times import text_from
+
+SUMMARY_SIGNS_MAX = 200
+
+__all__ = ["Blamed", "Profile", "Reporting", "blame", "class_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """The report on a file, and the file's own lines to show beside it."""
+
+    report: BlameReport
+    texts: Sequence[str]
+
+
+def blame(
+    desk: Desk,
+    file: str,
+    *,
+    revision: str | None = None,
+    stretches: Sequence[Lines] = (),
+    profile: Profile | None = None,
+) -> Blamed:
+    """Every line of a file (or of the stretches) in order, each with who wrote it and on what evidence."""
+    repository = desk.repository
+    path = repository.path(file, desk.folder)
+    bare = repository.work_tree is None
+    commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
+    with attributing(desk, profile) as evidence:
+        blamed = Reporting(evidence).blamed(path, commit, stretches)
+        evidence.save()
+    return blamed
+
+
+class Reporting:
+    """Answers in the shape that leaves the program."""
+
+    def __init__(self, evidence: Attributing) -> None:
+        self._evidence = evidence
+        self._answers = Answers(evidence)
+        self._summaries: dict[str, str | None] = {}
+
+    def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
+        """The report on one file."""
+        version = self._evidence.version(path, commit)
+        _check(stretches, version)
+        answers = self._answers.of(version, stretches)
+        report = BlameReport(
+            path=path.display,
+            revision=commit,
+            profile=self._evidence.rules.profile,
+            rules_digest=digest_text(self._evidence.digest),
+            attributions=[self.attribution(answer) for answer in answers],
+            notes=list(self._evidence.history.searched.limits),
+        )
+        return Blamed(report, version.texts)
+
+    def attribution(self, answer: Answer) -> Attribution:
+        """One answer as it leaves the program."""
+        finding, story = answer.finding, answer.story
+        known = finding.candidate if isinstance(finding, Attributed) else None
+        trace = known.trace if known is not None else (story.trace if story is not None else None)
+        kind = class_of(answer)
+        named = trace if kind != "none" else None
+        return Attribution(
+            start_line=answer.lines.first,
+            end_line=answer.lines.last,
+            kind=kind,
+            share=_share(answer, kind),
+            tier=finding.tier if isinstance(finding, Attributed) else None,
+            confidence=finding.confidence if isinstance(finding, Attributed) else 0.0,
+            score=finding.evidence.score if isinstance(finding, Attributed) else 0.0,
+            grade=known.grade.value if known is not None else (story.grade.value if story and named else None),
+            trace_id=None if named is None else named.id,
+            agent=None if named is None else named.agent,
+            model_id=answer.model if named is not None else None,
+            session_id=None if named is None else named.session,
+            tool_call_id=None if named is None or story is None else story.call,
+            conversation_url=answer.conversation,
+            conversation_summary=None if named is None else self._summary(named.session),
+            signals=[signal.name for signal in _signals(answer)],
+            evidence=[_seen(signal) for signal in _signals(answer)],
+            commits=[commit for commit in answer.trail if commit is not None],
+            reason=finding.reason if isinstance(finding, Unattributed) else None,
+            searched=self._searched() if kind == "none" else None,
+        )
+
+    def _searched(self) -> Searched:
+        history = self._evidence.history
+        since = None if history.since_ns is None else text_from(history.since_ns)
+        return Searched(since, self._evidence.lineage.tables.count(), history.searched.commits)
+
+    def _summary(self, session: SessionId) -> str | None:
+        """The first thing that was asked in a session, short."""
+        if session not in self._summaries:
+            seen = self._evidence.store.first_prompt(session)
+            text = seen.view.text.content if seen is not None and isinstance(seen.view, Prompt) else None
+            self._summaries[session] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
+        return self._summaries[session]
+
+
+def class_of(answer: Answer) -> Class:
+    """Whose the lines are: an agent's, partly an agent's, a person's whom a record names, or nobody's that we know."""
+    if isinstance(answer.finding, Attributed):
+        return "mixed" if answer.origin.is_agent and answer.origin.share < 1.0 else "agent"
+    return "person" if answer.origin.is_person and answer.story is not None else "none"
+
+
+def _share(answer: Answer, kind: Class) -> float:
+    if kind == "mixed":
+        return round(answer.origin.share, 4)
+    return 1.0 if kind == "agent" else 0.0
+
+
+def _signals(answer: Answer) -> tuple[Signal, ...]:
+    return answer.finding.evidence.signals if isinstance(answer.finding, Attributed) else ()
+
+
+def _seen(signal: Signal) -> SignalSeen:
+    return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+
+
+def _check(stretches: Sequence[Lines], version: FileVersion) -> None:
+    for stretch in stretches:
+        if stretch.last > len(version.lines):
+            raise InputError(
+                f"'{version.path.display}' has only {len(version.lines):,} lines",
+                hint="-L takes lines that the file has",
+            )

@@ -1,0 +1,353 @@
+"""Where the lines of a file come from as of a commit: walk the commits that changed it, oldest first.
+
+git says which lines each commit removed and added; this carries origins along. Commits made before the first captured
+edit (and two days) are not walked: of their lines nothing can be known.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from custody.app.lineage import Lineage
+from custody.attribute.introduce import (
+    NO_LINES,
+    Commit,
+    Donor,
+    Hunk,
+    Line,
+    Open,
+    Removed,
+    Version,
+    base_version,
+    joined,
+    spliced,
+)
+from custody.attribute.lineage import Known
+from custody.attribute.packing import pack_version, unpack_origins, unpack_version
+from custody.attribute.text import keys_of, lines_of, text_of
+from custody.model.ids import CommitSha
+from custody.model.paths import RepoPath
+from custody.world.git import Commit as GitCommit
+from custody.world.git import Comparison, FileAt, FileDiff, Kind, Object, ObjectReader, Repository, Walk, parse_commit
+from custody.world.git import Hunk as GitHunk
+from custody.world.store import StateRow
+
+NS = 1_000_000_000
+DAY_NS = 86_400 * NS
+ELSEWHERE_FILES_MAX = 200
+"""Files of one commit in which a moved line is looked for."""
+
+
+@dataclass(slots=True)
+class Searched:
+    """What a negative answer rests on."""
+
+    commits: int = 0
+    limits: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One commit of a file's history with what it did to the file, against each parent of the walk."""
+
+    commit: GitCommit
+    parents: tuple[CommitSha, ...]
+    diffs: tuple[FileDiff | None, ...]
+
+
+class History:
+    """Versions of files along the commits of one repository."""
+
+    def __init__(self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage) -> None:
+        self._repository = repository
+        self._objects = objects
+        self._lineage = lineage
+        self._tables = lineage.tables
+        self._rules = lineage.rules
+        self._newest = self._tables.newest()
+        self._memo: dict[tuple[CommitSha, RepoPath], list[Line]] = {}
+        self._walked_commits: dict[tuple[CommitSha, RepoPath], int] = {}
+        self._asked: set[tuple[CommitSha, RepoPath]] = set()
+        self._states: dict[int, StateRow] = {}
+        self.searched = Searched()
+        earliest = self._tables.earliest_ns()
+        before = int(self._rules.horizon_days_before * DAY_NS)
+        self.since_ns = None if earliest is None else earliest - before
+
+    def version(self, commit: CommitSha, path: RepoPath) -> list[Line]:
+        """Every line of ``path`` as of ``commit`` with its origin; empty when there is no such file."""
+        texts = self.texts(commit, path)
+        if self.since_ns is None:
+            return base_version(texts)
+        kept = self._kept(commit, path, texts)
+        if kept is not None:
+            return kept
+        lines = self._walked(commit, path, texts)
+        self._keep(commit, path, lines)
+        return lines
+
+    def texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
+        """The file's lines in a commit; none when it is not there or no text."""
+        found = self._objects.read(FileAt(commit, path))
+        if not isinstance(found, Object) or found.info.kind != "blob" or b"\0" in found.content[:8000]:
+            return []
+        return lines_of(text_of(found.content))
+
+    def explained(
+        self, lines: Sequence[Line | Open], commit: Commit, path: RepoPath, hunks: Sequence[tuple[Hunk, Removed]]
+    ) -> list[Line]:
+        """Lines that a commit (or the work tree) added, explained by everything that is known."""
+        version = Version(lines, commit, self._rules)
+        donors = self._donors(version, commit, path)
+        version.take_from(donors)
+        if len(version.open_keys) > self._rules.hunk_lines_max:
+            self._note(f"more than {self._rules.hunk_lines_max:,} new lines at once were compared line by line only")
+            return version.closed()
+        if not version.is_settled:
+            version.take_moved(_all_removed(hunks))
+        if not version.is_settled:
+            version.take_words(hunks, donors)
+        if not version.is_settled:
+            version.take_moved(self._removed_elsewhere(commit, path, version))
+        if not version.is_settled:
+            version.take_from(self._donors_elsewhere(version, commit, path))
+        version.follow()
+        return version.closed()
+
+    # --- what is kept -----------------------------------------------------------------------------------------------
+
+    def _kept(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[Line] | None:
+        memo = self._memo.get((commit, path))
+        if memo is not None:
+            return memo
+        row = self._tables.version(path, commit, self._lineage.version)
+        unpacked = None if row is None else unpack_version(row[1], texts)
+        if row is None or unpacked is None:
+            return None
+        lines, commits = unpacked
+        if row[0] < self._newest and not self._is_fresh(path, row[0], lines):
+            return None
+        self.searched.commits += commits
+        self._memo[(commit, path)] = lines
+        return lines
+
+    def _is_fresh(self, path: RepoPath, seen: int, lines: Sequence[Line]) -> bool:
+        """Whether nothing that arrived since could explain a line that was not explained."""
+        unknown = list(dict.fromkeys(line.key for line in lines if line.tells and not line.origin.is_agent))
+        if self._tables.has_newer(unknown, seen):
+            return False
+        return not self._tables.has_earlier(path, seen, self._made_ns(lines))
+
+    def _made_ns(self, lines: Sequence[Line]) -> int:
+        """When the latest commit among the lines was made; without one, never."""
+        commits = {sha for line in lines for sha in line.trail if sha is not None}
+        found = list(self._repository.log(sorted(commits), walk=Walk(count_max=1))) if commits else []
+        return max((_made_ns(commit) for commit in found), default=0)
+
+    def _keep(self, commit: CommitSha, path: RepoPath, lines: list[Line]) -> None:
+        self._memo[(commit, path)] = lines
+
+    def save(self) -> None:
+        """Keep the versions that were asked for, so that the next question starts from there."""
+        for commit, path in sorted(self._asked):
+            packed = pack_version(self._memo[(commit, path)], self._walked_commits.get((commit, path), 0))
+            self._tables.put_version(path, commit, self._lineage.version, self._newest, packed)
+
+    # --- the walk ---------------------------------------------------------------------------------------------------
+
+    def _walked(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[Line]:
+        self._asked.add((commit, path))
+        changes = self._changes(commit, path)
+        self._walked_commits[(commit, path)] = len(changes)
+        if not changes:
+            return base_version(texts)
+        for change in reversed(changes):
+            if (change.commit.id, path) not in self._memo:
+                self._memo[(change.commit.id, path)] = self._changed(change, path)
+        top = self._memo[(changes[0].commit.id, path)]
+        # The walk and the commit must agree on what the file holds; where they do not, nothing is claimed.
+        return top if len(top) == len(texts) else base_version(texts)
+
+    def _changes(self, commit: CommitSha, path: RepoPath) -> list[_Change]:
+        """The commits that changed a file since the horizon, newest first, each with its diffs against its parents."""
+        since = None if self.since_ns is None else max(0, self.since_ns // NS)
+        walk = Walk(since_seconds=since, simplified=True)
+        commits = list(self._repository.log([commit], [path], walk))
+        self.searched.commits += len(commits)
+        questions = [Comparison(c.id, parent) for c in commits for parent in (c.parents or (None,))]
+        answers = list(self._repository.diffs(questions, [path]))
+        changes, at = [], 0
+        for one in commits:
+            count = len(one.parents) or 1
+            diffs = tuple(_of_path(answer.files, path) for answer in answers[at : at + count])
+            changes.append(_Change(one, one.parents, diffs))
+            at += count
+        return changes
+
+    def _changed(self, change: _Change, path: RepoPath) -> list[Line]:
+        """The version that a commit made."""
+        commit = Commit(change.commit.id, _made_ns(change.commit))
+        if any(diff is not None and diff.change.kind is Kind.DELETED for diff in change.diffs):
+            return []
+        if len(change.parents) <= 1 and _is_new(change.diffs[0]):
+            return self._arrived(change.commit, commit, path)
+        sides, hunks = [], []
+        for parent, diff in zip(change.parents or (None,), change.diffs, strict=True):
+            old = [] if parent is None else self._parent(parent, path)
+            made = [] if diff is None else [_hunk(hunk) for hunk in diff.hunks]
+            sides.append(spliced(old, made))
+            hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
+        lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
+        if not any(isinstance(line, Open) for line in lines):
+            return [line for line in lines if isinstance(line, Line)]
+        return self.explained(lines, commit, path, hunks[0])
+
+    def _parent(self, parent: CommitSha, path: RepoPath) -> list[Line]:
+        found = self._memo.get((parent, path))
+        if found is None:
+            # Older than the horizon, or cut off: its text is known, nothing else.
+            found = self._memo[(parent, path)] = base_version(self.texts(parent, path))
+        return found
+
+    def _arrived(self, git_commit: GitCommit, commit: Commit, path: RepoPath) -> list[Line]:
+        """A file that a commit brought: under another name before, or all new."""
+        diff = self._renamed(git_commit, path)
+        if diff is None or diff.change.old is None:
+            texts = self.texts(git_commit.id, path)
+            hunk = Hunk(0, (), 0, tuple(texts))
+            return self.explained(spliced([], [hunk]), commit, path, [(hunk, NO_LINES)])
+        parent = self._first_parent(git_commit.id)
+        old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
+        made = [_hunk(hunk) for hunk in diff.hunks]
+        lines = spliced(old, made)
+        return self.explained(lines, commit, path, [(hunk, _removed(old, hunk)) for hunk in made])
+
+    def _renamed(self, commit: GitCommit, path: RepoPath) -> FileDiff | None:
+        """How a commit that brought ``path`` did so, when it renamed or copied a file to it."""
+        (answer,) = self._repository.changes([Comparison(commit.id)])
+        change = next((c for c in answer.files if c.kind is Kind.RENAMED and c.path == path), None)
+        if change is None or change.old is None or change.new is None:
+            return None
+        paths = [change.old.path, path]
+        (diff,) = self._repository.diffs([Comparison(commit.id)], paths, renames=True)
+        return _of_path(diff.files, path)
+
+    def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[Line]:
+        """A file as of another place in history, followed as far as the rules allow."""
+        if len(self._asked) >= self._rules.recursions_max:
+            self._note(f"moved lines were followed through {self._rules.recursions_max} files only")
+            return base_version(self.texts(commit, path))
+        return self.version(commit, path)
+
+    def _note(self, limit: str) -> None:
+        if limit not in self.searched.limits:
+            self.searched.limits.append(limit)
+
+    # --- donors -----------------------------------------------------------------------------------------------------
+
+    def _donors(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
+        """The captured states of this file that may explain open lines."""
+        voted = [state for state in self._voted(version) if state.path == path]
+        around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path)]
+        rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
+        return [self._donor(row) for row in rows.values()]
+
+    def _donors_elsewhere(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
+        """States of other files that lines may have come from: only what those files no longer have."""
+        rows = [state for state in self._voted(version) if state.path != path]
+        return [
+            self._donor(row, self._absent_from(commit, row.path)) for row in rows[: self._rules.candidate_edits_max]
+        ]
+
+    def _voted(self, version: Version) -> list[StateRow]:
+        """The states that brought open lines, those that brought most first, the later of equals."""
+        votes = self._tables.voted(version.open_keys)
+        unread = [state for state in votes if state not in self._states]
+        self._states.update({row.id: row for row in self._tables.states(unread)})
+        found = [self._states[state] for state in votes if state in self._states]
+        return sorted(found, key=lambda row: (-votes[row.id], -row.at_ns, -row.id))
+
+    def _donor(self, row: StateRow, absent: Callable[[int], bool] | None = None) -> Donor:
+        return Donor(
+            state=row.id,
+            at_ns=row.at_ns,
+            keys=row.keys,
+            origins=unpack_origins(row.origins),
+            read=lambda: self._lineage.text_of_state(row),
+            absent=absent,
+        )
+
+    def _absent_from(self, commit: Commit, path: RepoPath) -> Callable[[int], bool]:
+        if commit.id is None:
+            file = self._repository.work_file(path)
+            content = getattr(file, "content", b"")
+            there = set(keys_of(lines_of(text_of(content))))
+        else:
+            there = set(keys_of(self.texts(commit.id, path)))
+        return lambda key: key not in there
+
+    def _removed_elsewhere(self, commit: Commit, path: RepoPath, version: Version) -> Removed:
+        """Lines that the same commit took out of other files, when some could be the open ones."""
+        if commit.id is None or self.since_ns is None:
+            return NO_LINES
+        (answer,) = self._repository.diffs([Comparison(commit.id)])
+        wanted = set(version.open_keys)
+        found: list[tuple[str, Line]] = []
+        for diff in answer.files[:ELSEWHERE_FILES_MAX]:
+            if diff.change.path == path or diff.change.old is None:
+                continue
+            made = [_hunk(hunk) for hunk in diff.hunks]
+            if wanted.isdisjoint(key for hunk in made for key in keys_of(hunk.removed)):
+                continue
+            parent = self._first_parent(commit.id)
+            old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
+            for hunk in made:
+                found.extend(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
+        return _removed_of(found)
+
+    def _first_parent(self, commit: CommitSha) -> CommitSha | None:
+        found = self._objects.read(commit)
+        parents = parse_commit(commit, found.content).parents if isinstance(found, Object) else ()
+        return parents[0] if parents else None
+
+
+def _of_path(files: Iterable[FileDiff], path: RepoPath) -> FileDiff | None:
+    return next((diff for diff in files if diff.change.path == path), None)
+
+
+def _is_new(diff: FileDiff | None) -> bool:
+    return diff is not None and diff.change.old is None
+
+
+def _hunk(hunk: GitHunk) -> Hunk:
+    """git's hunk with lines from 0 and without line ends; where nothing was, git names the line before."""
+    old_first = hunk.old_first - 1 if hunk.old_count else hunk.old_first
+    new_first = hunk.new_first - 1 if hunk.new_count else hunk.new_first
+    return Hunk(old_first, _texts(hunk.removed), new_first, _texts(hunk.added))
+
+
+def _texts(lines: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(text_of(line).removesuffix("\n").removesuffix("\r") for line in lines)
+
+
+def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:
+    return _removed_of(list(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)))
+
+
+def _removed_of(found: Sequence[tuple[str, Line]]) -> Removed:
+    known = Known([text for text, _ in found], [line.origin for _, line in found])
+    return Removed(known, [line.trail for _, line in found])
+
+
+def _all_removed(hunks: Iterable[tuple[Hunk, Removed]]) -> Removed:
+    every = [removed for _, removed in hunks]
+    known = Known(
+        [line for removed in every for line in removed.known.lines],
+        [origin for removed in every for origin in removed.known.origins],
+    )
+    return Removed(known, [trail for removed in every for trail in removed.trails])
+
+
+def _made_ns(commit: GitCommit) -> int:
+    """When a commit was made, as far as it says so."""
+    seconds = [person.at.seconds for person in (commit.author, commit.committer) if person.at is not None]
+    return max(seconds, default=0) * NS

@@ -1,0 +1,211 @@
+"""Replay what was captured, file by file, and keep where each line of each state comes from."""
+
+from collections.abc import Callable, Sequence
+
+from custody.attribute.lineage import ENGINE_VERSION, Known, Step, replayed
+from custody.attribute.moments import Moment, applied, merged, moment_of
+from custody.attribute.packing import pack_origins, unpack_origins
+from custody.attribute.rules import AttributeRules
+from custody.attribute.text import is_informative, keys_of, lines_of, text_of
+from custody.model.ids import CommitSha, RecordRef, StoreId
+from custody.model.paths import RepoPath
+from custody.model.views import FileEdit, FileState
+from custody.world.git import FileAt, Object, Repository
+from custody.world.store import StateRow, Store
+
+TRANSCRIPT = "transcript"
+RENAMED_LINES_MAX = 200
+"""How many lines of a file without a history of its own are asked for where they come from."""
+_RULES = (
+    "carry_words_share_min",
+    "call_words_share_min",
+    "moved_signs_min",
+    "horizon_days_before",
+    "candidate_edits_max",
+    "hunk_lines_max",
+    "recursions_max",
+)
+"""The rules that origins depend on; those of points and tiers weigh them afterwards."""
+TEXTS_KEPT = 256
+"""States whose text is held while one question is answered."""
+
+
+def lineage_version(rules: AttributeRules) -> str:
+    """What made the states that are kept: another engine, or other rules of lineage, make them again."""
+    return f"{ENGINE_VERSION}:" + ",".join(f"{getattr(rules, name)}" for name in _RULES)
+
+
+class Lineage:
+    """The replayed states of one store, brought up to date."""
+
+    def __init__(self, store: Store, repository: Repository, rules: AttributeRules) -> None:
+        self.store = store
+        self.tables = store.lineage
+        self.rules = rules
+        self._repository = repository
+        self.version = f"{lineage_version(rules)}:{store.views.version}"
+        self._texts: dict[int, list[str]] = {}
+
+    def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
+        """Replay what arrived since the last time; killed anywhere, the next time finishes it."""
+        spans = self.tables.unread(self.version)
+        if not spans:
+            return
+        if not self.tables.is_of(self.version) or any(self.tables.has_erasures(*span) for span in spans):
+            with self.store.db.writing():
+                self.tables.forget_all()
+            spans = self.tables.unread(self.version)
+        after = {store: first for store, first, _ in spans}
+        paths = sorted({path for span in spans for path in self.tables.touched(*span)})
+        start("replaying", len(paths))
+        for path in paths:
+            with self.store.db.writing():
+                self._replay(path, after)
+            step(1)
+        with self.store.db.writing():
+            for store, _, until in spans:
+                self.tables.read_until(store, until, self.version)
+
+    def known(self, state: StateRow) -> Known:
+        """A state's lines with their origins."""
+        return Known(self.text_of_state(state), unpack_origins(state.origins))
+
+    def _replay(self, path: RepoPath, after: dict[StoreId, int]) -> None:
+        """Replay a file's new moments; all of them when some are not the latest or tell of a known call again."""
+        moments = self.tables.moments(path)
+        done = self.tables.replayed(path)
+        new = [m for m in moments if m[2].seq > after.get(m[2].store, m[2].seq) and (m[2], m[3]) not in done]
+        last = self.tables.last_of(path)
+        fresh = self._loaded(new)
+        in_order = last is None or all(moment.at_ns >= last.at_ns for moment in fresh)
+        calls = {_base(call) for call in done.values()}
+        if done and not (in_order and calls.isdisjoint(_base(moment.call) for moment in fresh)):
+            self.tables.forget(path)
+            fresh = self._loaded(moments)
+        for moment in merged(fresh):
+            self._keep(path, moment)
+
+    def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[Moment]:
+        found = []
+        for _, _, ref, n in moments:
+            seen = self.store.views.at(ref, n)
+            if seen is not None and isinstance(seen.view, FileEdit | FileState):
+                told_by = seen.record.entry.kind
+                found.append(moment_of(seen.view, ref, n, standing=int(told_by == TRANSCRIPT)))
+        return found
+
+    def _keep(self, path: RepoPath, moment: Moment) -> None:
+        """Replay one moment onto what is known of the file before it."""
+        before = None if moment.before is None or moment.part else lines_of(moment.before)
+        previous, row = self._previous(path, moment, before)
+        done = applied(moment, None if previous is None else previous.lines)
+        if done is None:
+            return  # erased, binary or never captured: there is nothing to replay
+        lines, is_whole = done
+        state = self.tables.newest() + 1
+        if not is_whole:
+            previous, before = None, lines_of(moment.before or "")
+        proposed = None if moment.proposed is None else lines_of(moment.proposed)
+        known = replayed(Step(state, before, lines, moment.is_call, proposed), previous, self.rules)
+        if row is not None and not moment.is_call and list(known.lines) == self.text_of_state(row):
+            return  # somebody looked and saw nothing new
+        self._put(path, moment, state, known)
+
+    def _put(self, path: RepoPath, moment: Moment, state: int, known: Known) -> None:
+        text = "\n".join(known.lines) if moment.part else None
+        row = StateRow(
+            id=state,
+            path=path,
+            at_ns=moment.at_ns,
+            ref=moment.ref,
+            n=moment.n,
+            call=moment.call,
+            text=text,
+            keys=tuple(keys_of(known.lines)),
+            origins=pack_origins(known.origins),
+        )
+        told = zip(row.keys, known.lines, known.origins, strict=True)
+        brought = [key for key, line, origin in told if origin.state == state and is_informative(line)]
+        self.tables.put(row, brought)
+
+    def _previous(
+        self, path: RepoPath, moment: Moment, before: Sequence[str] | None
+    ) -> tuple[Known | None, StateRow | None]:
+        """What is known of the file before a moment: its last state, or the one that it went back to."""
+        row = None if before is None else self.tables.same_text(path, keys_of(before))
+        row = row or self.tables.last_of(path, moment.at_ns)
+        if row is None and before:
+            row = self._under_another_name(path, moment, before)
+        previous = self._renamed_by(moment) if row is None else self.known(row)
+        if moment.before is None and moment.after is not None:
+            committed = self._committed(path, moment.revision)
+            if committed is not None and _is_nearer(committed, previous, lines_of(moment.after)):
+                return self._carried_to(committed, previous), row
+        return previous, row
+
+    def _carried_to(self, lines: Sequence[str], previous: Known | None) -> Known:
+        return replayed(Step(0, None, lines, is_call=False), previous, self.rules)
+
+    def _committed(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
+        """The file in the commit that the agent worked on top of."""
+        if revision is None:
+            return None
+        with self._repository.objects() as objects:
+            found = objects.read(FileAt(revision, path))
+        return lines_of(text_of(found.content)) if isinstance(found, Object) and found.info.kind == "blob" else None
+
+    def _under_another_name(self, path: RepoPath, moment: Moment, before: Sequence[str]) -> StateRow | None:
+        """The state of a file that was called otherwise, if most of this one's lines are from there."""
+        telling = list(dict.fromkeys(keys_of(line for line in before if is_informative(line))))[:RENAMED_LINES_MAX]
+        for state, votes in self.tables.voted(telling).most_common(1):
+            (row,) = self.tables.states([state])
+            if votes * 2 > len(telling) and row.path != path:
+                return self.tables.last_of(row.path, moment.at_ns)
+        return None
+
+    def _renamed_by(self, moment: Moment) -> Known | None:
+        """A file that the same call made vanish, if most of the new one's lines are from there."""
+        record = self.store.tables.record(moment.ref) if moment.before is None else None
+        gone = () if record is None or moment.after is None else self.store.views.of(record)
+        wanted = set(keys_of(line for line in lines_of(moment.after or "") if is_informative(line)))
+        for view in gone:
+            if isinstance(view, FileState) and view.gone:
+                row = self.tables.last_of(view.path, moment.at_ns - 1)
+                committed = self._committed(view.path, view.revision)
+                known = self.known(row) if row is not None else None
+                if known is None or not known.lines:
+                    known = None if committed is None else self._carried_to(committed, None)
+                if known is not None and len(wanted.intersection(keys_of(known.lines))) * 2 > len(wanted):
+                    return known
+        return None
+
+    def text_of_state(self, state: StateRow) -> list[str]:
+        """The lines of a state."""
+        if state.id not in self._texts:
+            if len(self._texts) >= TEXTS_KEPT:
+                self._texts.clear()
+            self._texts[state.id] = self._read(state)
+        return self._texts[state.id]
+
+    def _read(self, state: StateRow) -> list[str]:
+        """The lines of a state as they were kept beside it, or those of its record."""
+        if state.text is not None:
+            return lines_of(state.text)
+        seen = self.store.views.at(state.ref, state.n)
+        if seen is None or not isinstance(seen.view, FileEdit | FileState):
+            return []
+        done = applied(moment_of(seen.view, state.ref, state.n), None)
+        return [] if done is None else done[0]
+
+
+def _base(call: str) -> str:
+    """A call's own name, without what tells observations of it apart."""
+    return call.partition(":shell:")[0].removesuffix(":snapshot")
+
+
+def _is_nearer(committed: Sequence[str], previous: Known | None, after: Sequence[str]) -> bool:
+    """Whether more of what came after is in the committed text than in the last captured one."""
+    if previous is None:
+        return True
+    wanted = set(keys_of(after))
+    return len(wanted.intersection(keys_of(committed))) > len(wanted.intersection(keys_of(previous.lines)))

@@ -1,0 +1,295 @@
+"""Where the lines come from that a commit added: from captured states, from lines it removed, or from nowhere known.
+
+git carries unchanged lines. For the others, the states after captured calls are donors: the one that explains most
+open lines decides first. A line of a donor can be used once and only at its own place among the lines around it, so
+that the same boilerplate typed again elsewhere is not taken for the agent's.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from custody.attribute.carry import (
+    Gap,
+    Moved,
+    Pair,
+    Words,
+    align,
+    gaps_between,
+    moved_blocks,
+    runs,
+    shared_words,
+    signs_of,
+)
+from custody.attribute.lineage import UNKNOWN, Known, Origin, blended
+from custody.attribute.rules import AttributeRules
+from custody.attribute.text import bare, is_informative, key_of, words_of
+from custody.model.ids import CommitSha
+
+BETWEEN_LINES_MAX = 3
+"""How many lines that say little may stand between two changes and go with them."""
+
+
+class Line(NamedTuple):
+    """One line of a version of a file.
+
+    ``trail`` are the commits that it came through, the last one introduced this text: None is the work tree. It is
+    empty for lines that are older than anything that was looked at.
+    """
+
+    key: int
+    tells: bool
+    """Whether it says enough to lead."""
+    origin: Origin
+    trail: tuple[CommitSha | None, ...]
+
+
+class Open(NamedTuple):
+    """A line that a commit added and whose origin is being looked for.
+
+    ``kept`` is given for a line that says little between two changes: it may be new as they are, or be the old line.
+    """
+
+    key: int
+    tells: bool
+    text: str
+    kept: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """What a commit changed at one place; lines count from 0."""
+
+    old_first: int
+    removed: tuple[str, ...]
+    new_first: int
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """A captured state that may explain lines; ``read`` gives its text, which is often not needed.
+
+    ``absent`` is given for a state of another file: only lines that this other file no longer has can have moved here.
+    """
+
+    state: int
+    at_ns: int
+    keys: Sequence[int]
+    origins: Sequence[Origin]
+    read: Callable[[], Sequence[str]]
+    absent: Callable[[int], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The commit that added lines: its id (None for the work tree) and when it was made, as far as is known."""
+
+    id: CommitSha | None
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Lines that a commit took away, with where they came from."""
+
+    known: Known
+    trails: Sequence[tuple[CommitSha | None, ...]]
+
+
+NO_LINES = Removed(Known((), ()), ())
+
+
+def base_version(lines: Iterable[str]) -> list[Line]:
+    """A version of which nothing is known but its text."""
+    return [Line(key_of(line), is_informative(line), UNKNOWN, ()) for line in lines]
+
+
+def spliced(old: Sequence[Line], hunks: Sequence[Hunk]) -> list[Line | Open]:
+    """The version after ``hunks``: kept lines as they were, added ones open."""
+    new: list[Line | Open] = []
+    at = 0
+    for hunk in hunks:
+        between = old[at : hunk.old_first]
+        new.extend(_between(between) if at and len(between) <= BETWEEN_LINES_MAX else between)
+        new.extend(Open(key_of(text), is_informative(text), text) for text in hunk.added)
+        at = hunk.old_first + len(hunk.removed)
+    new.extend(old[at:])
+    return new
+
+
+def _between(lines: Sequence[Line]) -> list[Line | Open]:
+    """The few lines between two changes: where none says anything, they may belong to what is new around them."""
+    if any(line.tells for line in lines):
+        return list(lines)
+    return [Open(line.key, False, "", line) for line in lines]
+
+
+def joined(sides: Sequence[list[Line | Open]]) -> list[Line | Open]:
+    """A merge: each line as the first parent that has it knows it; open where no parent has it."""
+    first, *others = sides
+    return [
+        next((line for line in same_place if isinstance(line, Line)), same_place[0])
+        for same_place in zip(first, *others, strict=True)
+    ]
+
+
+class Version:
+    """A version of a file while its open lines are being explained."""
+
+    def __init__(self, lines: Sequence[Line | Open], commit: Commit, rules: AttributeRules) -> None:
+        self._lines = list(lines)
+        self._commit = commit
+        self._rules = rules
+        self._keys = [line.key for line in lines]
+        self._open = {j for j, line in enumerate(lines) if isinstance(line, Open)}
+        self._first_open = sorted(self._open)
+        self._texts = [line.text if isinstance(line, Open) else "" for line in lines]
+        self._aligned: dict[int, list[Pair]] = {}
+
+    @property
+    def open_keys(self) -> list[int]:
+        """The keys of open lines that say something."""
+        return list(dict.fromkeys(self._keys[j] for j in sorted(self._open) if self._lines[j].tells))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no line that says something is open."""
+        return not any(self._lines[j].tells for j in self._open)
+
+    def take_from(self, donors: Sequence[Donor]) -> None:
+        """Let donors explain open lines by equal lines at their place, the one that explains most first."""
+        left = {donor.state: (donor, self._offer(donor)) for donor in donors}
+        while left and self._open:
+            best = max(left.values(), key=self._standing)
+            donor, offer = best
+            gain = [(i, j) for i, j in offer if j in self._open]
+            if not any(self._lines[j].tells for _, j in gain):
+                break
+            for i, j in gain:
+                self._settle(j, donor.origins[i], ())
+            del left[donor.state]
+
+    def take_moved(self, removed: Removed) -> None:
+        """Let lines that this commit removed somewhere explain open ones as moved blocks."""
+        kept = {j: -1 for j in range(len(self._lines)) if j not in self._open}
+        if not self._open or not removed.known.lines:
+            return
+        for j, i in moved_blocks(removed.known.lines, self._texts, kept, self._rules.moved_signs_min).items():
+            self._settle(j, removed.known.origins[i], removed.trails[i])
+
+    def take_words(self, replaced: Iterable[tuple[Hunk, Removed]], donors: Sequence[Donor]) -> None:
+        """Let the words of replaced lines and of donors' lines at the same place explain lines that are like them."""
+        offers: dict[int, tuple[float, Origin, tuple[CommitSha | None, ...]]] = {}
+        for hunk, removed in replaced:
+            for j, share, origin, trail in self._like_replaced(hunk, removed):
+                offers[j] = (share, origin, trail)
+        for donor in donors:
+            for j, share, origin in self._like_donor(donor):
+                if j not in offers or share > offers[j][0]:
+                    offers[j] = (share, origin, ())
+        for j, (_, origin, trail) in offers.items():
+            self._settle(j, origin, trail)
+
+    def follow(self) -> None:
+        """Let lines that say little go with their neighbours among the added lines, where both agree.
+
+        A lone bracket at the end of what was added goes with what it closes.
+        """
+        added = set(self._first_open)
+        for j in self._first_open:
+            if j in self._open and not self._lines[j].tells:
+                above, below = self._neighbour(j, -1, added), self._neighbour(j, 1, added)
+                closes = bool(self._texts[j].strip()) and not words_of(self._texts[j]) and j + 1 not in added
+                if above is not None and (closes or (below is not None and above.state == below.state)):
+                    self._settle(j, above, ())
+
+    def closed(self) -> list[Line]:
+        """The version with every line settled: what is still open has no known origin."""
+        for j in sorted(self._open):
+            line = self._lines[j]
+            if isinstance(line, Open) and line.kept is not None:
+                self._lines[j] = line.kept
+            else:
+                self._settle(j, UNKNOWN, ())
+        self._open.clear()
+        return [line for line in self._lines if isinstance(line, Line)]
+
+    def _offer(self, donor: Donor) -> list[Pair]:
+        """The open lines that a donor explains, as pairs (its line, ours)."""
+        held = set(donor.keys)
+        if not any(self._keys[j] in held for j in self._open):
+            return []
+        pairs = align(donor.keys, self._keys)
+        self._aligned[donor.state] = pairs
+        offered = [pair for run in runs(pairs) if self._is_telling(run, donor) for pair in run]
+        offered += self._moved_from(donor, pairs) if donor.absent is None else []
+        return [(i, j) for i, j in offered if j in self._open and donor.origins[i] != UNKNOWN]
+
+    def _moved_from(self, donor: Donor, pairs: Sequence[Pair]) -> list[Pair]:
+        """Open lines that stand elsewhere in the donor, in blocks; a line of it that is at its place is not moved."""
+        signs = [signs_of(text) for text in self._texts]
+        taken = {i for i, _ in pairs}
+        placed = {j for _, j in pairs}.union(range(len(self._keys))).difference(self._open)
+        moved = Moved(donor.keys, self._keys, signs).blocks(taken, placed, self._rules.moved_signs_min)
+        return [(i, j) for j, i in moved.items()]
+
+    def _is_telling(self, run: Sequence[Pair], donor: Donor) -> bool:
+        """Whether a run of equal lines is enough to believe: it says something, and of another file, enough."""
+        if donor.absent is None:
+            return any(self._lines[j].tells for _, j in run)
+        signs = sum(len(bare(self._texts[j])) for _, j in run if donor.absent(self._keys[j]))
+        return signs >= self._rules.moved_signs_min
+
+    def _standing(self, offered: tuple[Donor, list[Pair]]) -> tuple[int, bool, int, int]:
+        donor, offer = offered
+        explains = sum(1 for _, j in offer if j in self._open and self._lines[j].tells)
+        return explains, donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
+
+    def _like_replaced(
+        self, hunk: Hunk, removed: Removed
+    ) -> Iterator[tuple[int, float, Origin, tuple[CommitSha | None, ...]]]:
+        gap = Gap(0, len(removed.known.lines), hunk.new_first, hunk.new_first + len(hunk.added))
+        for j, words in self._shared(removed.known.lines, gap).items():
+            if words.share >= self._rules.carry_words_share_min:
+                generous = words.parts[0][0]
+                yield j, words.share, blended(words, removed.known.origins), removed.trails[generous]
+
+    def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, Origin]]:
+        if donor.absent is not None or not self._is_unused(donor):
+            return
+        pairs = self._aligned.get(donor.state)
+        if pairs is None:
+            pairs = self._aligned[donor.state] = align(donor.keys, self._keys)
+        for gap in gaps_between(pairs, Gap(0, len(donor.keys), 0, len(self._keys))):
+            if gap.old_first < gap.old_end and not self._open.isdisjoint(range(gap.new_first, gap.new_end)):
+                for j, words in self._shared(donor.read(), gap).items():
+                    if words.share >= self._rules.carry_words_share_min:
+                        yield j, words.share, blended(words, donor.origins)
+
+    def _is_unused(self, donor: Donor) -> bool:
+        """Whether an agent's line of a donor is not here as it is: only then can an open line be like it."""
+        here = set(self._keys)
+        return any(key not in here for key, origin in zip(donor.keys, donor.origins, strict=True) if origin.is_agent)
+
+    def _shared(self, old: Sequence[str], gap: Gap) -> dict[int, Words]:
+        return {j: words for j, words in shared_words(old, self._texts, gap).items() if j in self._open}
+
+    def _neighbour(self, j: int, step: int, added: set[int]) -> Origin | None:
+        """The origin of the next added line in one direction that says something; None at the end of the hunk."""
+        j += step
+        while j in added:
+            line = self._lines[j]
+            if isinstance(line, Line) and (line.tells or j not in self._open):
+                return line.origin
+            if line.tells:
+                return None
+            j += step
+        return None
+
+    def _settle(self, j: int, origin: Origin, trail: tuple[CommitSha | None, ...]) -> None:
+        line = self._lines[j]
+        come = (*trail, self._commit.id)[-self._rules.recursions_max :]
+        self._lines[j] = Line(line.key, line.tells, origin, come)
+        self._open.discard(j)
+        self._texts[j] = ""

@@ -1,0 +1,119 @@
+"""What was captured of one file, in order: edits and looks, each once however many records tell of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from custody.attribute.text import lines_of
+from custody.model.ids import CommitSha, RecordRef
+from custody.model.views import FileEdit, FileState
+
+SHELL = ":shell:"
+"""In the id of an edit that was read out of a shell command: what was seen on disk around the call says more."""
+SNAPSHOT = ":snapshot"
+LOOK = ":look"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One captured moment of a file; ``call`` names what was observed, so that two records of it count once.
+
+    ``after`` is None when the text was erased or never captured: then nothing can be replayed from it.
+    """
+
+    call: str
+    at_ns: int
+    ref: RecordRef
+    n: int
+    before: str | None
+    after: str | None
+    is_call: bool = True
+    part: bool = False
+    proposed: str | None = None
+    revision: CommitSha | None = None
+    standing: int = 0
+    """How much its source says: of two observations of one call the higher one gives the text."""
+
+
+def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, *, standing: int = 0) -> Moment:
+    """The moment that a view tells of."""
+    if isinstance(view, FileState):
+        return _look(view, ref, n)
+    return Moment(
+        call=f"{view.agent} {view.session} {view.id}",
+        at_ns=view.at_ns,
+        ref=ref,
+        n=n,
+        before=None if view.before is None else view.before.content,
+        after=None if view.after is None else view.after.content,
+        part=view.part,
+        proposed=None if view.proposed is None else view.proposed.content,
+        revision=view.revision,
+        standing=standing,
+    )
+
+
+def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
+    is_call = view.phase == "after" and view.session is not None
+    what = SNAPSHOT if is_call else LOOK
+    text = "" if view.gone else (None if view.text is None else view.text.content)
+    return Moment(
+        call=f"{view.agent} {view.session} {view.call}{what}" + ("" if is_call else f" {view.at_ns}"),
+        at_ns=view.at_ns,
+        ref=ref,
+        n=n,
+        before=None,
+        after=text,
+        is_call=is_call,
+        revision=view.revision,
+    )
+
+
+def merged(moments: Iterable[Moment]) -> list[Moment]:
+    """Each observed thing once, oldest first: the text of the source that says most, the earliest time."""
+    found: dict[str, Moment] = {}
+    for moment in moments:
+        known = found.get(moment.call)
+        found[moment.call] = moment if known is None else _one(known, moment)
+    whole = [moment for moment in found.values() if not _is_outdone(moment, found)]
+    return sorted(whole, key=lambda moment: (moment.at_ns, not moment.is_call, moment.call))
+
+
+def _one(one: Moment, other: Moment) -> Moment:
+    better, worse = sorted((one, other), key=_worth, reverse=True)
+    return replace(
+        better,
+        at_ns=min(one.at_ns, other.at_ns),
+        before=better.before if better.before is not None or better.part != worse.part else worse.before,
+        proposed=better.proposed if better.proposed is not None else worse.proposed,
+        revision=better.revision or worse.revision,
+    )
+
+
+def _worth(moment: Moment) -> tuple[bool, bool, bool, int, str, int]:
+    ref = f"{moment.ref.store}:{int(moment.ref.seq):020}"
+    return moment.after is not None, not moment.part, moment.before is not None, moment.standing, ref, moment.n
+
+
+def _is_outdone(moment: Moment, found: dict[str, Moment]) -> bool:
+    """Whether an edit that was only read out of a command's text was also seen on disk."""
+    call, mark, _ = moment.call.partition(SHELL)
+    return bool(mark) and f"{call}{SNAPSHOT}" in found
+
+
+def applied(moment: Moment, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
+    """The lines after a moment, and whether they are the whole file; None when its text is not known.
+
+    ``whole`` is the file before, where that is known: an edit of a piece is put into it.
+    """
+    if moment.after is None:
+        return None
+    if not moment.part:
+        return lines_of(moment.after), True
+    if whole is not None:
+        text = "\n".join(whole) + ("\n" if whole else "")
+        old, new = (moment.before or "").replace("\r\n", "\n"), moment.after.replace("\r\n", "\n")
+        if not old:
+            return lines_of(text + new), True
+        if old in text:
+            return lines_of(text.replace(old, new, 1)), True
+    return lines_of(moment.after), False

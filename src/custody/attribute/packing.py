@@ -1,0 +1,68 @@
+"""Origins as they are kept: runs of lines that come from the same place."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from custody.attribute.introduce import Line
+from custody.attribute.lineage import Origin
+from custody.attribute.text import is_informative, key_of
+from custody.model.ids import CommitSha
+
+_MILLION = 1_000_000
+_NO_TRAIL = "-"
+
+
+def pack_origins(origins: Iterable[Origin]) -> bytes:
+    """Runs of (how many, state, share in millionths).
+
+    >>> unpack_origins(pack_origins([Origin(3), Origin(3), Origin(0, 0.0)]))
+    [Origin(state=3, share=1.0), Origin(state=3, share=1.0), Origin(state=0, share=0.0)]
+    """
+    packed = array("q")
+    for origin, run in groupby(origins):
+        packed.extend((sum(1 for _ in run), origin.state, round(origin.share * _MILLION)))
+    return packed.tobytes()
+
+
+def unpack_origins(data: bytes) -> list[Origin]:
+    """The origin of every line."""
+    numbers = array("q")
+    numbers.frombytes(data)
+    found: list[Origin] = []
+    for at in range(0, len(numbers), 3):
+        count, state, share = numbers[at : at + 3]
+        found.extend([Origin(state, share / _MILLION)] * count)
+    return found
+
+
+def pack_version(lines: Sequence[Line], commits: int) -> bytes:
+    """The origins and trails of a version, and how many commits were read for it; its text is git's."""
+    trails = list(dict.fromkeys(line.trail for line in lines))
+    index = {trail: n for n, trail in enumerate(trails)}
+    packed = array("q")
+    for (origin, trail), run in groupby(lines, key=lambda line: (line.origin, line.trail)):
+        packed.extend((sum(1 for _ in run), origin.state, round(origin.share * _MILLION), index[trail]))
+    names = ";".join(",".join(commit or "" for commit in trail) if trail else _NO_TRAIL for trail in trails)
+    return f"{commits};{names}\n".encode("ascii") + packed.tobytes()
+
+
+def unpack_version(data: bytes, texts: Sequence[str]) -> tuple[list[Line], int] | None:
+    """The version with the lines of ``texts``, and the commits read; None when it was packed for another text."""
+    names, _, runs = data.partition(b"\n")
+    commits, *trail_names = names.decode("ascii").split(";")
+    trails = [_trail(trail) for trail in trail_names]
+    numbers = array("q")
+    numbers.frombytes(runs)
+    found: list[Line] = []
+    for at in range(0, len(numbers), 4):
+        count, state, share, trail = numbers[at : at + 4]
+        origin = Origin(state, share / _MILLION)
+        some = texts[len(found) : len(found) + count]
+        found.extend(Line(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
+    total = sum(numbers[at] for at in range(0, len(numbers), 4))
+    return (found, int(commits)) if total == len(texts) else None
+
+
+def _trail(name: str) -> tuple[CommitSha | None, ...]:
+    return () if name == _NO_TRAIL else tuple(CommitSha(sha) if sha else None for sha in name.split(","))

@@ -1,0 +1,79 @@
+"""A file's text as lineage reads it: lines, what a line is apart from white space, its words, whether it says much.
+
+This file is the only one that says which lines are the same line.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+
+INFORMATIVE_SIGNS_MIN = 6
+"""Letters and digits below which a line says little: a bracket, ``end``, ``else:``."""
+
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset(
+    "return none true false null else try pass break continue finally end begin fi done do then default super self"
+    " this init import os sys re json void const let var func fn def class public private static nil undefined ok err"
+    " error if not is in and or esac except raise throw catch new async await yield next main div span html head body"
+    " use strict endif endfor".split()
+)
+"""Words that any file may have: a line made of these alone says little, whoever wrote it."""
+
+
+def lines_of(text: str) -> list[str]:
+    r"""The lines of a text without their line ends; a last line end does not begin one more line.
+
+    >>> lines_of("a\r\nb\n")
+    ['a', 'b']
+    """
+    if not text:
+        return []
+    found = text.split("\n")
+    if not found[-1]:
+        found.pop()
+    return [line.removesuffix("\r") for line in found] if "\r" in text else found
+
+
+def text_of(data: bytes) -> str:
+    """A file's bytes as text; what is no UTF-8 stands as lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def bare(line: str) -> str:
+    """The line without any white space."""
+    return "".join(line.split())
+
+
+@lru_cache(maxsize=1 << 16)
+def key_of(line: str) -> int:
+    """Sixty-four bits that stand for the line without white space, as a signed number."""
+    digest = blake2b(bare(line).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def keys_of(lines: Iterable[str]) -> list[int]:
+    """The key of every line."""
+    return [key_of(line) for line in lines]
+
+
+@lru_cache(maxsize=1 << 16)
+def words_of(line: str) -> tuple[str, ...]:
+    """The words of a line; marks and quotes do not count, since formatters change them.
+
+    >>> words_of("total = price * 3  # net")
+    ('total', 'price', '3', 'net')
+    """
+    return tuple(_WORD.findall(line))
+
+
+@lru_cache(maxsize=1 << 16)
+def is_informative(line: str) -> bool:
+    """Whether a line says enough to lead: one that says little follows its neighbours.
+
+    >>> is_informative("    return total_price"), is_informative("}"), is_informative("    return None")
+    (True, False, False)
+    """
+    words = words_of(line)
+    signs = sum(map(len, words))
+    return signs >= INFORMATIVE_SIGNS_MIN and not _COMMON.issuperset(word.lower() for word in words)

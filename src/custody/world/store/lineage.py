@@ -1,0 +1,260 @@
+"""Replayed states, the lines that they brought, and versions of files: kept so that a question need not replay again.
+
+No truth lives here either: everything is a function of records, rules and git's objects.
+"""
+
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from custody.model.ids import CommitSha, RecordRef, Seq, StoreId
+from custody.model.paths import RepoPath
+from custody.world.store.db import Db, Row
+from custody.world.store.tables import Tables, integer, raw
+
+LINEAGE = "lineage"
+"""The watermark's name for replayed states."""
+VOTERS_MAX = 32
+"""For one line, only so many of the latest states that brought it: what hundreds of states brought tells nothing."""
+PROBED = 400
+"""Lines asked about in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """A file after one captured moment; ``keys`` stand for its lines, ``origins`` are runs as the engine packs them.
+
+    ``call`` names what was observed; ``text`` is given where the record alone does not hold the whole file.
+    """
+
+    id: int
+    path: RepoPath
+    at_ns: int
+    ref: RecordRef
+    n: int
+    call: str
+    text: str | None
+    keys: tuple[int, ...]
+    origins: bytes
+
+
+_STATE = "id, path, at_ns, store_id, seq, n, call, text, hashes, origins"
+
+
+class LineageTables:
+    """Rows of lineage in and out."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._db: Db = tables.db
+
+    # --- how far --------------------------------------------------------------------------------------------------
+
+    def unread(self, version: str) -> list[tuple[StoreId, int, int]]:
+        """The chains with records that were not replayed: from where, up to where; from 0 with another version."""
+        done = {
+            str(store): (integer(seq), str(made_by))
+            for store, seq, made_by in self._db.rows(
+                "SELECT store_id, seq, version FROM state WHERE view = ?", (LINEAGE,)
+            )
+        }
+        spans = []
+        for head in self._tables.chains():
+            seq, made_by = done.get(head.store, (0, version))
+            if made_by != version or seq > head.seq:
+                seq = 0
+            if seq < head.seq:
+                spans.append((head.store, seq, int(head.seq)))
+        return spans
+
+    def is_of(self, version: str) -> bool:
+        """Whether everything kept was made by this version."""
+        rows = self._db.rows("SELECT DISTINCT version FROM state WHERE view = ?", (LINEAGE,))
+        return all(row == (version,) for row in rows)
+
+    def read_until(self, store: StoreId, seq: int, version: str) -> None:
+        """Remember how far a chain was replayed."""
+        self._db.run(
+            "INSERT INTO state (view, store_id, seq, version) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (view, store_id) DO UPDATE SET seq = excluded.seq, version = excluded.version",
+            (LINEAGE, store, seq, version),
+        )
+
+    def touched(self, store: StoreId, after: int, until: int) -> set[RepoPath]:
+        """The files that records of this stretch speak of."""
+        found: set[RepoPath] = set()
+        for table in ("file_edit", "file_state"):
+            rows = self._db.rows(
+                f"SELECT DISTINCT path FROM {table} WHERE store_id = ? AND seq > ? AND seq <= ?", (store, after, until)
+            )
+            found.update(RepoPath(raw(path)) for (path,) in rows)
+        return found
+
+    def has_erasures(self, store: StoreId, after: int, until: int) -> bool:
+        """Whether something was erased in this stretch: what was replayed from it must go."""
+        rows = self._db.rows(
+            "SELECT 1 FROM record WHERE store_id = ? AND seq > ? AND seq <= ? AND kind = 'erased' LIMIT 1",
+            (store, after, until),
+        )
+        return bool(rows)
+
+    def moments(self, path: RepoPath) -> list[tuple[int, str, RecordRef, int]]:
+        """Every captured moment of a file as (when, table, record, view), oldest first."""
+        found = [
+            (integer(at), table, RecordRef(StoreId(str(store)), Seq(integer(seq))), integer(n))
+            for table in ("file_edit", "file_state")
+            for at, store, seq, n in self._db.rows(
+                f"SELECT at_ns, store_id, seq, n FROM {table} WHERE path = ?", (path.raw,)
+            )
+        ]
+        return sorted(found, key=lambda moment: (moment[0], moment[2], moment[3]))
+
+    # --- states -----------------------------------------------------------------------------------------------------
+
+    def newest(self) -> int:
+        """The id of the latest state; 0 when there is none."""
+        (row,) = self._db.rows("SELECT coalesce(max(id), 0) FROM lineage_state")
+        return integer(row[0])
+
+    def earliest_ns(self) -> int | None:
+        """When the first state was captured."""
+        (row,) = self._db.rows("SELECT min(at_ns) FROM lineage_state")
+        return None if row[0] is None else integer(row[0])
+
+    def count(self) -> int:
+        """How many states there are."""
+        (row,) = self._db.rows("SELECT count(*) FROM lineage_state")
+        return integer(row[0])
+
+    def states(self, ids: Iterable[int]) -> list[StateRow]:
+        """The states with these ids."""
+        found = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
+        return [_state(row) for rows in found for row in rows]
+
+    def replayed(self, path: RepoPath) -> dict[tuple[RecordRef, int], str]:
+        """The moments of a file that were replayed, each with what was observed."""
+        rows = self._db.rows("SELECT store_id, seq, n, call FROM lineage_state WHERE path = ?", (path.raw,))
+        return {(RecordRef(StoreId(str(s)), Seq(integer(seq))), integer(n)): str(call) for s, seq, n, call in rows}
+
+    def last_of(self, path: RepoPath, until_ns: int | None = None) -> StateRow | None:
+        """The last state of a file, or the last up to a moment."""
+        until = "" if until_ns is None else " AND at_ns <= ?"
+        values = (path.raw,) if until_ns is None else (path.raw, until_ns)
+        rows = self._db.rows(
+            f"SELECT {_STATE} FROM lineage_state WHERE path = ?{until} ORDER BY at_ns DESC, id DESC LIMIT 1", values
+        )
+        return _state(rows[0]) if rows else None
+
+    def same_text(self, path: RepoPath, keys: Sequence[int]) -> StateRow | None:
+        """The last state of a file whose lines are exactly these."""
+        rows = self._db.rows(
+            f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND hashes = ? ORDER BY at_ns DESC, id DESC LIMIT 1",
+            (path.raw, packed_keys(keys)),
+        )
+        return _state(rows[0]) if rows else None
+
+    def put(self, state: StateRow, brought: Iterable[int]) -> None:
+        """Keep a state and the keys of the lines that its call brought."""
+        self._db.run(
+            f"INSERT INTO lineage_state ({_STATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(state.id, state.path.raw, state.at_ns, state.ref.store, int(state.ref.seq), state.n, state.call),
+                *(_packed_text(state.text), packed_keys(state.keys), state.origins),
+            ),
+        )
+        lines = [(key, state.id) for key in dict.fromkeys(brought)]
+        self._db.many("INSERT INTO lineage_line (hash, state) VALUES (?, ?)", lines)
+
+    def forget(self, path: RepoPath) -> None:
+        """Drop the states of a file, and every version, since those may speak of them."""
+        self._db.run(
+            "DELETE FROM lineage_line WHERE state IN (SELECT id FROM lineage_state WHERE path = ?)", (path.raw,)
+        )
+        self._db.run("DELETE FROM lineage_state WHERE path = ?", (path.raw,))
+        self._db.run("DELETE FROM lineage_version")
+
+    def forget_all(self) -> None:
+        """Drop everything replayed."""
+        for table in ("lineage_line", "lineage_state", "lineage_version"):
+            self._db.run(f"DELETE FROM {table}")
+        self._db.run("DELETE FROM state WHERE view = ?", (LINEAGE,))
+
+    # --- lines ------------------------------------------------------------------------------------------------------
+
+    def voted(self, keys: Iterable[int]) -> Counter[int]:
+        """The states that brought lines with these keys, with how many of them each brought."""
+        votes: Counter[int] = Counter()
+        for key in keys:
+            rows = self._db.rows(
+                f"SELECT state FROM lineage_line WHERE hash = ? ORDER BY state DESC LIMIT {VOTERS_MAX}", (key,)
+            )
+            votes.update(integer(state) for (state,) in rows)
+        return votes
+
+    def has_newer(self, keys: Sequence[int], seen: int) -> bool:
+        """Whether a state later than ``seen`` brought one of these lines."""
+        for start in range(0, len(keys), PROBED):
+            some = keys[start : start + PROBED]
+            marks = ", ".join("?" * len(some))
+            if self._db.rows(
+                f"SELECT 1 FROM lineage_line WHERE hash IN ({marks}) AND state > ? LIMIT 1", (*some, seen)
+            ):
+                return True
+        return False
+
+    def has_earlier(self, path: RepoPath, seen: int, until_ns: int) -> bool:
+        """Whether evidence that came after ``seen`` tells of this file at or before a moment."""
+        rows = self._db.rows(
+            "SELECT 1 FROM lineage_state WHERE path = ? AND at_ns <= ? AND id > ? LIMIT 1", (path.raw, until_ns, seen)
+        )
+        return bool(rows)
+
+    # --- versions ---------------------------------------------------------------------------------------------------
+
+    def version(self, path: RepoPath, commit: CommitSha, rules: str) -> tuple[int, bytes] | None:
+        """What was kept of a file as of a commit: the newest state at that time, and the packed origins."""
+        rows = self._db.rows(
+            "SELECT seen, origins FROM lineage_version WHERE path = ? AND commit_sha = ? AND rules = ?",
+            (path.raw, commit, rules),
+        )
+        return (integer(rows[0][0]), raw(rows[0][1])) if rows else None
+
+    def put_version(self, path: RepoPath, commit: CommitSha, rules: str, seen: int, origins: bytes) -> None:
+        """Keep what is known of a file as of a commit."""
+        self._db.run(
+            "INSERT INTO lineage_version (path, commit_sha, rules, seen, origins) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (path, commit_sha, rules) DO UPDATE SET seen = excluded.seen, origins = excluded.origins",
+            (path.raw, commit, rules, seen, origins),
+        )
+
+    def drop_versions(self, path: RepoPath) -> None:
+        """Forget what was kept of a file at every commit."""
+        self._db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
+
+
+def packed_keys(keys: Iterable[int]) -> bytes:
+    """Keys as they are stored: 8 bytes each."""
+    return array("q", keys).tobytes()
+
+
+def _state(row: Row) -> StateRow:
+    id_, path, at_ns, store, seq, n, call, text, hashes, origins = row
+    keys = array("q")
+    keys.frombytes(raw(hashes))
+    return StateRow(
+        id=integer(id_),
+        path=RepoPath(raw(path)),
+        at_ns=integer(at_ns),
+        ref=RecordRef(StoreId(str(store)), Seq(integer(seq))),
+        n=integer(n),
+        call=str(call),
+        text=None if text is None else zlib.decompress(raw(text)).decode("utf-8", "surrogatepass"),
+        keys=tuple(keys),
+        origins=raw(origins),
+    )
+
+
+def _packed_text(text: str | None) -> bytes | None:
+    return None if text is None else zlib.compress(text.encode("utf-8", "surrogatepass"), 1)

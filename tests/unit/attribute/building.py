@@ -1,0 +1,88 @@
+"""Segments and candidates, with everything a test does not talk about filled in."""
+
+from typing import Any
+
+from custody.attribute.engine import attribute
+from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
+from custody.attribute.rules import AttributeRules
+from custody.model.digests import content_hash, digest_of
+from custody.model.ids import AgentName, CommitSha, ContentHash, RecordRef, Seq, SessionId, StoreId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+
+DOCUMENT = AttributeRules(profile="document")
+LINEAGE = AttributeRules()
+DIGEST = digest_of(b"the rules")
+
+FILE = RepoPath(b"src/app.py")
+OTHER_FILE = RepoPath(b"src/other.py")
+COMMIT, PARENT, ANCESTOR = (CommitSha(digit * 40) for digit in "cba")
+HOUR = 3_600 * 1_000_000_000
+NOON = 1_700_000_000 * 1_000_000_000
+TEXT = content_hash([b"one", b"two", b"three"])
+OTHER_TEXT = content_hash([b"something else"])
+RECORD = RecordRef(StoreId("5" * 32), Seq(7))
+LINK_RECORD = RecordRef(StoreId("5" * 32), Seq(8))
+
+
+def a_segment(**fields: Any) -> Segment:
+    """Lines 10 to 20 of a file; line 15 stands for them."""
+    usual: dict[str, Any] = {
+        "path": FILE,
+        "lines": Lines(10, 20),
+        "commit": COMMIT,
+        "parent": PARENT,
+        "at_ns": NOON,
+        "hash": TEXT,
+    }
+    return Segment(**{**usual, **fields})
+
+
+def a_trace(name: str = "t1") -> Trace:
+    return Trace(name, AgentName("robot"), SessionId(name))
+
+
+def a_candidate(name: str = "t1", *entries: Entry, **fields: Any) -> Candidate:
+    """A trace that touched the file, and of which nothing else is known."""
+    usual: dict[str, Any] = {"path": FILE, "at_ns": None, "revision": None, "records": (RECORD,)}
+    return Candidate(trace=a_trace(name), entries=entries, **{**usual, **fields})
+
+
+def an_entry(
+    first: int | None = None, last: int | None = None, *, text: ContentHash | None = None, level: str = "conversation"
+) -> Entry:
+    """What a trace says of a stretch: where, with which hash."""
+    return Entry(level, None if first is None or last is None else Lines(first, last), text)
+
+
+LINKED: dict[str, Any] = {"linked": True, "link_records": (LINK_RECORD,)}
+AT_PARENT: dict[str, Any] = {"revision": PARENT}
+AT_ANCESTOR: dict[str, Any] = {"revision": ANCESTOR, "precedes": True}
+IN_TIME: dict[str, Any] = {"at_ns": NOON - HOUR}
+VOUCHED: dict[str, Any] = {"grade": Grade.RECORDED, "intact": True}
+HASHED = an_entry(text=TEXT)
+INSIDE = an_entry(12, 18)
+NEAR = an_entry(16, 30)
+"""Line 15 is one line before it."""
+
+
+def found(*candidates: Candidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT) -> Finding:
+    return attribute(segment or a_segment(), candidates, rules, rules_digest=DIGEST)
+
+
+def answer(*candidates: Candidate, **more: Any) -> Attributed:
+    """The finding, which must name a trace."""
+    finding = found(*candidates, **more)
+    assert isinstance(finding, Attributed), finding
+    return finding
+
+
+def refusal(*candidates: Candidate, **more: Any) -> str:
+    """Why there is no answer; there must be none."""
+    finding = found(*candidates, **more)
+    assert isinstance(finding, Unattributed), finding
+    return finding.reason
+
+
+def names(finding: Attributed) -> list[str]:
+    return [signal.name for signal in finding.evidence.signals]
