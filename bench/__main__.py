@@ -14,7 +14,7 @@ from bench.bars import BenchError
 from bench.growth import Growth, grow
 from bench.names import UnknownName, chosen
 from bench.progress import Progress, Tell
-from bench.registry import BENCHES
+from bench.registry import BENCHES, COMMANDS
 from bench.report import NotMeasured, Result
 from bench.runner import Bench, Clock, Ground, MissingData, Verdict, measure
 from bench.stats import PAIRS_MIN
@@ -32,8 +32,11 @@ def main(
 ) -> int:
     """Run the benches named by ``argv`` and say how they came out; see :func:`exit_status` for the number."""
     out, err = out or sys.stdout, err or sys.stderr
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in COMMANDS:
+        return COMMANDS[words[0]](words[1:], out=out, err=err)
     parser = arguments()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(words)
     try:
         benches = chosen(table, args.names)
     except UnknownName as error:

@@ -65,16 +65,16 @@ def _redacted(text: str) -> str:
 
 
 def rate(kinds: Sequence[Kind], harmless: Sequence[HarmlessKind], seed: int) -> float:
-    """Megabytes a second for events as agents send them: 20 kB of harmless text with one secret in it."""
+    """Megabytes a second of processor time for events as agents send them: 20 kB of harmless text, one secret in it."""
     filling = "\n".join(text.text for kind in harmless for text in harmless_texts(kind, seed, 2))
-    total, began = 0, time.perf_counter()
+    total, began = 0, time.process_time()
     for n, kind in enumerate(kinds):
         (sample,) = samples(kind, seed, 1)
         start = n * EVENT_CHARACTERS % max(1, len(filling) - EVENT_CHARACTERS)
         text = filling[start : start + EVENT_CHARACTERS] + "\n" + sample.text
         _redacted(text)
         total += len(text.encode())
-    return total / (time.perf_counter() - began) / 1e6
+    return total / (time.process_time() - began) / 1e6
 
 
 def _left(secret: str, text: str) -> bool:

@@ -1,15 +1,31 @@
 """Every bench by name. A module of benches holds a ``BENCHES`` tuple and is one row here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Protocol, TextIO
 
-from bench import hook, sanity, start, store
+from bench import blame, hook, sanity, start, store
+from bench.attribution import command as attribution
 from bench.growth import Growth
 from bench.names import by_name
 from bench.runner import Bench
+
+
+class Command(Protocol):
+    """A bench that has words and tables of its own."""
+
+    def __call__(
+        self, argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None
+    ) -> int:
+        """Run it; the number is its exit status."""
+
 
 BENCHES: Mapping[str, Bench | Growth] = by_name(
     sanity.BENCHES,
     hook.BENCHES,
     start.BENCHES,
     store.BENCHES,
+    blame.BENCHES,
 )
+
+COMMANDS: Mapping[str, Command] = MappingProxyType({"attribution": attribution.main, "blame": blame.main})

@@ -269,6 +269,19 @@ def identifiers(draw: Draw) -> Harmless:
     return Harmless("".join(rows))
 
 
+def docstrings(draw: Draw) -> Harmless:
+    """What is written about passwords, in every form in which they are written down."""
+    name = draw.word()
+    return Harmless(
+        f"Log in to {name}.\n\nArgs:\n    password: the user's password\n    passphrase: what the key was encrypted with\n"
+        "    secret (str): shared with the client\n    password: plain text sent over a secure channel\n\n"
+        "fields:\n  password: Must be at least eight characters\n  password_hint: shown below the form\n"
+        '{"password": "Choose something nobody else knows", "secret": "only shown once after creation"}\n'
+        "errors = {'password': 'is too short', 'passphrase': 'does not match'}\npassword: str = Field(description='as typed')\n"
+        "Password: see above for how it is stored.\npassword = getpass('Your password: ')\n"
+    )
+
+
 TEXTS: tuple[Callable[[Draw], Harmless], ...] = (
     library,
     package_lock,
@@ -295,6 +308,7 @@ TEXTS: tuple[Callable[[Draw], Harmless], ...] = (
     long_names,
     paths,
     identifiers,
+    docstrings,
 )
 
 HARMLESS = tuple(HarmlessKind(text.__name__.replace("_", "-"), text) for text in TEXTS)

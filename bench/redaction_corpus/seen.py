@@ -343,8 +343,19 @@ LINES = {
     "password-ruby": 'ActiveRecord::Base.establish_connection(\n  adapter: "mysql2",\n  password: "{s}",\n  pool: 5\n)\n',
     "password-hcl": 'region      = "eu-west-1"\ndb_password = "{s}"\ndb_size     = "small"\n',
     "dockerfile-env": "FROM node:20\nENV NODE_ENV=production\nENV {W}_PASSWORD {s}\nRUN npm ci\n",
+    "phrase-yaml": "vault:\n  host: {h}\n  password: {s}\n  retries: 3\n",
+    "phrase-env": "# {w}\n{W}_PASSWORD={s}\nDEBUG=0\n",
+    "phrase-quoted": 'login({{"user": "{p}", "password": "{s}"}})\n',
+    "phrase-key": "gpg:\n  passphrase: '{s}'\n  keyring: {w}\n",
+    "phrase-secret": '{{\n  "host": "{h}",\n  "secret": "{s}"\n}}\n',
 }
 """Surroundings of passwords: secret, person, word, host."""
+
+
+def phrase(draw: Draw) -> str:
+    """A pass phrase of words."""
+    return " ".join(draw.word() for _ in range(draw.between(4, 7)))
+
 
 STRONGER = {
     "django-secret": lambda draw: draw.chars(BASE36 + "!@#$%^&*(-_=+)", 50),
@@ -353,6 +364,7 @@ STRONGER = {
     "signing-key-hex": lambda draw: draw.chars(HEX, 64),
     "api-key-env": lambda draw: draw.chars(BASE62, draw.between(16, 40)),
     "mysql": plain_password,
+    **{name: phrase for name in LINES if name.startswith("phrase-")},
 }
 """Kinds whose secrets are not passwords of people."""
 

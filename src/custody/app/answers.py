@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from custody.attribute.lineage import Origin
-from custody.attribute.model import Finding, Grade, Trace
+from custody.attribute.model import Attributed, Finding, Grade, Trace
 from custody.model.ids import CommitSha, RecordRef
 from custody.model.lines import Lines
 
@@ -36,3 +36,10 @@ class Answer:
     def lines(self) -> Lines:
         """Which lines."""
         return self.finding.segment.lines
+
+    @property
+    def call(self) -> str | None:
+        """The tool call that wrote them, if one is shown."""
+        if isinstance(self.finding, Attributed):
+            return self.finding.candidate.call
+        return None if self.story is None else self.story.call

@@ -1,12 +1,13 @@
 """Everything that one question about a file's lines needs, open at once: store, git, replayed states, history."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from custody.app.desk import Desk
 from custody.app.history import History
+from custody.app.import_traces import reading_with_traces
 from custody.app.lineage import Lineage
 from custody.app.rules import loaded
 from custody.attribute.carry import Gap, align, gaps_between
@@ -61,6 +62,10 @@ class Attributing:
         lineage.catch_up(self.desk.progress.start, self.desk.progress.step)
         return lineage
 
+    def catch_up(self) -> None:
+        """Replay what was captured; ``StoreUnwritable`` where there is something new and it cannot be kept."""
+        _ = self.lineage
+
     @cached_property
     def history(self) -> History:
         """Versions of files along commits."""
@@ -68,24 +73,33 @@ class Attributing:
 
     def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
         """A file with its origins, as of a commit or (None) as it is on disk."""
+        texts = self.texts(path, commit)
         if commit is not None:
-            texts = self._committed(path, commit)
-            return FileVersion(path, commit, commit, texts, self.history.version(commit, path))
+            return FileVersion(path, commit, commit, texts, self.history.version(commit, path, keyed=False))
         head = self.repository.head().commit
-        texts = self._on_disk(path)
-        old = [] if head is None else self.history.version(head, path)
         committed = [] if head is None else self.history.texts(head, path)
+        if head is not None and committed == texts:
+            return FileVersion(path, None, head, texts, self.history.version(head, path, keyed=False))
+        old = [] if head is None else self.history.version(head, path)
         return FileVersion(path, None, head, texts, self._uncommitted(path, old, committed, texts))
+
+    def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
+        """A file's lines as of a commit or (None) as they are on disk; an ``InputError`` says why there are none."""
+        return self._on_disk(path) if commit is None else self._committed(path, commit)
 
     def commit(self, sha: CommitSha) -> GitCommit | None:
         """What a commit says of itself; None when it is not here."""
-        if sha not in self._commits:
-            found = self.objects.read(sha)
+        self.read_commits([sha])
+        return self._commits[sha]
+
+    def read_commits(self, shas: Iterable[CommitSha | None]) -> None:
+        """Read what these commits say of themselves, all at once."""
+        wanted = [sha for sha in shas if sha is not None and sha not in self._commits]
+        for sha, found in zip(wanted, self.objects.read_all(wanted), strict=True):
             if isinstance(found, Object) and found.info.kind == "commit":
                 self._commits[sha] = parse_commit(sha, found.content)
             else:
                 self._commits[sha] = None
-        return self._commits[sha]
 
     def save(self) -> None:
         """Keep what was worked out, where the store can be written; an answer does not depend on it."""
@@ -141,8 +155,16 @@ def attributing(desk: Desk, profile: Profile | None = None) -> Iterator[Attribut
     assert isinstance(rules, AttributeRules), "the table of attribution holds its rules"
     if profile is not None:
         rules = replace(rules, profile=profile)
-    with desk.reading() as store, desk.repository.objects() as objects:
-        yield Attributing(desk, store, objects, rules)
+    with reading_with_traces(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
+        evidence = Attributing(desk, store, objects, rules)
+        try:
+            evidence.catch_up()
+        except StoreUnwritable:
+            copy = desk.private_copy(store)
+            if copy is None:
+                raise
+            evidence = Attributing(desk, stack.enter_context(copy), objects, rules)
+        yield evidence
 
 
 def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:

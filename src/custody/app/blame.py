@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custody.app.answers import Answer
-from custody.app.attributing import Attributing, FileVersion, attributing
+from custody.app.attributing import Attributing, attributing
+from custody.app.blame_document import document_findings
 from custody.app.desk import Desk
 from custody.app.findings import Answers
 from custody.attribute.model import Attributed, Unattributed
@@ -46,7 +47,7 @@ def blame(
     bare = repository.work_tree is None
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
     with attributing(desk, profile) as evidence:
-        blamed = Reporting(evidence).blamed(path, commit, stretches)
+        blamed = Reporting(evidence).blamed(path, commit, _in_order(stretches))
         evidence.save()
     return blamed
 
@@ -61,9 +62,7 @@ class Reporting:
 
     def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
         """The report on one file."""
-        version = self._evidence.version(path, commit)
-        _check(stretches, version)
-        answers = self._answers.of(version, stretches)
+        texts, answers = self._by_profile(path, commit, stretches)
         report = BlameReport(
             path=path.display,
             revision=commit,
@@ -72,7 +71,25 @@ class Reporting:
             attributions=[self.attribution(answer) for answer in answers],
             notes=list(self._evidence.history.searched.limits),
         )
-        return Blamed(report, version.texts)
+        return Blamed(report, texts)
+
+    def _by_profile(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[Answer]]:
+        """The file's lines, and the answers that the profile in force gives about them."""
+        if self._evidence.rules.profile == "document":
+            return self._by_document(path, commit, stretches)
+        version = self._evidence.version(path, commit)
+        _check(stretches, version.path, len(version.lines))
+        return version.texts, self._answers.of(version, stretches)
+
+    def _by_document(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[Answer]]:
+        texts = self._evidence.texts(path, commit)
+        _check(stretches, path, len(texts))
+        found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
+        return texts, [self._answers.told(finding) for finding in found]
 
     def attribution(self, answer: Answer) -> Attribution:
         """One answer as it leaves the program."""
@@ -94,7 +111,7 @@ class Reporting:
             agent=None if named is None else named.agent,
             model_id=answer.model if named is not None else None,
             session_id=None if named is None else named.session,
-            tool_call_id=None if named is None or story is None else story.call,
+            tool_call_id=None if named is None else answer.call,
             conversation_url=answer.conversation,
             conversation_summary=None if named is None else self._summary(named.session),
             signals=[signal.name for signal in _signals(answer)],
@@ -139,10 +156,21 @@ def _seen(signal: Signal) -> SignalSeen:
     return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
 
 
-def _check(stretches: Sequence[Lines], version: FileVersion) -> None:
+def _in_order(stretches: Sequence[Lines]) -> list[Lines]:
+    """The stretches from the first line to the last, each line once."""
+    found: list[Lines] = []
+    for stretch in sorted(stretches):
+        if found and stretch.first <= found[-1].last:
+            found[-1] = Lines(found[-1].first, max(found[-1].last, stretch.last))
+        else:
+            found.append(stretch)
+    return found
+
+
+def _check(stretches: Sequence[Lines], path: RepoPath, count: int) -> None:
     for stretch in stretches:
-        if stretch.last > len(version.lines):
+        if stretch.last > count:
             raise InputError(
-                f"'{version.path.display}' has only {len(version.lines):,} lines",
+                f"'{path.display}' has only {count:,} lines",
                 hint="-L takes lines that the file has",
             )

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from custody.app.drain import drain, show
 from custody.model.errors import InputError, SpoolError, StoreError
 from custody.wire.events import GENERIC
+from custody.wire.traces import TRACES_VERSION, link_views, trace_views
 from custody.wire.views import READER_VERSION, views_of
-from custody.world.capture import HOOK_VERSION, hook_views, snapshot_views
+from custody.world.capture import HOOK_VERSION, TRANSCRIPT_VERSION, hook_views, snapshot_views, transcript_views
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
 from custody.world.hook.homes import fallback_of
@@ -22,6 +23,7 @@ from custody.world.store import (
     Db,
     Heads,
     Reader,
+    SqliteDb,
     Store,
     StoreUnwritable,
     Surroundings,
@@ -34,6 +36,8 @@ from custody.world.store import (
 READERS = MappingProxyType(
     {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
     | {"hook": Reader(HOOK_VERSION, hook_views), "snapshot": Reader(HOOK_VERSION, snapshot_views)}
+    | {"transcript": Reader(TRANSCRIPT_VERSION, transcript_views)}
+    | {"trace": Reader(TRACES_VERSION, trace_views), "trace_link": Reader(TRACES_VERSION, link_views)}
 )
 
 Talk = Callable[[str], None]
@@ -108,6 +112,10 @@ class Desk:
         with self._store(self._database()) as store:
             self._settle(store)
             yield store
+
+    def private_copy(self, store: Store) -> Store | None:
+        """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
+        return self._store(overlay(store.db)) if isinstance(store.db, SqliteDb) else None
 
     def exists(self) -> bool:
         """Whether anything was ever recorded here: a database, or an event that waits."""

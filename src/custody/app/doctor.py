@@ -1,16 +1,19 @@
 """How are the store and its surroundings, and what should be done about it."""
 
+import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from custody.app.desk import Desk
+from custody.app.init import TITLES
+from custody.app.site import Wired, git_hooks_of_others, wired
 from custody.model.ids import PENDING
 from custody.wire.reports import AgentHook, Check, DoctorReport, HookReport
-from custody.world.hook.homes import gaps_in
+from custody.world.hook.homes import gaps_in, state_folder
 from custody.world.hook.install import AGENTS, hook_argv, is_installed
 from custody.world.store import SCHEMA_VERSION, Store, StoreDamaged
 
@@ -19,6 +22,7 @@ SPACE_BYTES_MIN = 256 * 1024 * 1024
 AHEAD_NS_MAX = 5 * 60 * 1_000_000_000
 """A record further in the future than this means that a clock was wrong."""
 SHOWN_MAX = 5
+CLAUDE_CODE = "claude-code"
 
 State = Literal["well", "note", "ill"]
 Found = tuple[State, str, str | None]
@@ -47,11 +51,14 @@ def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
 
 
 def _commands(desk: Desk) -> HookReport:
-    """What each agent runs; nothing before the hook is there."""
-    if desk.home is None or not is_installed(desk.home):
+    """What each agent runs, or would once its settings say so; nothing before a hook is there."""
+    if desk.home is None:
         return HookReport(command=None, agents={})
-    agents = {agent: AgentHook(hook_argv(desk.home, agent)) for agent in AGENTS}
-    return HookReport(command=agents["claude-code"].command, agents=agents)
+    commands = {agent: hook_argv(desk.home, agent) for agent in AGENTS} if is_installed(desk.home) else {}
+    # The work tree's own come first, and count where both are set up.
+    commands |= {each.agent: each.argv for each in reversed(wired(desk)) if each.records and each.argv}
+    agents = {agent: AgentHook(argv) for agent, argv in sorted(commands.items())}
+    return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
 
 
 def _rebuild(desk: Desk) -> int:
@@ -180,18 +187,56 @@ def _nearest(path: Path) -> Path:
 
 
 def _gaps(desk: Desk) -> Iterator[Found]:
-    gaps = [gap for folder in (desk.home, desk.fallback) if desk.home and folder for gap in gaps_in(folder)]
-    if gaps:
+    if desk.home is None:
+        return
+    # The last is where a hook at the user's level counts what it could not even find a repository for.
+    folders = (desk.home, desk.fallback, Path(state_folder(dict(os.environ))))
+    found = {folder / "gaps": gaps for folder in folders if (gaps := gaps_in(folder))}
+    if found:
+        last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
         yield (
             "note",
-            f"{len(gaps)} gap(s): something could not be recorded; the last one: {gaps[-1]}",
-            f"what is known of each is in '{desk.home}/gaps'; delete the file when you have seen it",
+            f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
+            f"what is known of each is in {_listed(found)}; delete what you have seen",
         )
 
 
+def _moment(gap: str) -> int:
+    """When a gap was counted; one that the shell counted does not say."""
+    first = gap.partition(" ")[0]
+    return int(first) if first.isascii() and first.isdigit() else 0
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return " and ".join(f"'{path}'" for path in paths)
+
+
 def _hook(desk: Desk) -> Iterator[Found]:
-    if desk.home is not None and not is_installed(desk.home):
+    if desk.home is None:
+        return
+    found = wired(desk)
+    recording = list(dict.fromkeys(TITLES[each.agent] for each in found if each.records))
+    if recording:
+        yield "well", f"recorded as it happens: {', '.join(recording)}", None
+    for each in found:
+        if each.argv is None or each.hook is None or not each.hook.is_file():
+            yield _misled(each)
+    if others := git_hooks_of_others(desk):
+        yield "ill", f"{_listed(others)} run a hook that is not this repository's", "run 'custody init'"
+    if not is_installed(desk.home) and not recording:
         yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
+    elif not recording:
+        yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"
+
+
+def _misled(each: Wired) -> Found:
+    """An agent that runs a hook from which nothing comes here: the repository or the user's folder was moved."""
+    runs = "something else" if each.hook is None else f"'{each.hook}'"
+    return (
+        "ill",
+        f"{TITLES[each.agent]} does not record here: '{each.file}' runs {runs}, not this repository's hook",
+        f"run 'custody init --agent {each.agent}'",
+    )
 
 
 STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(

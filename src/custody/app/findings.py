@@ -6,22 +6,22 @@ from itertools import groupby
 
 from custody.app.answers import Answer, Story
 from custody.app.attributing import Attributing, FileVersion
+from custody.app.lineage import IMPORTED
 from custody.app.links import Links, Worked
 from custody.app.traced import traced_findings
 from custody.attribute.engine import attribute
 from custody.attribute.introduce import Line
-from custody.attribute.lineage import BETWEEN
-from custody.attribute.model import Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribute.lineage import BETWEEN, UNKNOWN
+from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
 from custody.model.digests import content_hash
-from custody.model.ids import CommitSha, RecordRef
+from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.model.lines import Lines
 from custody.model.merging import merged_calls
-from custody.model.views import FileEdit, FileState, Session, ToolCall
+from custody.model.views import FileEdit, Session, ToolCall, TracedFile
 from custody.world.git import Ancestry
-from custody.world.store import Seen, StateRow
 
 NS = 1_000_000_000
-IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
+IMPORTED_KINDS = frozenset((IMPORTED, "transcript", "trace", "trace_link"))
 SESSIONS_READ_MAX = 20
 """Records of one session in which its model is looked for, the latest first."""
 
@@ -39,14 +39,39 @@ class Answers:
         self._store = evidence.store
         self._links = Links(evidence.store)
         self._stories: dict[int, Story | None] = {}
-        self._rows: dict[int, StateRow] = {}
+        self._linked_memo: dict[tuple[CommitSha | None, SessionId, int], tuple[RecordRef, ...]] = {}
 
     def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[Answer]:
         """An answer for every line of a version, or of the stretches asked for, in order."""
+        self._evidence.read_commits({line.trail[0] for line in version.lines if line.trail})
         segments = list(self._segments(version, stretches))
         older = self._older(segments)
         answers = [self._answer(segment, line, older) for segment, line in segments]
         return traced_findings(self._evidence, version, answers)
+
+    def told(self, finding: Finding) -> Answer:
+        """A finding of profile ``document`` as an answer: its commit, and the model and place that its trace names."""
+        trail = (finding.segment.commit,)
+        if not isinstance(finding, Attributed):
+            return Answer(finding, UNKNOWN, trail, None)
+        model, conversation = self._told_of(finding.candidate)
+        return Answer(finding, UNKNOWN, trail, None, model, conversation)
+
+    def _told_of(self, candidate: Candidate) -> tuple[str | None, str | None]:
+        """The model and the conversation that a trace names."""
+        for ref in candidate.records:
+            record = self._store.tables.record(ref)
+            for view in () if record is None else self._store.views.of(record):
+                if isinstance(view, TracedFile) and view.path == candidate.path:
+                    ranges = [r for r in view.ranges if r.conversation or r.model]
+                    first = ranges[0] if ranges else None
+                    return (
+                        view.model or (first.model if first else None),
+                        view.conversation or (first.conversation if first else None),
+                    )
+                if isinstance(view, FileEdit):
+                    return self._model(view.agent, view.session, view.call, view.at_ns), None
+        return None, None
 
     def story(self, state: int) -> Story | None:
         """Who stands behind a state; None when its record is gone."""
@@ -127,48 +152,44 @@ class Answers:
         )
 
     def _linked(self, segment: Segment, story: Story) -> tuple[RecordRef, ...]:
-        commit = None if segment.commit is None else self._evidence.commit(segment.commit)
-        if commit is None:
-            return ()
-        parent = self._evidence.commit(commit.parents[0]) if commit.parents else None
-        parent_ns = parent.committer.at.seconds * NS if parent is not None and parent.committer.at is not None else 0
-        return self._links.shown_by(commit, Worked(story.trace.session, story.at_ns, parent_ns))
+        key = (segment.commit, story.trace.session, story.at_ns)
+        if key not in self._linked_memo:
+            commit = None if segment.commit is None else self._evidence.commit(segment.commit)
+            worked = Worked(story.trace.session, story.at_ns, lambda: self._parent_ns(segment.parent))
+            self._linked_memo[key] = () if commit is None else self._links.shown_by(commit, worked)
+        return self._linked_memo[key]
+
+    def _parent_ns(self, sha: CommitSha | None) -> int:
+        """When the commit below was made; a root has none."""
+        parent = None if sha is None else self._evidence.commit(sha)
+        return 0 if parent is None or parent.committer.at is None else parent.committer.at.seconds * NS
 
     def _read_story(self, state: int) -> Story | None:
-        rows = self._evidence.lineage.tables.states([state])
-        seen = self._store.views.at(rows[0].ref, rows[0].n) if rows else None
-        if seen is None or not isinstance(seen.view, FileEdit | FileState) or seen.view.session is None:
+        told = self._evidence.lineage.tables.told(state)
+        if told is None or told.session is None:
             return None
-        view = seen.view
-        session = seen.view.session
         return Story(
-            trace=Trace(f"{view.agent}:{session}", view.agent, session),
-            call=view.call,
-            model=self._model(view),
-            grade=self._grade(seen),
-            at_ns=rows[0].at_ns,
-            revision=view.revision,
-            record=seen.record.ref,
+            trace=Trace(f"{told.agent}:{told.session}", told.agent, told.session),
+            call=told.call,
+            model=self._model(told.agent, told.session, told.call, told.at_ns),
+            grade=Grade.RECORDED if self.is_intact and told.kind not in IMPORTED_KINDS else Grade.CLAIMED,
+            at_ns=told.at_ns,
+            revision=told.revision,
+            record=told.ref,
         )
 
-    def _grade(self, seen: Seen) -> Grade:
-        imported = seen.record.entry.kind in IMPORTED_KINDS or seen.record.entry.event.startswith("import")
-        return Grade.RECORDED if self.is_intact and not imported else Grade.CLAIMED
-
-    def _model(self, view: FileEdit | FileState) -> str | None:
+    def _model(self, agent: AgentName, session: SessionId, call: str | None, at_ns: int) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""
-        if view.session is None:
-            return None
-        calls = [] if view.call is None else self._store.calls_of(view.session, view.call)
-        for call in merged_calls(seen.view for seen in calls if isinstance(seen.view, ToolCall)):
-            if call.agent == view.agent and call.model is not None:
-                return call.model
+        calls = [] if call is None else self._store.calls_of(session, call)
+        for one in merged_calls(seen.view for seen in calls if isinstance(seen.view, ToolCall)):
+            if one.agent == agent and one.model is not None:
+                return one.model
         sessions = self._store.views.look_up(
             "session",
             f"session = ? AND started_ns <= ? ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}",
-            (view.session, view.at_ns),
+            (session, at_ns),
         )
-        named = [seen.view for seen in sessions if isinstance(seen.view, Session) and seen.view.agent == view.agent]
+        named = [seen.view for seen in sessions if isinstance(seen.view, Session) and seen.view.agent == agent]
         return next((s.model for s in sorted(named, key=lambda s: -s.started_ns) if s.model is not None), None)
 
 

@@ -32,7 +32,8 @@ from custody.world.git import Hunk as GitHunk
 from custody.world.store import StateRow
 
 NS = 1_000_000_000
-DAY_NS = 86_400 * NS
+HOUR_NS = 3_600 * NS
+DAY_NS = 24 * HOUR_NS
 ELSEWHERE_FILES_MAX = 200
 """Files of one commit in which a moved line is looked for."""
 
@@ -68,17 +69,21 @@ class History:
         self._walked_commits: dict[tuple[CommitSha, RepoPath], int] = {}
         self._asked: set[tuple[CommitSha, RepoPath]] = set()
         self._states: dict[int, StateRow] = {}
+        self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
         self.searched = Searched()
-        earliest = self._tables.earliest_ns()
+        earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
         before = int(self._rules.horizon_days_before * DAY_NS)
         self.since_ns = None if earliest is None else earliest - before
 
-    def version(self, commit: CommitSha, path: RepoPath) -> list[Line]:
-        """Every line of ``path`` as of ``commit`` with its origin; empty when there is no such file."""
+    def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[Line]:
+        """Every line of ``path`` as of ``commit`` with its origin; empty when there is no such file.
+
+        Without ``keyed`` the lines may be without their keys, which cost more than all the rest of a kept answer.
+        """
         texts = self.texts(commit, path)
         if self.since_ns is None:
             return base_version(texts)
-        kept = self._kept(commit, path, texts)
+        kept = self._kept(commit, path, texts, keyed=keyed)
         if kept is not None:
             return kept
         lines = self._walked(commit, path, texts)
@@ -87,10 +92,12 @@ class History:
 
     def texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
         """The file's lines in a commit; none when it is not there or no text."""
-        found = self._objects.read(FileAt(commit, path))
-        if not isinstance(found, Object) or found.info.kind != "blob" or b"\0" in found.content[:8000]:
-            return []
-        return lines_of(text_of(found.content))
+        if (commit, path) not in self._texts:
+            found = self._objects.read(FileAt(commit, path))
+            content = found.content if isinstance(found, Object) and found.info.kind == "blob" else b""
+            # Only the last one is held: it is asked for again at once, and a file may be large.
+            self._texts = {(commit, path): [] if b"\0" in content[:8000] else lines_of(text_of(content))}
+        return self._texts[(commit, path)]
 
     def explained(
         self, lines: Sequence[Line | Open], commit: Commit, path: RepoPath, hunks: Sequence[tuple[Hunk, Removed]]
@@ -105,43 +112,44 @@ class History:
         if not version.is_settled:
             version.take_moved(_all_removed(hunks))
         if not version.is_settled:
-            version.take_words(hunks, donors)
-        if not version.is_settled:
+            version.take_words([one for one in hunks if one[1].is_known], donors)
+        # Only a line that some call once brought can have come from elsewhere.
+        if not version.is_settled and self._voted(version):
             version.take_moved(self._removed_elsewhere(commit, path, version))
-        if not version.is_settled:
             version.take_from(self._donors_elsewhere(version, commit, path))
         version.follow()
         return version.closed()
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
-    def _kept(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[Line] | None:
+    def _kept(self, commit: CommitSha, path: RepoPath, texts: Sequence[str], *, keyed: bool) -> list[Line] | None:
         memo = self._memo.get((commit, path))
         if memo is not None:
             return memo
         row = self._tables.version(path, commit, self._lineage.version)
-        unpacked = None if row is None else unpack_version(row[1], texts)
+        stale = row is not None and row[0] < self._newest
+        unpacked = None if row is None else unpack_version(row[1], texts, keyed=keyed or stale)
         if row is None or unpacked is None:
             return None
         lines, commits = unpacked
-        if row[0] < self._newest and not self._is_fresh(path, row[0], lines):
+        if stale and not self._is_fresh(commit, path, row[0], lines):
             return None
         self.searched.commits += commits
-        self._memo[(commit, path)] = lines
+        if keyed or stale:
+            self._memo[(commit, path)] = lines
         return lines
 
-    def _is_fresh(self, path: RepoPath, seen: int, lines: Sequence[Line]) -> bool:
+    def _is_fresh(self, commit: CommitSha, path: RepoPath, seen: int, lines: Sequence[Line]) -> bool:
         """Whether nothing that arrived since could explain a line that was not explained."""
         unknown = list(dict.fromkeys(line.key for line in lines if line.tells and not line.origin.is_agent))
         if self._tables.has_newer(unknown, seen):
             return False
-        return not self._tables.has_earlier(path, seen, self._made_ns(lines))
+        return not self._tables.has_earlier(path, seen, self._until_ns(Commit(commit, self._made_ns(commit, lines))))
 
-    def _made_ns(self, lines: Sequence[Line]) -> int:
-        """When the latest commit among the lines was made; without one, never."""
-        commits = {sha for line in lines for sha in line.trail if sha is not None}
-        found = list(self._repository.log(sorted(commits), walk=Walk(count_max=1))) if commits else []
-        return max((_made_ns(commit) for commit in found), default=0)
+    def _made_ns(self, commit: CommitSha, lines: Sequence[Line]) -> int:
+        """When a commit was made, or the latest one among its lines where clocks went backwards."""
+        commits = {commit, *(sha for line in lines for sha in line.trail if sha is not None)}
+        return max(_made_ns(found) for found in self._repository.log(sorted(commits), walk=Walk(count_max=1)))
 
     def _keep(self, commit: CommitSha, path: RepoPath, lines: list[Line]) -> None:
         self._memo[(commit, path)] = lines
@@ -246,17 +254,23 @@ class History:
 
     def _donors(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
         """The captured states of this file that may explain open lines."""
-        voted = [state for state in self._voted(version) if state.path == path]
-        around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path)]
+        until = self._until_ns(commit)
+        voted = [state for state in self._voted(version) if state.path == path and state.at_ns <= until]
+        around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
         rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
         return [self._donor(row) for row in rows.values()]
 
     def _donors_elsewhere(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
         """States of other files that lines may have come from: only what those files no longer have."""
-        rows = [state for state in self._voted(version) if state.path != path]
+        until = self._until_ns(commit)
+        rows = [state for state in self._voted(version) if state.path != path and state.at_ns <= until]
         return [
             self._donor(row, self._absent_from(commit, row.path)) for row in rows[: self._rules.candidate_edits_max]
         ]
+
+    def _until_ns(self, commit: Commit) -> int:
+        """Until when a call can have written what a commit holds; clocks may differ by as much as the time window."""
+        return commit.at_ns + int(self._rules.window_hours_after * HOUR_NS)
 
     def _voted(self, version: Version) -> list[StateRow]:
         """The states that brought open lines, those that brought most first, the later of equals."""

@@ -4,16 +4,15 @@ Everything is decided before anything is written, so that a file that cannot be 
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
 from custody.app.desk import Desk
+from custody.app.site import Site, at_user_level, wired
 from custody.model.errors import CustodyError, InputError, WorldError
-from custody.model.paths import RepoPath
 from custody.wire.reports import InitReport, SetUpFile
 from custody.world.agents import (
     AGENTS,
@@ -21,19 +20,22 @@ from custody.world.agents import (
     Agent,
     Ask,
     Edit,
-    HookFolder,
     Manifest,
-    Places,
     apply,
     diff,
+    exclude_edit,
     hook_edit,
     settings_edit,
-    settings_in_use,
-    state_folder,
 )
-from custody.world.git import Repository
 from custody.world.hook.durable import make_folder
-from custody.world.hook.install import hook_shell, install_hook, remove_hook
+from custody.world.hook.install import (
+    forget_id,
+    give_id,
+    hook_shell,
+    install_hook,
+    remove_hook,
+    set_up_for,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,54 +63,6 @@ class Wanted:
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
-class Site:
-    """Where things are set up: a repository, or (None) the user's own level; ``state`` is the user's home of ours."""
-
-    repository: Repository | None
-    places: Places
-    state: Path
-
-    @classmethod
-    def of(cls, desk: Desk, *, user: bool) -> "Site":
-        """The repository around the desk's folder, or the user's level."""
-        home = Path("~").expanduser()
-        repository = None if user else desk.repository
-        work_tree = repository.work_tree if repository else None
-        return cls(repository, Places(work_tree, home, os.environ), state_folder(os.environ, home))
-
-    @property
-    def home(self) -> Path:
-        """Where the hook of this site is copied to."""
-        return self.state if self.repository is None else self.repository.common_dir / "custody"
-
-    def is_tracked(self, path: Path) -> bool:
-        """Whether git tracks the file, a link on the way to it, or the file at the end of the links."""
-        steps = self._steps(path) + self._steps(Path(os.path.realpath(path)))
-        tracked = self.repository.tracked(steps) if self.repository else frozenset()
-        return any(step in tracked for step in steps)
-
-    def has_tracked(self, folder: Path) -> bool:
-        """Whether git tracks anything in ``folder``."""
-        inside = self._steps(Path(os.path.realpath(folder)))
-        return not inside or bool(self.repository and self.repository.tracked(inside[-1:]))
-
-    @cached_property
-    def hook_folder(self) -> HookFolder:
-        """Where git looks for this repository's hooks."""
-        assert self.repository is not None, "the user's level has none"
-        place = self.repository
-        return HookFolder.of(place.common_dir, place.work_tree, place.hooks_path(), self.has_tracked)
-
-    def _steps(self, path: Path) -> list[RepoPath]:
-        """``path`` and the folders above it, as paths of the repository; none when it is outside."""
-        root = self.places.work_tree
-        if root is None or not path.is_relative_to(root) or path == root:
-            return []
-        parts = os.fsencode(path.relative_to(root)).split(b"/")
-        return [RepoPath(b"/".join(parts[: number + 1])) for number in range(len(parts))]
-
-
 def found(desk: Desk, *, user: bool = False) -> list[str]:
     """The agents of which there is a sign on this machine or in this work tree."""
     places = Site.of(desk, user=user).places
@@ -117,9 +71,7 @@ def found(desk: Desk, *, user: bool = False) -> list[str]:
 
 def installed_agents(desk: Desk) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
-    places = Site.of(desk, user=False).places
-    files = [(agent, [places.project_file(agent), *places.user_files(agent)]) for agent in AGENTS.values()]
-    return [agent.name for agent, paths in files if any(path and settings_in_use(path, agent) for path in paths)]
+    return list(dict.fromkeys(each.agent for each in wired(desk)))
 
 
 def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitReport:
@@ -131,11 +83,14 @@ def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitRepor
             hint="run 'custody init' in a clone or work tree, or set up your user with --user",
         )
     plan = [_agent_plan(site, AGENTS[name], recorder) for name in wanted.agents]
+    made = [planned.edit for planned in plan if planned.home == site.home]
     if site.repository is not None and wanted.git_hooks:
         plan += [_hook_plan(site, name, recorder) for name in HOOKS]
+    if site.repository is not None:
+        plan += _exclude_plan(site, made)
     homes = list(dict.fromkeys([site.home, *(planned.home for planned in plan)]))
     if not wanted.dry_run:
-        _keep(homes, plan, recorder)
+        _keep(site, homes, plan, recorder)
     return InitReport(
         agents=list(wanted.agents),
         homes=[str(home) for home in homes],
@@ -156,11 +111,21 @@ def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
     project = site.places.project_file(agent)
     if project is not None and not site.is_tracked(project):
         return _Planned(site.home, _agent_edit(site, agent, project, _command(recorder, site.home, agent.name)))
-    edit = _agent_edit(site, agent, site.places.user_file(agent), _command(recorder, site.state, agent.name, "--user"))
+    path = site.places.user_file(agent)
+    everywhere = site.repository is None or _is_everywhere(site, path)
+    command = _command(recorder, site.state, agent.name, *at_user_level(agent, everywhere=everywhere))
+    edit = _agent_edit(site, agent, path, command)
     if site.repository is not None:
         why = "" if project is None else f", because git tracks '{project.relative_to(project.parents[1])}'"
-        edit = replace(edit, what=f"{edit.what}; these are the user's settings, for every repository{why}")
+        where = "for every repository" if everywhere else "used where 'custody init' was run"
+        edit = replace(edit, what=f"{edit.what}; these are the user's settings, {where}{why}")
     return _Planned(site.state, _used_by(edit, site.home))
+
+
+def _is_everywhere(site: Site, path: Path) -> bool:
+    """Whether the user has asked for every repository: then one repository does not narrow it."""
+    note = Manifest.of(site.state).notes.get(str(path))
+    return note is not None and str(site.state) in note.users
 
 
 def _agent_edit(site: Site, agent: Agent, path: Path, command: str) -> Edit:
@@ -168,6 +133,14 @@ def _agent_edit(site: Site, agent: Agent, path: Path, command: str) -> Edit:
     ask = Ask.of(agent, command, site.places.version(agent))
     edit = settings_edit(path, ask, Manifest.of(home).notes.get(str(path)))
     return replace(edit, what=f"{edit.what}; {agent.note}") if agent.note and edit.changes else edit
+
+
+def _exclude_plan(site: Site, settings: Iterable[Edit]) -> list[_Planned]:
+    """The project's settings that would not be there without us are kept out of ``git status``."""
+    made = [AGENTS[edit.whose].project for edit in settings if edit.note is not None and edit.note.created]
+    note = Manifest.of(site.home).notes.get(str(site.exclude))
+    edit = exclude_edit(site.exclude, [name for name in made if name is not None], note)
+    return [] if edit is None else [_Planned(site.home, edit)]
 
 
 def _used_by(edit: Edit, home: Path) -> Edit:
@@ -193,13 +166,15 @@ def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
     return command
 
 
-def _keep(homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -> None:
+def _keep(site: Site, homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -> None:
     """Hook first, then the notes, then the files: what is there names only what is there already."""
     new = [home for home in homes if not (home / "hook").exists()]
     old = {home: Manifest.of(home) for home in homes}
     try:
         for home in homes:
             _copy_recorder(home, recorder)
+            if home != site.state:
+                _mark(home, [planned.edit.whose for planned in plan])
             _remember(old[home], [planned.edit for planned in plan if planned.home == home])
         apply([planned.edit for planned in plan])
     except BaseException:
@@ -208,13 +183,27 @@ def _keep(homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -
                 old[home].keep()
         for home in new:
             recorder.remove(home)
+            forget_id(home, os.environ)
         raise
 
 
 def _copy_recorder(home: Path, recorder: Recorder) -> None:
-    try:
+    with _told(home):
         make_folder(str(home))
         recorder.install(home)
+
+
+def _mark(home: Path, agents: Iterable[str]) -> None:
+    """What hooks ask of a repository: whether it was set up for their agent, and its name if it cannot be written."""
+    with _told(home):
+        set_up_for(home, (agent for agent in agents if agent in AGENTS))
+        give_id(home, os.environ)
+
+
+@contextmanager
+def _told(home: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise WorldError(
             f"cannot put the recorder into '{home}': {error.strerror}", hint="nothing was changed"

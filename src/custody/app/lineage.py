@@ -9,11 +9,13 @@ from custody.attribute.rules import AttributeRules
 from custody.attribute.text import is_informative, keys_of, lines_of, text_of
 from custody.model.ids import CommitSha, RecordRef, StoreId
 from custody.model.paths import RepoPath
+from custody.model.record import Record
 from custody.model.views import FileEdit, FileState
 from custody.world.git import FileAt, Object, Repository
-from custody.world.store import StateRow, Store
+from custody.world.store import StateRow, Store, Told
 
-TRANSCRIPT = "transcript"
+IMPORTED = "import"
+"""How the name of an event begins that was not recorded as it happened."""
 RENAMED_LINES_MAX = 200
 """How many lines of a file without a history of its own are asked for where they come from."""
 _RULES = (
@@ -45,6 +47,8 @@ class Lineage:
         self._repository = repository
         self.version = f"{lineage_version(rules)}:{store.views.version}"
         self._texts: dict[int, list[str]] = {}
+        self._ids: dict[str, int] = {}
+        self._newest = 0
 
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
         """Replay what arrived since the last time; killed anywhere, the next time finishes it."""
@@ -56,7 +60,8 @@ class Lineage:
                 self.tables.forget_all()
             spans = self.tables.unread(self.version)
         after = {store: first for store, first, _ in spans}
-        paths = sorted({path for span in spans for path in self.tables.touched(*span)})
+        # A file that took another's lines is replayed after it.
+        paths = self.tables.by_first_moment({path for span in spans for path in self.tables.touched(*span)})
         start("replaying", len(paths))
         for path in paths:
             with self.store.db.writing():
@@ -77,9 +82,11 @@ class Lineage:
         new = [m for m in moments if m[2].seq > after.get(m[2].store, m[2].seq) and (m[2], m[3]) not in done]
         last = self.tables.last_of(path)
         fresh = self._loaded(new)
-        in_order = last is None or all(moment.at_ns >= last.at_ns for moment in fresh)
+        in_order = last is None or all(moment.at_ns > last.at_ns for moment in fresh)
         calls = {_base(call) for call in done.values()}
-        if done and not (in_order and calls.isdisjoint(_base(moment.call) for moment in fresh)):
+        if done and not (in_order and calls.isdisjoint(_base(moment.observed) for moment in fresh)):
+            # States of other files may speak of these: the same call stays the same state.
+            self._ids, self._newest = self.tables.ids(path), self.tables.newest()
             self.tables.forget(path)
             fresh = self._loaded(moments)
         for moment in merged(fresh):
@@ -90,8 +97,7 @@ class Lineage:
         for _, _, ref, n in moments:
             seen = self.store.views.at(ref, n)
             if seen is not None and isinstance(seen.view, FileEdit | FileState):
-                told_by = seen.record.entry.kind
-                found.append(moment_of(seen.view, ref, n, standing=int(told_by == TRANSCRIPT)))
+                found.append(moment_of(seen.view, ref, n, _kind(seen.record)))
         return found
 
     def _keep(self, path: RepoPath, moment: Moment) -> None:
@@ -102,7 +108,7 @@ class Lineage:
         if done is None:
             return  # erased, binary or never captured: there is nothing to replay
         lines, is_whole = done
-        state = self.tables.newest() + 1
+        state = self._ids.get(moment.observed) or max(self._newest, self.tables.newest()) + 1
         if not is_whole:
             previous, before = None, lines_of(moment.before or "")
         proposed = None if moment.proposed is None else lines_of(moment.proposed)
@@ -119,7 +125,7 @@ class Lineage:
             at_ns=moment.at_ns,
             ref=moment.ref,
             n=moment.n,
-            call=moment.call,
+            told=_told(moment),
             text=text,
             keys=tuple(keys_of(known.lines)),
             origins=pack_origins(known.origins),
@@ -196,6 +202,24 @@ class Lineage:
             return []
         done = applied(moment_of(seen.view, state.ref, state.n), None)
         return [] if done is None else done[0]
+
+
+def _told(moment: Moment) -> Told:
+    return Told(
+        ref=moment.ref,
+        at_ns=moment.at_ns,
+        observed=moment.observed,
+        agent=moment.agent,
+        session=moment.session,
+        call=moment.call,
+        revision=moment.revision,
+        kind=moment.kind,
+    )
+
+
+def _kind(record: Record) -> str:
+    """Who told of it: the record's kind, or that it was imported, whatever its kind."""
+    return IMPORTED if record.entry.event.startswith(IMPORTED) else record.entry.kind
 
 
 def _base(call: str) -> str:

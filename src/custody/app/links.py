@@ -6,7 +6,7 @@ one that it replaced.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from custody.model.ids import CommitSha, RecordRef, SessionId
@@ -24,11 +24,11 @@ _NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """That a session edited a file: when, and when the commit below was made."""
+    """That a session edited a file: when, and when the commit below was made (asked only where it matters)."""
 
     session: SessionId
     at_ns: int
-    parent_ns: int
+    parent_ns: Callable[[], int]
 
 
 class Links:
@@ -59,7 +59,7 @@ class Links:
             view = seen.view
             if not isinstance(view, CommitSeen):
                 continue
-            if worked.parent_ns < worked.at_ns <= view.at_ns or self._is_open(worked.session, view.at_ns):
+            if worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked.session, view.at_ns):
                 yield seen.record.ref
             for old in view.replaced if depth < REWRITES_MAX else ():
                 if any(True for _ in self._said(old, worked.session)) or any(

@@ -1,19 +1,28 @@
 """Sessions as they were captured: which there are, and what happened in one."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from custody.app.desk import Desk
 from custody.model.errors import InputError
-from custody.model.ids import AgentName
+from custody.model.ids import AgentName, SessionId
 from custody.model.merging import merged_calls, merged_session
+from custody.model.paths import RepoPath
 from custody.model.views import FileEdit, Prompt, Session, SourceRead, ToolCall
 from custody.wire.reports import CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.wire.times import text_from
 from custody.world.store import Seen, SessionRow, Store
 
 V = TypeVar("V")
+
+TABLES = ("session", "prompt", "tool_call", "file_edit", "source_read")
+"""Where views of a session are looked for; one record often shows several of them."""
+ENDS_READ_MAX = 20
+"""Observations of a session that are read at either end to list it: a transcript has one in every line."""
+SESSIONS_NAMED_MAX = 10
+"""Sessions that are named when a name fits more than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +34,30 @@ class _Story:
     prompts: list[Prompt]
     calls: list[ToolCall]
     edits: list[FileEdit]
+    reads: list[SourceRead]
 
 
-def log(desk: Desk, *, limit: int) -> LogReport:
-    """The sessions that were active last, newest first."""
+def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
+    """The sessions that were active last, newest first, perhaps of one agent only."""
     with desk.reading() as store, store.db.reading():
-        stories = (_story(store, row) for row in store.sessions(limit=limit))
-        return LogReport(sessions=[_line(story) for story in stories], total=store.session_count())
+        total = store.session_count()
+        if agent is None:
+            rows = store.sessions(limit=limit)
+        else:
+            rows = _of_agent(store.sessions(limit=total), agent)
+            total = len(rows)
+        return LogReport(sessions=[_listed(store, row) for row in rows[:limit]], total=total)
 
 
-def log_session(desk: Desk, named: str) -> SessionReport:
-    """What happened in the session whose id is or begins with ``named``: prompts, calls, their files and sources."""
+def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:
+    """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
     with desk.reading() as store, store.db.reading():
-        rows = store.sessions(limit=3, named=named) or store.sessions(limit=3, starting=named)
-        if len(rows) != 1:
-            raise _which(named, rows)
-        story = _story(store, rows[0])
+        story = _story(store, _named(store, named, agent))
         files: defaultdict[str | None, set[str]] = defaultdict(set)
         sources: defaultdict[str | None, set[str]] = defaultdict(set)
         for edit in story.edits:
             files[edit.call].add(edit.path.display)
-        for read in _of(store, rows[0], "source_read", SourceRead):
+        for read in story.reads:
             sources[read.call].add(read.locator)
         return SessionReport(
             session=_line(story),
@@ -54,29 +66,76 @@ def log_session(desk: Desk, named: str) -> SessionReport:
         )
 
 
+def _named(store: Store, named: str, agent: str | None) -> SessionRow:
+    """The one session that is meant."""
+    limit = store.session_count()  # those of other agents are counted too, before they are passed over
+    exact = _of_agent(store.sessions(limit=limit, named=named), agent)
+    rows = exact or _of_agent(store.sessions(limit=limit, starting=named), agent)
+    if len(rows) != 1:
+        raise _which(named, agent, rows)
+    return rows[0]
+
+
+def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
+    return [row for row in rows if agent is None or row.agent == agent]
+
+
 def _story(store: Store, row: SessionRow) -> _Story:
-    prompts = {prompt.id: prompt for prompt in reversed(_of(store, row, "prompt", Prompt))}
+    seen = [one for one in store.views.look_up_in(TABLES, "session = ?", (row.session,)) if _agent(one) == row.agent]
     return _Story(
         row=row,
-        session=merged_session(_of(store, row, "session", Session)),
-        prompts=sorted(prompts.values(), key=lambda prompt: (prompt.at_ns, prompt.id)),
-        calls=merged_calls(_of(store, row, "tool_call", ToolCall)),
-        edits=_of(store, row, "file_edit", FileEdit),
+        session=merged_session(_of(seen, Session)),
+        prompts=_prompts(seen),
+        calls=merged_calls(_of(seen, ToolCall)),
+        edits=_of(seen, FileEdit),
+        reads=_of(seen, SourceRead),
     )
 
 
 def _line(story: _Story) -> SessionLine:
+    files = {edit.path.display for edit in story.edits}
+    return _session_line(story.row, story.session, len(story.prompts), len(story.calls), files)
+
+
+def _listed(store: Store, row: SessionRow) -> SessionLine:
+    """A session as it is listed: counted by the index, which a session of any length answers at once."""
+    where, values = "session = ?", (row.session,)
+    if len(store.views.distinct("observation", "agent", where, values)) != 1:
+        return _line(_story(store, row))  # the index does not say whose of two agents a call was
+    calls = store.views.distinct("tool_call", "call", where, values)
+    paths = store.views.distinct("file_edit", "path", where, values)
+    files = {RepoPath(path).display for path in paths if isinstance(path, bytes)}
+    prompts = _prompts(store.views.look_up("prompt", where, values))
+    session = merged_session(_of(session_ends(store, row.session), Session))
+    return _session_line(row, session, len(prompts), len(calls), files)
+
+
+def session_ends(store: Store, session: SessionId) -> list[Seen]:
+    """The first and the last observations of a session; all of them where those do not name a model."""
+    ends = [
+        seen
+        for order in ("", " DESC")
+        for seen in store.views.look_up(
+            "session", f"session = ? ORDER BY started_ns{order} LIMIT {ENDS_READ_MAX}", (session,)
+        )
+    ]
+    if len(ends) < 2 * ENDS_READ_MAX or any(one.model is not None for one in _of(ends, Session)):
+        return ends
+    return store.views.look_up("session", "session = ?", (session,))
+
+
+def _session_line(row: SessionRow, session: Session | None, prompts: int, calls: int, files: set[str]) -> SessionLine:
     return SessionLine(
-        agent=story.row.agent,
-        session=story.row.session,
-        started=text_from(story.row.first_ns),
-        last=text_from(story.row.last_ns),
-        model=story.session.model if story.session else None,
-        operator=story.session.operator if story.session else None,
-        prompts=len(story.prompts),
-        calls=len(story.calls),
-        files=sorted({edit.path.display for edit in story.edits}),
-        events=story.row.events,
+        agent=row.agent,
+        session=row.session,
+        started=text_from(row.first_ns),
+        last=text_from(row.last_ns),
+        model=session.model if session else None,
+        operator=session.operator if session else None,
+        prompts=prompts,
+        calls=calls,
+        files=sorted(files),
+        events=row.events,
     )
 
 
@@ -95,18 +154,26 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     )
 
 
-def _of(store: Store, row: SessionRow, table: str, kind: type[V]) -> list[V]:
-    """The session's views of one kind, oldest first."""
-    found: list[Seen] = store.views.look_up(table, "session = ?", (row.session,))
-    return [seen.view for seen in found if isinstance(seen.view, kind) and _agent(seen.view) == row.agent]
+def _prompts(seen: Sequence[Seen]) -> list[Prompt]:
+    """The prompts in order; one that was seen twice counts once, as it was seen first."""
+    prompts = {prompt.id: prompt for prompt in reversed(_of(seen, Prompt))}
+    return sorted(prompts.values(), key=lambda prompt: (prompt.at_ns, prompt.id))
 
 
-def _agent(view: object) -> AgentName | None:
-    return getattr(view, "agent", None)
+def _of(seen: Sequence[Seen], kind: type[V]) -> list[V]:
+    return [one.view for one in seen if isinstance(one.view, kind)]
 
 
-def _which(named: str, rows: list[SessionRow]) -> InputError:
+def _agent(seen: Seen) -> AgentName | None:
+    return getattr(seen.view, "agent", None)
+
+
+def _which(named: str, agent: str | None, rows: Sequence[SessionRow]) -> InputError:
+    whose = "" if agent is None else f" of the agent '{agent}'"
     if not rows:
-        return InputError(f"no session is named '{named}'", hint="'custody log' lists the sessions")
-    several = ", ".join(f"{row.agent} {row.session}" for row in rows)
-    return InputError(f"'{named}' fits several sessions: {several}", hint="give more of the id")
+        return InputError(f"no session{whose} is named '{named}'", hint="'custody log' lists the sessions")
+    several = ", ".join(f"{row.agent} {row.session}" for row in rows[:SESSIONS_NAMED_MAX])
+    more = f" and {len(rows) - SESSIONS_NAMED_MAX} more" if len(rows) > SESSIONS_NAMED_MAX else ""
+    alike = len({row.session for row in rows}) == 1
+    hint = "choose one with --agent" if alike else "give more of the id"
+    return InputError(f"'{named}' fits several sessions{whose}: {several}{more}", hint=hint)

@@ -1,14 +1,43 @@
-"""Record one event of an agent from this process, exactly as the copied hook does."""
+"""Record one event of an agent from this process, as the copied hook does; a generic event must be one."""
 
-from typing import BinaryIO
+import os
+from collections.abc import Callable
+from typing import Any
 
 from custody.app.desk import Desk
-from custody.world.hook.recording import Given, Words, record
+from custody.model.errors import InputError
+from custody.model.ids import EventId
+from custody.wire.arrivals import arrival_of
+from custody.world.hook.homes import add_gap
+from custody.world.hook.recording import Given, Words, event_bytes, keep, look_around
+
+SILENCE_SECONDS_MAX = 30.0
+"""Longer than a hook waits: what writes to us may be a program that thinks first."""
 
 
-def record_event(desk: Desk, arguments: list[str], stream: BinaryIO) -> str | None:
-    """Keep what ``stream`` says; give the event's name once it is durable, None when only a gap could be counted."""
+def record_event(desk: Desk, arguments: list[str], source: int, acknowledge: Callable[[str], None]) -> None:
+    """Keep what ``source`` says and acknowledge it by its name once it is durable; what is no event is refused."""
     if desk.home is None:
-        return None
-    given = Given(stream)
-    return record(Words(arguments), given, given.fields(), str(desk.home))
+        return
+    # A person at a terminal may take any time.
+    given = Given(source, 0.0 if os.isatty(source) else SILENCE_SECONDS_MAX)
+    words, fields, home = Words(arguments), given.fields(), str(desk.home)
+    if fields is not None and "custody" in fields:
+        _check(words, given, fields, home)
+    name = keep(words, given, fields, home)
+    if name is not None:
+        acknowledge(name)
+        look_around(words, fields, home)
+
+
+def _check(words: Words, given: Given, fields: dict[str, Any], home: str) -> None:
+    """Refuse a generic event that would be set aside later, and count it."""
+    try:
+        if "kind" not in fields:
+            raise InputError("not a valid event: 'kind' is missing")
+        arrival_of(EventId("new"), event_bytes(words, given, fields, home))
+    except InputError as error:
+        add_gap(home, f"{words.agent}: {error.message}", dict(os.environ))
+        raise
+    except OSError:
+        return  # the key of redaction cannot be had: keeping it fails the same way, and says so

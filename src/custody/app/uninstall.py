@@ -1,12 +1,14 @@
 """Take out of settings and hooks what ``init`` put there, to the byte; the evidence stays unless it shall go too."""
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from custody.app.desk import Desk
-from custody.app.init import RECORDER, Recorder, Site, set_up_file
+from custody.app.init import RECORDER, Recorder, set_up_file
+from custody.app.site import Site
 from custody.model.errors import InputError, WorldError
 from custody.wire.reports import UninstallReport
 from custody.world.agents import (
@@ -18,9 +20,11 @@ from custody.world.agents import (
     Note,
     apply,
     settings_in_use,
+    unexclude_edit,
     unhook_edit,
     unsettings_edit,
 )
+from custody.world.hook.install import forget_id
 
 
 def uninstall(desk: Desk, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER) -> UninstallReport:
@@ -40,6 +44,8 @@ def uninstall(desk: Desk, *, user: bool = False, purge: bool = False, recorder: 
             homes.append(site.state)
     if purge:
         _purge(desk, site)
+    elif not user:
+        forget_id(site.home, os.environ)
     for home in {site.home, site.state}:
         _remove_if_empty(home)
     return UninstallReport(
@@ -82,22 +88,28 @@ def _unnoted(site: Site, own: Manifest) -> Iterator[Edit]:
         for path in paths:
             if str(path) not in own.notes and settings_in_use(path, agent):
                 yield _taken_out(site, path, agent.name, None)
-    if site.repository is not None and site.hook_folder.refused is None:
-        for name in HOOKS:
-            path = site.hook_folder.path / name
+    if site.repository is not None:
+        hooks = [site.hook_folder.path / name for name in HOOKS] if site.hook_folder.refused is None else []
+        for path in (*hooks, site.exclude):
             if str(path) not in own.notes:
-                yield from (edit for edit in [unhook_edit(path)] if edit.changes)
+                yield from (edit for edit in [_taken_out(site, path, "git", None)] if edit.changes)
 
 
 def _taken_out(site: Site, path: Path, whose: str, note: Note | None) -> Edit:
     try:
-        edit = unhook_edit(path, note) if whose == "git" else unsettings_edit(path, AGENTS[whose], note)
+        edit = _edit(site, path, whose, note)
     except InputError as error:
         # One file that cannot be read must not keep all others as they are.
         return _left(path, whose, error.message)
     if edit.changes and site.is_tracked(path):
         return _left(path, whose, "git tracks this file by now")
     return edit
+
+
+def _edit(site: Site, path: Path, whose: str, note: Note | None) -> Edit:
+    if site.repository is not None and path == site.exclude:
+        return unexclude_edit(path, note)
+    return unhook_edit(path, note) if whose == "git" else unsettings_edit(path, AGENTS[whose], note)
 
 
 def _left(path: Path, whose: str, why: str) -> Edit:

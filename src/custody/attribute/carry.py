@@ -111,10 +111,23 @@ class Moved:
         for j in range(len(self._new)) if places else ():
             if self._signs[j] and j not in placed and j not in moved:
                 block = self._longest(j, places, taken, placed, moved)
-                if sum(self._signs[k] for k, _ in block) >= signs_min:
+                if sum(self._signs[k] for k, _ in block) >= signs_min and self._is_recognised(block):
                     moved.update(block)
                     taken.update(i for _, i in block)
         return moved
+
+    def _is_recognised(self, block: Sequence[Pair]) -> bool:
+        """Whether a block is known again: two lines that say something are; a single one must be the only one."""
+        telling = [(k, i) for k, i in block if self._signs[k]]
+        if len(telling) > 1:
+            return True
+        return all(
+            self._count(self._new, self._new[k]) == 1 == self._count(self._old, self._old[i]) for k, i in telling
+        )
+
+    @staticmethod
+    def _count(items: Sequence[Hashable], item: Hashable) -> int:
+        return sum(1 for other in items if other == item)
 
     def _longest(
         self,

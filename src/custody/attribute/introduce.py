@@ -16,14 +16,13 @@ from custody.attribute.carry import (
     Words,
     align,
     gaps_between,
-    moved_blocks,
     runs,
     shared_words,
     signs_of,
 )
 from custody.attribute.lineage import UNKNOWN, Known, Origin, blended
 from custody.attribute.rules import AttributeRules
-from custody.attribute.text import bare, is_informative, key_of, words_of
+from custody.attribute.text import bare, is_informative, key_of, keys_of, words_of
 from custody.model.ids import CommitSha
 
 BETWEEN_LINES_MAX = 3
@@ -95,6 +94,11 @@ class Removed:
 
     known: Known
     trails: Sequence[tuple[CommitSha | None, ...]]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of where one of them came from."""
+        return any(origin != UNKNOWN for origin in self.known.origins)
 
 
 NO_LINES = Removed(Known((), ()), ())
@@ -172,10 +176,12 @@ class Version:
 
     def take_moved(self, removed: Removed) -> None:
         """Let lines that this commit removed somewhere explain open ones as moved blocks."""
-        kept = {j: -1 for j in range(len(self._lines)) if j not in self._open}
         if not self._open or not removed.known.lines:
             return
-        for j, i in moved_blocks(removed.known.lines, self._texts, kept, self._rules.moved_signs_min).items():
+        signs = [signs_of(text) for text in self._texts]
+        placed = set(range(len(self._lines))) - self._open
+        moved = Moved(keys_of(removed.known.lines), self._keys, signs)
+        for j, i in moved.blocks(set(), placed, self._rules.moved_signs_min).items():
             self._settle(j, removed.known.origins[i], removed.trails[i])
 
     def take_words(self, replaced: Iterable[tuple[Hunk, Removed]], donors: Sequence[Donor]) -> None:

@@ -2,54 +2,69 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from custody.attribute.text import lines_of
-from custody.model.ids import CommitSha, RecordRef
-from custody.model.views import FileEdit, FileState
+from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
+from custody.model.views import FileEdit, FileState, Text
 
 SHELL = ":shell:"
 """In the id of an edit that was read out of a shell command: what was seen on disk around the call says more."""
+TRANSCRIPT = "transcript"
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One captured moment of a file; ``call`` names what was observed, so that two records of it count once.
+    """One captured moment of a file; ``observed`` names what was seen, so that two records of it count once.
 
     ``after`` is None when the text was erased or never captured: then nothing can be replayed from it.
     """
 
-    call: str
+    observed: str
     at_ns: int
     ref: RecordRef
     n: int
+    agent: AgentName
+    session: SessionId | None
+    call: str | None
     before: str | None
     after: str | None
     is_call: bool = True
     part: bool = False
     proposed: str | None = None
     revision: CommitSha | None = None
+    kind: str = ""
     standing: int = 0
     """How much its source says: of two observations of one call the higher one gives the text."""
 
 
-def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, *, standing: int = 0) -> Moment:
-    """The moment that a view tells of."""
+def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> Moment:
+    """The moment that a view tells of; ``kind`` is that of its record: what a transcript says outdoes a hook."""
     if isinstance(view, FileState):
-        return _look(view, ref, n)
+        return replace(_look(view, ref, n), kind=kind)
     return Moment(
-        call=f"{view.agent} {view.session} {view.id}",
+        observed=f"{view.agent} {view.session} {view.id}",
         at_ns=view.at_ns,
         ref=ref,
         n=n,
+        agent=view.agent,
+        session=view.session,
+        call=view.call,
         before=None if view.before is None else view.before.content,
-        after=None if view.after is None else view.after.content,
+        after=None if view.after is None or _is_erased(view.before) else view.after.content,
         part=view.part,
         proposed=None if view.proposed is None else view.proposed.content,
         revision=view.revision,
-        standing=standing,
+        kind=kind,
+        standing=int(kind == TRANSCRIPT),
     )
+
+
+def _is_erased(text: Text | None) -> bool:
+    """Whether a text was captured and is gone: without what was there before, all of it would look like the call's."""
+    return text is not None and text.content is None
 
 
 def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
@@ -57,10 +72,13 @@ def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
     what = SNAPSHOT if is_call else LOOK
     text = "" if view.gone else (None if view.text is None else view.text.content)
     return Moment(
-        call=f"{view.agent} {view.session} {view.call}{what}" + ("" if is_call else f" {view.at_ns}"),
+        observed=f"{view.agent} {view.session} {view.call}{what}" + ("" if is_call else f" {view.at_ns}"),
         at_ns=view.at_ns,
         ref=ref,
         n=n,
+        agent=view.agent,
+        session=view.session,
+        call=view.call,
         before=None,
         after=text,
         is_call=is_call,
@@ -70,33 +88,34 @@ def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
 
 def merged(moments: Iterable[Moment]) -> list[Moment]:
     """Each observed thing once, oldest first: the text of the source that says most, the earliest time."""
-    found: dict[str, Moment] = {}
+    seen: dict[str, list[Moment]] = {}
     for moment in moments:
-        known = found.get(moment.call)
-        found[moment.call] = moment if known is None else _one(known, moment)
+        seen.setdefault(moment.observed, []).append(moment)
+    found = {name: reduce(_one, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
     whole = [moment for moment in found.values() if not _is_outdone(moment, found)]
-    return sorted(whole, key=lambda moment: (moment.at_ns, not moment.is_call, moment.call))
+    return sorted(whole, key=lambda moment: (moment.at_ns, not moment.is_call, moment.observed))
 
 
-def _one(one: Moment, other: Moment) -> Moment:
-    better, worse = sorted((one, other), key=_worth, reverse=True)
+def _one(better: Moment, worse: Moment) -> Moment:
     return replace(
         better,
-        at_ns=min(one.at_ns, other.at_ns),
+        at_ns=min(better.at_ns, worse.at_ns),
         before=better.before if better.before is not None or better.part != worse.part else worse.before,
         proposed=better.proposed if better.proposed is not None else worse.proposed,
         revision=better.revision or worse.revision,
     )
 
 
-def _worth(moment: Moment) -> tuple[bool, bool, bool, int, str, int]:
-    ref = f"{moment.ref.store}:{int(moment.ref.seq):020}"
-    return moment.after is not None, not moment.part, moment.before is not None, moment.standing, ref, moment.n
+def _worth(moment: Moment) -> tuple[bool, bool, bool, int, tuple[str, ...], RecordRef, int]:
+    """The greater, the better; among equals the texts decide, since which record came first is chance."""
+    texts = tuple(text or "" for text in (moment.after, moment.before, moment.proposed, moment.revision))
+    told = moment.after is not None, not moment.part, moment.before is not None
+    return *told, moment.standing, texts, moment.ref, moment.n
 
 
 def _is_outdone(moment: Moment, found: dict[str, Moment]) -> bool:
     """Whether an edit that was only read out of a command's text was also seen on disk."""
-    call, mark, _ = moment.call.partition(SHELL)
+    call, mark, _ = moment.observed.partition(SHELL)
     return bool(mark) and f"{call}{SNAPSHOT}" in found
 
 

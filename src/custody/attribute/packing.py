@@ -47,8 +47,11 @@ def pack_version(lines: Sequence[Line], commits: int) -> bytes:
     return f"{commits};{names}\n".encode("ascii") + packed.tobytes()
 
 
-def unpack_version(data: bytes, texts: Sequence[str]) -> tuple[list[Line], int] | None:
-    """The version with the lines of ``texts``, and the commits read; None when it was packed for another text."""
+def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> tuple[list[Line], int] | None:
+    """The version with the lines of ``texts``, and the commits read; None when it was packed for another text.
+
+    Without ``keyed`` the lines have no keys: enough to answer, not to compare.
+    """
     names, _, runs = data.partition(b"\n")
     commits, *trail_names = names.decode("ascii").split(";")
     trails = [_trail(trail) for trail in trail_names]
@@ -58,8 +61,11 @@ def unpack_version(data: bytes, texts: Sequence[str]) -> tuple[list[Line], int] 
     for at in range(0, len(numbers), 4):
         count, state, share, trail = numbers[at : at + 4]
         origin = Origin(state, share / _MILLION)
-        some = texts[len(found) : len(found) + count]
-        found.extend(Line(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
+        if keyed:
+            some = texts[len(found) : len(found) + count]
+            found.extend(Line(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
+        else:
+            found.extend([Line(0, False, origin, trails[trail])] * count)
     total = sum(numbers[at] for at in range(0, len(numbers), 4))
     return (found, int(commits)) if total == len(texts) else None
 

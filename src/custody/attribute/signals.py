@@ -3,7 +3,7 @@
 A signal only says what it saw; it knows no points and no other candidate, so order cannot matter.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
 from custody.attribute.model import Candidate, Entry, Segment
@@ -166,14 +166,3 @@ def _said_at(entry: Entry) -> str:
 
 def _short(revision: str | None) -> str:
     return "an unknown commit" if revision is None else revision[:12]
-
-
-def entries_of(candidates: Iterable[Candidate]) -> tuple[Entry, ...]:
-    """What several observations of one trace say of a file, each statement once, in a fixed order."""
-    said = {entry for candidate in candidates for entry in candidate.entries}
-    return tuple(sorted(said, key=_order))
-
-
-def _order(entry: Entry) -> tuple[int, tuple[int, int], str]:
-    lines = (0, 0) if entry.lines is None else (entry.lines.first, entry.lines.last)
-    return LEVELS.index(entry.level), lines, entry.hash or ""

@@ -5,30 +5,70 @@ from pathlib import Path
 import click
 
 from custody.app.import_ import import_export
+from custody.app.import_events import import_events
+from custody.app.import_traces import import_traces
+from custody.app.import_transcripts import import_transcripts
+from custody.app.import_what import What, what_is
 from custody.cli.frame import answer, json_option, the_desk
-from custody.wire.reports import ImportReport
+from custody.model.errors import InputError
+from custody.wire.reports import (
+    ImportEventsReport,
+    ImportProblem,
+    ImportReport,
+    ImportTracesReport,
+    ImportTranscriptsReport,
+)
+
+SHOWN_MAX = 20
 
 
 @click.command("import")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), default=Path("claude-code"))
+@click.option(
+    "--transcripts",
+    type=click.Path(path_type=Path),
+    help="Where to look for the agent's transcripts instead of its own folder; at any depth.",
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, path: Path, *, as_json: bool) -> int:
-    """Bring an export into this repository's store.
+def command(ctx: click.Context, path: Path, *, transcripts: Path | None, as_json: bool) -> int:
+    """Bring in what agents left on disk, an export, events or traces.
 
-    PATH is a file that 'custody export' wrote. Everything in it is checked first; a chain that does not verify is
-    named and nothing is imported. Chains are copied verbatim; importing twice changes nothing. Exit status: 0
-    imported, 1 refused.
+    Without PATH, or with the name of an agent ('claude-code'): the transcripts that it keeps of this repository's work
+    trees. Else PATH is a transcript or a folder of them, a file that 'custody export' wrote, a file of generic events,
+    or traces of another tool (Agent Trace, '.agent-trace').
+
+    An export is checked first; a chain that does not verify is named and nothing is imported. Of transcripts and events
+    everything that can be read is used, and the rest is named. Secrets are taken out before anything is written.
+    Importing twice changes nothing. Exit status: 0 imported, 1 refused.
 
     \b
-    Example:
+    Examples:
+      custody import
+      custody import claude-code --transcripts ~/old-machine/projects
       custody import evidence.jsonl
     """
-    report = import_export(the_desk(ctx), path)
-    return answer(report, _words(report), as_json=as_json)
+    desk = the_desk(ctx)
+    what, reader = what_is(path)
+    if transcripts is not None and what is not What.AGENT:
+        raise InputError(
+            "--transcripts goes with the name of an agent", hint="custody import claude-code --transcripts DIR"
+        )
+    if what is What.EXPORT:
+        report = import_export(desk, path)
+        return answer(report, _export_words(report), as_json=as_json)
+    if what is What.EVENTS:
+        events = import_events(desk, path)
+        return answer(events, _event_words(events), as_json=as_json)
+    if what is What.TRACES:
+        traces = import_traces(desk, path).report
+        return answer(traces, _trace_words(traces), as_json=as_json)
+    assert reader is not None, "transcripts come with their reader"
+    read = import_transcripts(desk, reader, transcripts if what is What.AGENT else path)
+    return answer(read, _transcript_words(read), as_json=as_json)
 
 
-def _words(report: ImportReport) -> str:
+def _export_words(report: ImportReport) -> str:
     if report.findings:
         lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
         return "\n".join((*lines, f"refused '{report.path}': it does not verify, and nothing was imported"))
@@ -40,3 +80,43 @@ def _words(report: ImportReport) -> str:
     if report.pending:
         lines.append(f"{report.pending:,} pending event(s) taken into this store's own chain")
     return "\n".join(lines or ["the export holds no records"])
+
+
+def _event_words(report: ImportEventsReport) -> str:
+    summary = f"{report.lines:,} line(s): {report.new:,} new, {report.known:,} known"
+    return "\n".join((*_problem_words(report.problems, report.problem_count), summary))
+
+
+def _trace_words(report: ImportTracesReport) -> str:
+    summary = f"{report.traces:,} trace(s), {report.links:,} commit link(s): {report.known:,} known already"
+    return "\n".join((*_problem_words(report.problems, report.problem_count), summary))
+
+
+def _transcript_words(report: ImportTranscriptsReport) -> str:
+    if not report.files:
+        return f"no transcripts of {report.agent} for this repository in '{report.place}'"
+    lines = _problem_words(report.problems, report.problem_count)
+    if report.unknown_types:
+        kinds = ", ".join(f"{kind} ({count:,})" for kind, count in report.unknown_types.items())
+        lines.append(f"passed over lines of unknown types: {kinds}")
+    lines.append(
+        f"{report.files:,} file(s), {report.lines:,} line(s): {report.new:,} new record(s), {report.known:,} known,"
+        f" {report.repeated:,} repeated"
+    )
+    lines.append(
+        f"{report.sessions:,} session(s), {report.calls:,} call(s), {report.edits:,} edit(s)"
+        f" ({report.edits_without_file:,} outside this repository), {report.subagents:,} subagent(s)"
+        f" ({report.subagents_unattached:,} of unknown parents)"
+    )
+    return "\n".join(lines)
+
+
+def _problem_words(problems: list[ImportProblem], count: int) -> list[str]:
+    places = (
+        f"{problem.file}:{problem.line}: {problem.what}" if problem.line else f"{problem.file}: {problem.what}"
+        for problem in problems[:SHOWN_MAX]
+    )
+    lines = list(places)
+    if count > SHOWN_MAX:
+        lines.append(f"and {count - SHOWN_MAX:,} more problem(s): --json names up to {len(problems):,}")
+    return lines

@@ -15,10 +15,13 @@ PROMPT_WIDTH = 100
 @click.command("log")
 @click.argument("session", required=False)
 @click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many sessions.")
+@click.option("--agent", metavar="NAME", help="Only sessions of this agent; two may have the same id.")
 @click.option("--tree", is_flag=True, help="Show calls below the call or the subagent that made them.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, session: str | None, *, limit: int, tree: bool, as_json: bool) -> int:
+def command(
+    ctx: click.Context, session: str | None, *, limit: int, agent: str | None, tree: bool, as_json: bool
+) -> int:
     """List sessions as they were captured, or show one.
 
     Without SESSION: the sessions that were active last, with agent, model, prompts, calls and files. With SESSION (its
@@ -28,12 +31,13 @@ def command(ctx: click.Context, session: str | None, *, limit: int, tree: bool, 
     Examples:
       custody log
       custody log 5d2f0c3e --tree
+      custody log s1 --agent codex
     """
     desk = the_desk(ctx)
     if session is None:
-        listed = log(desk, limit=limit)
+        listed = log(desk, limit=limit, agent=agent)
         return answer(listed, _listed(listed), as_json=as_json)
-    shown = log_session(desk, session)
+    shown = log_session(desk, session, agent=agent)
     return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
 
 

@@ -17,9 +17,12 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
         "Ask": MappingProxyType(
             {
                 "blame": "Say who wrote each line of a file, how sure, and why.",
+                "gate": "Judge a change by what is known of its lines.",
                 "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",
+                "stats": "Count whose the lines of a file, a folder or the whole repository are.",
+                "why": "Say why a line is there: its commits, the tool call that wrote it, what was asked.",
             }
         ),
         "Set up": MappingProxyType(
@@ -36,7 +39,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "verify": "Check that every kept record is as it was stored.",
                 "doctor": "Look at the store and its surroundings, and say what to do.",
                 "export": "Write everything that is kept as JSON lines.",
-                "import": "Bring an export into this repository's store.",
+                "import": "Bring in what agents left on disk, an export, events or traces.",
                 "erase": "Forget what a record says, and keep the proof that it was there.",
             }
         ),

@@ -20,7 +20,8 @@ def command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool)
     Reads JSON from standard input: an agent's own hook event, or a generic event (docs/reference/schemas/event.json;
     agent, time, id, HEAD and work tree are filled in where they are missing). Secrets are taken out before anything is
     written. Like the hook that 'custody init' installs, it prints nothing, never fails, and counts what it could not
-    keep; 'custody doctor' shows the count. Outside a repository it does nothing.
+    keep; 'custody doctor' shows the count. A generic event that is not as it should be is not kept, and standard error
+    says why. Outside a repository it does nothing.
 
     \b
     Examples:
@@ -32,10 +33,7 @@ def command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool)
         return 0
     arguments = ["--agent", agent, *(["--event", event] if event else [])]
     try:
-        name = record_event(the_desk(ctx), arguments, sys.stdin.buffer)
+        record_event(the_desk(ctx), arguments, sys.stdin.fileno(), click.echo if receipt else lambda _name: None)
     except CustodyError as error:
         say(f"not recorded: {error.message}")
-        return 0
-    if receipt and name is not None:
-        click.echo(name)
     return 0

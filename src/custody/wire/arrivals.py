@@ -12,7 +12,16 @@ from custody.model.ids import Digest, EventId, NaturalKey
 from custody.model.record import Entry, Head
 from custody.wire.bodies import digest_text, split
 from custody.wire.canonical import Json, dump_readable, parse
-from custody.wire.events import AnyEvent, DecisionEvent, HookEvent, SnapshotEvent, event_from
+from custody.wire.events import (
+    AnyEvent,
+    DecisionEvent,
+    HookEvent,
+    SnapshotEvent,
+    TraceEvent,
+    TraceLinkEvent,
+    TranscriptEvent,
+    event_from,
+)
 from custody.wire.times import ns_from, text_from
 from custody.wire.trim import trimmed
 
@@ -33,7 +42,11 @@ class Arrival:
 
 def arrival_of(event_id: EventId, data: bytes) -> Arrival:
     """Make an event's bytes ready for a chain, or raise an ``InputError`` that says why they are no event."""
-    value = parse(data)
+    return arrival_from(event_id, parse(data))
+
+
+def arrival_from(event_id: EventId, value: Json) -> Arrival:
+    """The same for an event that was read already."""
     value = trimmed(value) if isinstance(value, dict) else value
     event = event_from(value)
     return _arrival(event_id, event.__struct_config__.tag, _natural_key(event), ns_from(event.at), value)
@@ -73,7 +86,16 @@ def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value
     return Arrival(Entry(event_id, str(kind), key, at_ns, digest_of(payload)), payload, parted.texts)
 
 
+def transcript_key(agent: str, line: str) -> NaturalKey:
+    """The key of a transcript's line: by its own id, since sessions that are resumed repeat the lines of others."""
+    return NaturalKey(f"transcript:{quote(agent, safe='')}:{quote(line, safe='')}")
+
+
 def _natural_key(event: AnyEvent) -> NaturalKey:
+    if isinstance(event, TranscriptEvent):
+        return transcript_key(event.agent, event.id)
+    if isinstance(event, TraceEvent | TraceLinkEvent):
+        return NaturalKey(f"import:{event.__struct_config__.tag}:{quote(event.id, safe='')}")
     kind = str(event.__struct_config__.tag)
     # Families are apart, since an agent may give its own events any name, that of one of our kinds too.
     family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"

@@ -3,6 +3,7 @@
 This file owns the shape. Agents' own shapes are read elsewhere and become the same views.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -131,7 +132,10 @@ class CallEvent(SessionBound, frozen=True, kw_only=True, tag="call"):
 
 
 class EditEvent(SessionBound, frozen=True, kw_only=True, tag="edit"):
-    """A file was changed; texts are those of the whole file unless ``lines`` says where they stand."""
+    """A file was changed; texts are those of the whole file unless ``lines`` says where they stand.
+
+    ``proposed`` is what the agent had written, where a person changed it before it was applied.
+    """
 
     path: Path
     call: Name | None = None
@@ -139,6 +143,7 @@ class EditEvent(SessionBound, frozen=True, kw_only=True, tag="edit"):
     after: TextField | None = None
     lines: list[Stretch] = []
     content_hashes: list[HashText] = []
+    proposed: TextField | None = None
 
 
 class SourceReadEvent(SessionBound, frozen=True, kw_only=True, tag="source_read"):
@@ -238,6 +243,48 @@ class SnapshotEvent(Event, frozen=True, kw_only=True, tag="snapshot"):
     missed: Count = 0
 
 
+class CallMade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that a line of a transcript gives the result of, as an earlier line has it: its tool, input and folder."""
+
+    id: Name
+    name: Name
+    input: Any = None
+    cwd: Short | None = None
+
+
+class TranscriptEvent(SessionBound, frozen=True, kw_only=True, tag="transcript"):
+    """A line of an agent's transcript: ``payload`` in the agent's shape, and what only the whole file could tell.
+
+    ``paths`` and ``commits`` say what the names in the line are in this repository, null where they are nothing in it;
+    ``opens`` that the line is the first of its session, or the first under another model.
+    """
+
+    payload: Any = None
+    calls: list[CallMade] = []
+    paths: dict[str, Path | None] = {}
+    commits: dict[str, Sha | None] = {}
+    subagent: Name | None = None
+    parent_call: Name | None = None
+    opens: Literal["session", "model"] | None = None
+    dropped: Dropped | None = None
+
+
+class TraceEvent(SessionBound, frozen=True, kw_only=True, tag="trace"):
+    """What another tool's trace says: ``payload`` in its own shape; ``session`` is the trace's id."""
+
+    payload: Any
+
+
+class TraceLinkEvent(Event, frozen=True, kw_only=True, tag="trace_link"):
+    """What another tool says of a commit: which traces it was made from; ``payload`` in its own shape."""
+
+    commit: Sha
+    traces: list[Name]
+    payload: Any
+    agent: Name | None = None
+    session: Name | None = None
+
+
 GenericEvent = (
     SessionEvent
     | PromptEvent
@@ -249,9 +296,9 @@ GenericEvent = (
     | SourceEvent
     | ChangeEvent
 )
-AnyEvent = GenericEvent | HookEvent | SnapshotEvent
+AnyEvent = GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | TraceEvent | TraceLinkEvent
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
-"""What any recorder may say; the others are made by our own hook."""
+"""What any recorder may say; the others are made by our own hook and by ``custody import``."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
 
 
@@ -298,13 +345,20 @@ def _check(event: AnyEvent) -> None:
     for name, value in msgspec.structs.asdict(event).items():
         if name not in _TEXTS and isinstance(value, str) and len(text_bytes(value)) > SHORT_BYTES_MAX:
             raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
-    if isinstance(event, SnapshotEvent):
-        for file in event.files:
-            RepoPath.of(file.path)
+    for path in _paths_in(event):
+        RepoPath.of(path)
     if isinstance(event, EditEvent):
-        RepoPath.of(event.path)
         for stretch in event.lines:
             Lines(stretch.first, stretch.last)
 
 
-_TEXTS = frozenset(("text", "before", "after", "input", "output", "payload", "unparsed"))
+def _paths_in(event: AnyEvent) -> Iterator[str]:
+    if isinstance(event, EditEvent):
+        yield event.path
+    if isinstance(event, SnapshotEvent):
+        yield from (file.path for file in event.files)
+    if isinstance(event, TranscriptEvent):
+        yield from (path for path in event.paths.values() if path is not None)
+
+
+_TEXTS = frozenset(("text", "before", "after", "proposed", "input", "output", "payload", "unparsed"))

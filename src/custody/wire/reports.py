@@ -104,6 +104,69 @@ class ImportReport(Report, frozen=True, kw_only=True, tag="import"):
     findings: list[Finding]
 
 
+class ImportProblem(msgspec.Struct, frozen=True):
+    """Something that could not be used, or not wholly: in which file, on which line, and why."""
+
+    file: str
+    line: int | None
+    what: str
+
+
+class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-transcripts"):
+    """What was read of an agent's transcripts and what became of it; of the problems the first 1,000.
+
+    ``known`` lines were in the store already, ``repeated`` ones stood in these files before.
+    """
+
+    agent: str
+    place: str
+    files: int
+    lines: int
+    new: int
+    known: int
+    repeated: int
+    sessions: int
+    calls: int
+    edits: int
+    edits_without_file: int
+    subagents: int
+    subagents_unattached: int
+    unknown_types: dict[str, int]
+    versions: list[str]
+    problems: list[ImportProblem]
+    problem_count: int
+
+
+class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces"):
+    """What was read of other tools' traces; what could not be is named."""
+
+    path: str
+    traces: int
+    links: int
+    known: int
+    problem_count: int
+    problems: list[ImportProblem]
+
+
+class ExportTracesReport(Report, frozen=True, kw_only=True, tag="export-traces"):
+    """How many Agent Trace records were written, and how many edits were left out for want of known lines."""
+
+    path: str
+    records: int
+    left_out: int
+
+
+class ImportEventsReport(Report, frozen=True, kw_only=True, tag="import-events"):
+    """What was read of a file of generic events; of the problems the first 1,000."""
+
+    path: str
+    lines: int
+    new: int
+    known: int
+    problems: list[ImportProblem]
+    problem_count: int
+
+
 class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
     """What was erased, and the records that say so."""
 
@@ -252,6 +315,8 @@ REPORTS: tuple[type[Report], ...] = (
     DoctorReport,
     ExportReport,
     ImportReport,
+    ImportTranscriptsReport,
+    ImportEventsReport,
     EraseReport,
     RecordsReport,
     ShowReport,

@@ -3,6 +3,8 @@
 The texts of an edit are evidence and are never trimmed.
 """
 
+from types import MappingProxyType
+
 from custody.model.digests import digest_of
 from custody.wire.bodies import digest_text
 from custody.wire.canonical import Json, text_bytes
@@ -14,28 +16,40 @@ EDITING = frozenset(
     " write_file edit write patch multiedit".split()
 )
 """Tools whose answers hold the texts of an edit, by every agent's name for them."""
+ANSWERS = MappingProxyType(
+    {
+        "afterShellExecution": "output",
+        "afterMCPExecution": "result_json",
+        "beforeReadFile": "content",
+        "beforeTabFileRead": "content",
+        "postToolUse": "tool_output",
+    }
+)
+"""Where Cursor's events hold what a tool gave back; elsewhere such a field may be the text of an edit."""
 
 
 def trimmed(event: dict[str, Json]) -> dict[str, Json]:
     """The event with what a tool gave back cut to size."""
     kind, payload = event.get("kind"), event.get("payload")
     if kind == "hook" and isinstance(payload, dict) and str(payload.get("tool_name")) not in EDITING:
-        return {**event, "payload": _cut_field(payload, "tool_response")}
+        answer = ANSWERS.get(str(event.get("event")), "tool_response")
+        return {**event, "payload": _cut_field(_cut_field(payload, "tool_response"), answer)}
     if kind == "call":
         return _cut_field(event, "output")
     return _cut_field(event, "text") if kind == "source_read" else event
 
 
 def _cut_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
-    return {**fields, name: _cut(fields[name])} if name in fields else fields
+    return {**fields, name: cut(fields[name])} if name in fields else fields
 
 
-def _cut(value: Json) -> Json:
+def cut(value: Json) -> Json:
+    """``value`` with each long text in it cut to its beginning and its end."""
     if isinstance(value, str):
         return _cut_text(value)
     if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [cut(item) for item in value]
+    return {key: cut(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _cut_text(text: str) -> str:

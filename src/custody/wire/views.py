@@ -48,7 +48,7 @@ from custody.wire.events import (
 )
 from custody.wire.times import ns_from
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raised whenever the same payload gives other views; stores then rebuild."""
 
 
@@ -120,6 +120,8 @@ def _edit(event: EditEvent) -> FileEdit:
         after=None if event.after is None else text_view(event.after),
         lines=tuple(Lines(stretch.first, stretch.last) for stretch in event.lines),
         hashes=tuple(ContentHash(value) for value in hashes_of(event)),
+        part=bool(event.lines),
+        proposed=None if event.proposed is None else text_view(event.proposed),
     )
 
 

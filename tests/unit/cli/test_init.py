@@ -159,6 +159,7 @@ def test_the_words(repository: Path) -> None:
         "created    FOLDER/.git/hooks/post-commit  (git: made)\n"
         "created    FOLDER/.git/hooks/post-rewrite  (git: made)\n"
         "created    FOLDER/.git/hooks/post-merge  (git: made)\n"
+        "changed    FOLDER/.git/info/exclude  (git: keeps the settings that we make out of 'git status')\n"
         "recorder in 'FOLDER/.git/custody'\n"
     )
     ran = custody(repository, "uninstall")
@@ -168,6 +169,7 @@ def test_the_words(repository: Path) -> None:
         "deleted    FOLDER/.git/hooks/post-commit  (git: our hook removed)\n"
         "deleted    FOLDER/.git/hooks/post-merge  (git: our hook removed)\n"
         "deleted    FOLDER/.git/hooks/post-rewrite  (git: our hook removed)\n"
+        "changed    FOLDER/.git/info/exclude  (git: our lines taken out)\n"
         "removed    recorder in 'FOLDER/.git/custody'\n"
     )
     assert custody(repository, "uninstall").out == "nothing of ours is here\n"
@@ -186,6 +188,7 @@ def test_all_agents_twice_is_once_and_uninstall_leaves_no_trace(repository: Path
         "hooks/post-commit": "created",
         "hooks/post-rewrite": "created",
         "hooks/post-merge": "created",
+        "info/exclude": "changed",
     }
     once = tree(repository, home())
     assert set(files(custody(repository, *words)).values()) == {"unchanged"}
@@ -380,7 +383,7 @@ def test_links_that_are_tracked_are_not_followed(repository: Path) -> None:
 
 def test_a_file_that_was_committed_since_is_left_to_the_user(repository: Path) -> None:
     custody(repository, "init", "--agent", "cursor", "--no-git-hooks")
-    git(repository, "add", "-A")
+    git(repository, "add", "--force", ".cursor")
     a_commit(repository)
     for _ in range(2):
         ran = custody(repository, "uninstall")
@@ -405,6 +408,53 @@ def test_a_tracked_hooks_folder_gets_lines_to_add(repository: Path) -> None:
     assert tree(repository / ".githooks") == before and not (repository / ".git/hooks/post-commit").exists()
 
 
+# What git status shows.
+
+
+def test_the_settings_that_we_make_are_no_news_to_git(repository: Path) -> None:
+    (repository / ".gemini").mkdir()
+    (repository / ".gemini/settings.json").write_text("{}")
+    exclude = repository / ".git/info/exclude"
+    exclude.write_text("mine")
+    custody(repository, "init", "--agent", "claude-code", "--agent", "gemini")
+    custody(repository, "init", "--agent", "cursor")
+    assert git(repository, "status", "--porcelain") == "?? .gemini/\n", "this one is the user's own"
+    assert exclude.read_text().count(">>> custody") == 1
+    custody(repository, "uninstall")
+    assert exclude.read_text() == "mine"
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_lines_that_others_add_behind_ours_stay(repository: Path, lost: bool) -> None:
+    exclude = repository / ".git/info/exclude"
+    shutil.rmtree(exclude.parent)
+    custody(repository, "init", "--agent", "cursor")
+    with exclude.open("a") as file:
+        file.write("theirs\n")
+    if lost:
+        shutil.rmtree(repository / ".git/custody/backup")
+    custody(repository, "uninstall")
+    assert exclude.read_text() == "theirs\n"
+
+
+def test_an_exclude_file_that_is_made_for_us_goes_with_us(repository: Path) -> None:
+    info = repository / ".git/info"
+    shutil.rmtree(info)
+    custody(repository, "init", "--agent", "cursor")
+    assert git(repository, "status", "--porcelain") == ""
+    custody(repository, "uninstall")
+    assert not info.exists()
+
+
+def test_an_exclude_file_that_is_a_link_is_left_alone(repository: Path, tmp_path: Path) -> None:
+    exclude = repository / ".git/info/exclude"
+    shared = exclude.rename(tmp_path / "shared")
+    exclude.symlink_to(shared)
+    before = shared.read_text()
+    assert custody(repository, "init", "--agent", "cursor").status == 0
+    assert shared.read_text() == before
+
+
 # More than one repository, work tree or level.
 
 
@@ -422,6 +472,46 @@ def test_two_repositories_share_the_users_settings_until_the_last_leaves(tmp_pat
     assert file.read_bytes() == once
     custody(two, "uninstall")
     assert not file.exists()
+
+
+def test_what_was_set_up_for_one_repository_records_in_no_other(tmp_path: Path) -> None:
+    one, other = a_git_folder(tmp_path / "one"), a_git_folder(tmp_path / "other")
+    file = home() / ".codex/hooks.json"
+    ran = custody(one, "init", "--agent", "codex")
+    assert "these are the user's settings, used where 'custody init' was run" in ran.out
+    run_hook(file, other)
+    assert recorded(other) == [] and not (other / ".git/custody").exists()
+    custody(other, "init", "--agent", "claude-code")
+    run_hook(file, other)
+    assert recorded(other) == [], "it was set up for another agent"
+    run_hook(file, one)
+    custody(one, "uninstall")
+    assert recorded(one) == ["codex"]
+
+
+def test_whoever_asks_for_every_repository_gets_every_repository(tmp_path: Path) -> None:
+    one, other = a_git_folder(tmp_path / "one"), a_git_folder(tmp_path / "other")
+    file = home() / ".codex/hooks.json"
+    custody(one, "init", "--agent", "codex")
+    custody(tmp_path, "init", "--user", "--agent", "codex")
+    ran = custody(one, "init", "--agent", "codex")
+    assert "these are the user's settings, for every repository" in ran.out
+    run_hook(file, other)
+    assert recorded(other) == ["codex"]
+    custody(one, "uninstall")
+    run_hook(file, other)
+    assert recorded(other) == ["codex", "codex"]
+
+
+def test_both_levels_record_once(repository: Path) -> None:
+    custody(repository, "init", "--user", "--agent", "claude-code")
+    custody(repository, "init", "--agent", "claude-code")
+    for file in (home() / ".claude/settings.json", repository / LOCAL):
+        run_hook(file, repository)
+    assert recorded(repository) == ["claude-code"]
+    (repository / LOCAL).unlink()
+    run_hook(home() / ".claude/settings.json", repository)
+    assert recorded(repository) == ["claude-code", "claude-code"], "nobody else does it any more"
 
 
 def test_a_repository_that_is_gone_does_not_keep_the_users_settings(tmp_path: Path) -> None:

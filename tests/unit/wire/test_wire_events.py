@@ -39,9 +39,28 @@ VALUES["snapshot"] = {
     "custody": 1, "kind": "snapshot", "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot", "phase": "after",
     "files": [{"path": "a.py", "text": "x"}],
 }  # fmt: skip
+VALUES["transcript"] = {
+    "custody": 1, "kind": "transcript", "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot", "session": "s1",
+    "payload": {"type": "user"}, "paths": {"/w/a.py": "a.py", "/x": None},
+}  # fmt: skip
+VALUES["trace"] = {
+    "custody": 1, "kind": "trace", "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot", "session": "t1",
+    "payload": {"files": []},
+}  # fmt: skip
+VALUES["trace_link"] = {
+    "custody": 1, "kind": "trace_link", "id": "1", "at": "2026-01-31T12:00:00Z", "commit": "a" * 40, "traces": ["t1"],
+    "payload": {},
+}  # fmt: skip
 KINDS = tuple(VALUES)
 ERASED: dict[str, Json] = {"$erased": "sha256:" + "0" * 64}
-FREE = (("call", "input"), ("call", "output"), ("hook", "payload"))
+FREE = (
+    ("call", "input"),
+    ("call", "output"),
+    ("hook", "payload"),
+    ("transcript", "payload"),
+    ("trace", "payload"),
+    ("trace_link", "payload"),
+)
 """Whatever a tool takes and gives: any JSON."""
 
 
@@ -63,6 +82,7 @@ def fields_like(*shapes: object) -> list[tuple[str, str]]:
 NAMES, SHORTS, SHAS = fields_like(Name), fields_like(Short), fields_like(Sha)
 MOMENTS = [(kind, name) for kind in KINDS for name in fields_of(kind) if name in ("at", "seen_at", "ended_at")]
 TEXTS = [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text"), ("hook", "unparsed")]
+TEXTS.append(("edit", "proposed"))
 
 
 def a_value(of: str, /, **fields: Any) -> dict[str, Any]:
@@ -78,7 +98,7 @@ def refusal(value: Json) -> str:
 def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert set(CLASSES) == set(KINDS)
     assert {name for _, name in NAMES} == set(
-        "id agent session model operator parent name prompt subagent call actor complexity event".split()
+        "id agent session model operator parent name prompt subagent call actor complexity event parent_call".split()
     )
     assert {name for _, name in SHORTS} == set(
         "worktree folder locator title reason url snippet publisher author".split()
@@ -106,6 +126,9 @@ REQUIRED = {
     "change": {"base", "head_commit"},
     "hook": {"agent", "event"},
     "snapshot": {"agent", "phase", "files"},
+    "transcript": {"agent", "session"},
+    "trace": {"agent", "session", "payload"},
+    "trace_link": {"commit", "traces", "payload"},
 }
 
 

@@ -52,3 +52,25 @@ def test_generic_outputs_and_sources_are_cut_on_arrival() -> None:
     whole = arrival_of(EventId("e"), an_event("edit", after="x" * 100_000))
     assert json.loads(whole.payload)["after"]["$body"]
     assert [len(text) for text in whole.texts.values()] == [100_000]
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [("afterShellExecution", "output"), ("beforeReadFile", "content"), ("postToolUse", "tool_output")],
+)
+def test_what_cursor_says_a_tool_gave_back_is_cut(event: str, field: str) -> None:
+    out: Any = trimmed({"kind": "hook", "event": event, "payload": {field: "x" * 100_000}})
+    assert len(out["payload"][field]) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        ("afterFileEdit", {"content": "x" * 100_000, "edits": [{"new_string": "x" * 100_000}]}),
+        ("postToolUse", {"tool_name": "Write", "tool_output": "x" * 100_000}),
+        ("beforeReadFile", {"output": "x" * 100_000}),
+    ],
+)
+def test_what_may_be_the_text_of_an_edit_is_kept_whole(event: str, fields: dict[str, Any]) -> None:
+    whole: dict[str, Any] = {"kind": "hook", "event": event, "payload": fields}
+    assert trimmed(whole) == whole

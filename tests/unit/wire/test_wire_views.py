@@ -16,6 +16,7 @@ from custody.model.views import (
     CallStatus,
     Change,
     CommitLink,
+    CommitSeen,
     Decision,
     DecisionKind,
     FileEdit,
@@ -23,12 +24,14 @@ from custody.model.views import (
     LinkOrigin,
     Observation,
     Prompt,
+    PullRequestFact,
     Reading,
     Session,
     Source,
     SourceRead,
     Text,
     ToolCall,
+    TracedFile,
     View,
 )
 from custody.wire.bodies import join, split
@@ -72,11 +75,12 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
     "edit": (
         {
             "path": "a/\udcff.py", "call": "c1", "before": "old", "after": "new\n", "content_hashes": ["0" * 8],
+            "proposed": "mine\n",
             "lines": [{"first": 3, "last": 9}, {"first": 1, "last": 1}],
         },
         FileEdit(
             ROBOT, S1, "1", RepoPath(b"a/\xff.py"), NOON, CallId("c1"), CommitSha(SHA), text("old"), text("new\n"),
-            (Lines(3, 9), Lines(1, 1)), (ContentHash("0" * 8), content_hash([b"new"])),
+            (Lines(3, 9), Lines(1, 1)), (ContentHash("0" * 8), content_hash([b"new"])), True, text("mine\n"),
         ),
     ),
     "source_read": (
@@ -177,7 +181,8 @@ def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, wo
 
 def test_every_event_has_a_view() -> None:
     assert set(VIEWS) == set(GENERIC)
-    assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - {FileState, Observation}
+    read_elsewhere = {FileState, Observation, TracedFile, PullRequestFact, CommitSeen}
+    assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - read_elsewhere
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,8 +1,10 @@
 """What settings say, whatever their language, and which entries in them are ours. Pure."""
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from custody.world.agents import toml_text
@@ -87,6 +89,22 @@ def is_our_handler(handler: Json) -> bool:
     """Whether a handler runs us."""
     command = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(command, str) and MARK in command
+
+
+def our_commands(value: Mapping[str, Any], agent: Agent) -> list[str]:
+    """What our entries run, each command once."""
+    handlers = [handler for _, entry in ours_in(value, agent) for handler in _handlers(agent, entry)]
+    commands = [str(each["command"]) for each in handlers if isinstance(each, dict) and is_our_handler(each)]
+    return list(dict.fromkeys(commands))
+
+
+def hook_in(command: str) -> Path | None:
+    """The copy of the hook that a command of ours runs; None when it cannot be told."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None  # somebody edited it into something that no shell reads
+    return next((Path(word) for word in words if word.endswith(MARK)), None)
 
 
 def spared(agent: Agent, entries: list[Any]) -> list[Any]:

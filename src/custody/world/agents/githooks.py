@@ -6,12 +6,13 @@ lines in its place run it first, with the same arguments and input, and end with
 """
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from custody.model.errors import InputError
+from custody.model.errors import CustodyError, InputError
 from custody.world.agents.edit import ASIDE, Edit
 from custody.world.agents.files import Seen, check_may_replace, look, missing_folders
 from custody.world.agents.known import MARK
@@ -78,6 +79,15 @@ def line_to_add(name: str) -> str:
         'custody="$(git rev-parse --git-common-dir)/custody/hook/record.py"; '
         f'if [ -f "$custody" ]; then python3 -I -S "$custody" --agent git --event {name}{feed} >/dev/null; fi || :'
     )
+
+
+def runs_another(path: Path, hook: Path) -> bool:
+    """Whether our lines in the hook at ``path`` run another copy than ``hook``; False where nothing can be read."""
+    try:
+        block = _BLOCK.search(look(path).data or b"")
+    except CustodyError:
+        return False
+    return block is not None and shlex.quote(str(hook)).encode("utf-8", "surrogateescape") not in block[0]
 
 
 def hook_edit(folder: HookFolder, name: str, command: str, note: Note | None = None) -> Edit:

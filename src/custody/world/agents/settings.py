@@ -7,11 +7,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from custody.model.errors import InputError
+from custody.model.errors import CustodyError, InputError
 from custody.world.agents import toml_text
 from custody.world.agents.adding import added
 from custody.world.agents.edit import Edit
-from custody.world.agents.entries import Ask, is_as_wanted, ours_in, value_of
+from custody.world.agents.entries import Ask, is_as_wanted, our_commands, value_of
 from custody.world.agents.files import Seen, check_may_replace, look, missing_folders
 from custody.world.agents.jsonc import Unreadable
 from custody.world.agents.known import MARK, Agent
@@ -71,10 +71,15 @@ def unsettings_edit(path: Path, agent: Agent, note: Note | None = None) -> Edit:
 
 def settings_in_use(path: Path, agent: Agent) -> bool:
     """Whether an entry of ours is at ``path``; False also for a file that cannot be read."""
+    return bool(settings_run(path, agent))
+
+
+def settings_run(path: Path, agent: Agent) -> list[str]:
+    """The commands of our entries at ``path``; none also for a file that cannot be read."""
     try:
-        return bool(ours_in(value_of(look(path).data, toml=_is_toml(path)), agent))
-    except (Unreadable, InputError):
-        return False
+        return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
+    except (Unreadable, CustodyError):
+        return []
 
 
 def by_hand(ask: Ask, *, toml: bool = False) -> str:

@@ -1,8 +1,27 @@
 """What captured events mean: one reader per agent format, from an agent's own shape to our views.
 
-May touch nothing: readers are functions of what the store hands them. It may use the hook's redaction.
+Readers of events touch nothing: they are functions of what the store hands them. Readers of transcripts open the files
+that they are handed, and nothing that is named inside them.
 """
 
 from custody.world.capture.hooks import HOOK_VERSION, hook_views, snapshot_views
+from custody.world.capture.lines import Line, lines_of
+from custody.world.capture.reading import TRANSCRIPT_READERS, TRANSCRIPT_VERSION, transcript_views
+from custody.world.capture.transcripts import Found, Named, Passed, Started, TranscriptReader, Trouble
 
-__all__ = ["HOOK_VERSION", "hook_views", "snapshot_views"]
+__all__ = [
+    "HOOK_VERSION",
+    "TRANSCRIPT_READERS",
+    "TRANSCRIPT_VERSION",
+    "Found",
+    "Line",
+    "Named",
+    "Passed",
+    "Started",
+    "TranscriptReader",
+    "Trouble",
+    "hook_views",
+    "lines_of",
+    "snapshot_views",
+    "transcript_views",
+]

@@ -4,20 +4,20 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from custody.model.errors import InputError
-from custody.model.ids import AgentName, CallId, SessionId
+from custody.model.ids import AgentName, CallId, CommitSha, SessionId
 from custody.model.paths import RepoPath
 from custody.model.views import FileState, View
 from custody.wire.canonical import Json
 from custody.wire.events import HookEvent, SnapshotEvent, event_from
 from custody.wire.times import ns_from
 from custody.wire.views import observation_of, text_view
-from custody.world.capture import claude
+from custody.world.capture import claude, githooks
 
-HOOK_VERSION = 1
+HOOK_VERSION = 2
 """Raised whenever a reader gives other views for the same event; stores then rebuild."""
 
 READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = MappingProxyType(
-    {"claude-code": claude.views_of}
+    {"claude-code": claude.views_of, "git": githooks.views_of}
 )
 
 
@@ -45,6 +45,7 @@ def snapshot_views(payload: Json) -> tuple[View, ...]:
             at_ns=ns_from(event.at),
             text=None if file.text is None else text_view(file.text),
             gone=file.gone,
+            revision=None if event.head is None else CommitSha(event.head),
         )
         for file in event.files
     )

@@ -8,12 +8,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from custody.attribute.rules import AttributeRules
 from custody.dedupe.rules import DedupeRules
+from custody.gate.rules import GateRules
 from custody.trust.rules import TrustRules
 from custody.wire.rules import Rules
 from custody.world.config.rule import Rule, kind_of
 
 TABLES: Mapping[str, type[Rules]] = MappingProxyType(
-    {"attribute": AttributeRules, "dedupe": DedupeRules, "trust": TrustRules}
+    {"attribute": AttributeRules, "dedupe": DedupeRules, "gate": GateRules, "trust": TrustRules}
 )
 """The classes of rules by the name of their table, in the order in which they are shown."""
 

@@ -9,6 +9,7 @@ from .durable import make_folder, new_name, sync_folder, write_event
 from .quick import sha256
 
 KEY_BYTES = 32
+ID_DIGITS = 32
 GAP_WORDS_MAX = 300
 
 
@@ -22,7 +23,23 @@ def state_folder(environment: dict[str, str]) -> str:
 
 def fallback_of(home: str, environment: dict[str, str]) -> str:
     """Where events of the store at ``home`` wait when it cannot be written: one folder per repository."""
-    return os.path.join(state_folder(environment), "fallback", sha256(os.fsencode(home)).hexdigest()[:32])
+    return os.path.join(state_folder(environment), "fallback", id_of(home) or name_of(home))
+
+
+def id_of(home: str) -> str | None:
+    """What ``custody init`` called the repository, so that it is found again after a move; None without that."""
+    try:
+        with open(os.path.join(home, "id"), encoding="ascii", errors="replace") as file:
+            name = file.readline(ID_DIGITS + 1).strip()
+    except OSError:
+        return None  # never set up, or not readable: then its place is its name
+    return name if len(name) == ID_DIGITS and set(name) <= set("0123456789abcdef") else None
+
+
+def name_of(home: str) -> str:
+    """What a repository is called that was never set up: by its place."""
+    name: str = sha256(os.fsencode(home)).hexdigest()
+    return name[:ID_DIGITS]
 
 
 def put(home: str, data: bytes, environment: dict[str, str]) -> str:
@@ -71,6 +88,15 @@ def gaps_in(folder: str | os.PathLike[str]) -> list[str]:
         return []  # no gaps, or none that this user may see
 
 
+def agents_of(home: str) -> list[str]:
+    """The agents for which ``custody init`` set up the repository; none where it was never run."""
+    try:
+        with open(os.path.join(home, "hook", "agents"), encoding="utf-8", errors="replace") as file:
+            return file.read().split()
+    except OSError:
+        return []  # not set up, or not readable: then it is not ours to record in
+
+
 def key_of(home: str) -> bytes:
     """The key that never leaves this machine, made when it is not there; linked into place, never over another."""
     path = os.path.join(home, "key")
@@ -103,6 +129,9 @@ def _make_key(home: str, path: str) -> None:
 def _remember_home(fallback: str, home: str) -> None:
     """Write beside fallback events whose they are, for a person who finds them."""
     path = os.path.join(fallback, "repository")
-    if not os.path.exists(path):
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(home + "\n")
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # it is there already; and the event is kept with or without it
+    with os.fdopen(handle, "wb") as file:
+        file.write(os.fsencode(home) + b"\n")

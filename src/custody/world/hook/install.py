@@ -1,4 +1,4 @@
-"""Putting the hook beside the store: the launcher, its library compiled, and the command that agents run.
+"""Putting the hook beside the store: launcher, compiled library, marks of what was set up, the command agents run.
 
 The only file of this room that is not copied itself.
 """
@@ -8,7 +8,10 @@ import py_compile
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from custody.world.hook.homes import agents_of, id_of, name_of, state_folder
 
 LAUNCHER = "record.py"
 LIBRARY = (
@@ -66,6 +69,35 @@ def remove_hook(home: Path) -> bool:
     return there
 
 
+def set_up_for(home: Path, agents: Iterable[str]) -> None:
+    """Note that the repository was set up for these agents too, which hooks at the user's level ask."""
+    known = agents_of(str(home))
+    wanted = sorted({*known, *agents})
+    if wanted != known:
+        _replace(home / "hook" / "agents", "".join(f"{agent}\n" for agent in wanted).encode())
+
+
+def give_id(home: Path, environment: Mapping[str, str]) -> None:
+    """Give the repository a name of its own that it keeps wherever it is moved; a copy gets another."""
+    kept = id_of(str(home))
+    last = _last_home(home)
+    if kept is None or (last != home and id_of(str(last)) == kept):
+        kept = os.urandom(16).hex()
+    if last != home or id_of(str(home)) != kept:
+        _replace(home / "id", f"{kept}\n".encode() + os.fsencode(home) + b"\n")
+    # What waits there under the name that its place gave it is found under the new one from now on.
+    folder = Path(state_folder(dict(environment))) / "fallback"
+    if (folder / name_of(str(home))).is_dir() and not (folder / kept).exists():
+        (folder / name_of(str(home))).rename(folder / kept)
+
+
+def forget_id(home: Path, environment: Mapping[str, str]) -> None:
+    """Take the name away again, unless events wait under it."""
+    kept = id_of(str(home))
+    if kept is not None and not (Path(state_folder(dict(environment))) / "fallback" / kept).exists():
+        (home / "id").unlink(missing_ok=True)
+
+
 def hook_argv(home: Path, agent: str, *more: str) -> list[str]:
     """The program and words that record an event of ``agent``: the interpreter by its real path, never a shim's."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
@@ -82,7 +114,17 @@ def hook_shell(home: Path, agent: str, *more: str) -> str:
     return f"{guard} || exit 0; {run} || {gap} 2>/dev/null || :"
 
 
+def _last_home(home: Path) -> Path:
+    """Where the repository was when it got its name, or was last set up."""
+    try:
+        lines = (home / "id").read_bytes().split(b"\n")
+    except OSError:
+        return home
+    return Path(os.fsdecode(lines[1])) if len(lines) > 1 and lines[1] else home
+
+
 def _replace(path: Path, data: bytes) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     aside.write_bytes(data)
+    aside.chmod(0o600)
     aside.replace(path)

@@ -10,7 +10,7 @@ import sys
 
 from .homes import add_gap, put
 from .place import head_of, work_tree_of
-from .quick import encoded, now
+from .quick import encoded, heard, now
 
 SAID_BYTES_MAX = 4 * 1024 * 1024
 """What git says on stdin: for a rewrite, a line with two ids per commit."""
@@ -27,7 +27,7 @@ def main(arguments: list[str], here: str) -> None:
         "event": event,
         "id": os.urandom(16).hex(),
         "at": now(),
-        "unparsed": sys.stdin.buffer.read(SAID_BYTES_MAX).decode("utf-8", "surrogateescape"),
+        "unparsed": _said(home).decode("utf-8", "surrogateescape"),
     }
     found = work_tree_of(os.getcwd())
     if found is not None:
@@ -39,3 +39,16 @@ def main(arguments: list[str], here: str) -> None:
     except OSError as error:
         add_gap(home, f"git: cannot write: {error.strerror}", dict(os.environ))
         sys.stderr.write(f"custody: git: cannot write: {error.strerror}\n")
+
+
+def _said(home: str) -> bytes:
+    """What git says on stdin, as far as it says it in time."""
+    said = b""
+    try:
+        for piece in heard(sys.stdin.fileno()):
+            said += piece
+            if len(said) >= SAID_BYTES_MAX:
+                break
+    except TimeoutError:
+        add_gap(home, "git: its input was never closed", dict(os.environ))
+    return said[:SAID_BYTES_MAX]

@@ -1,10 +1,10 @@
 """Secrets that are known by their shape: one table, plain data.
 
-A row: the name that a redaction carries; what the wire looks for (one of these is in every match, see
-``trip.TOKENS`` and
-``trip.SIGNS``); the pattern; the group that is the secret; and the share of odd pairs it must have at least, or None
-where the shape alone is enough. Patterns keep to what ``re`` and RE2 have in common and take linear time: no
-back-references, no look-around, no unbounded repetition inside another.
+A row: the name that a redaction carries; what the wire looks for (one of these is in every match, see ``trip.TOKENS``
+and ``trip.SIGNS``); the pattern; the group that is the secret; and the share of odd pairs it must have at least, or
+None where the shape alone is enough. Patterns keep to what ``re`` and RE2 have in common: no back-references, no
+look-around. They take linear time: no unbounded repetition inside another, nor one after which something must follow,
+since every beginning inside of it would then be tried to its end; a test holds this.
 
 Shapes are those that the services publish. What has no shape of its own is known by the name beside it
 (``trip.named_values``) or by being random (``trip.random_parts``).
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Rule:
     """One row of the table."""
 
-    __slots__ = ("floor", "group", "literals", "name", "pattern")
+    __slots__ = ("floor", "group", "is_of_one_line", "literals", "name", "pattern")
 
     def __init__(self, name: str, literals: str, pattern: str, group: int = 0, floor: float | None = None) -> None:
         self.name = name
@@ -28,6 +28,7 @@ class Rule:
         self.pattern = pattern
         self.group = group
         self.floor = floor
+        self.is_of_one_line = "\\s" not in pattern and "\\n" not in pattern
 
 
 RULES: Final = (
@@ -81,7 +82,7 @@ RULES: Final = (
     ),
     Rule("discord-webhook", "api/webhooks/", r"api/webhooks/([0-9]{10,20}/[0-9A-Za-z_-]{30,100})", 1),
     Rule("teams-webhook", ".webhook.office.com", r"\.webhook\.office\.com/webhookb2/([0-9A-Za-z@/-]{36,400})", 1),
-    Rule("telegram-token", "random", r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}"),
+    Rule("telegram-token", ":AA", r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}"),
     Rule("matrix-token", "syt_", r"syt_[0-9A-Za-z]{1,100}_[0-9A-Za-z]{20}_[0-9A-Za-z]{6}"),
     # Money
     Rule("stripe-key", "sk_live_  sk_test_  rk_live_  rk_test_", r"[rs]k_(?:live|test)_[0-9A-Za-z]{10,247}"),
@@ -154,7 +155,13 @@ RULES: Final = (
         "LS0tLS1CRUdJTi",
         r"LS0tLS1CRUdJTi(?:BSU0E|BFQy|BEU0E|BPUEVO|BQUklW|BFTkNS|BQR1AgUFJJ)[0-9A-Za-z+/\\=\r\n]{40,}",
     ),
-    Rule("jwt", "eyJ", r"eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]{8,}){0,2}"),
+    # The second half takes up what begins like one and is none, or each "eyJ" in a long word would be tried to its end.
+    Rule(
+        "jwt",
+        "eyJ",
+        r"(eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]{8,}){0,2})|eyJ[0-9A-Za-z_-]*",
+        1,
+    ),
     Rule("signed-token", "eyJ", r"eyJ[0-9A-Za-z_+/-]{50,}={0,2}(?:\.[0-9A-Za-z_-]{16,})?"),
     Rule(
         "password-hash",

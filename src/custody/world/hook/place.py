@@ -9,6 +9,7 @@ import os
 
 HEAD_BYTES_MAX = 1024
 PATH_MAX = 4096
+SETTINGS_BYTES_MAX = 16 * 1024 * 1024
 PACKED_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -69,6 +70,11 @@ def _reference(git_dir: str, ref: str) -> str:
         if line.endswith(ending) and not line.startswith(b"#"):
             return line[: -len(ending)].decode("ascii", "replace")
     return ""
+
+
+def holds(path: str, words: bytes) -> bool:
+    """Whether the file at ``path`` can be read and has these words in it."""
+    return words in _read(path, SETTINGS_BYTES_MAX)
 
 
 def _git_dir(entry: str) -> str | None:

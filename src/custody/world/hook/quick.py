@@ -1,10 +1,11 @@
-"""JSON, SHA-256 and the time from the standard library's inner parts: public modules would double a hook's start.
+"""JSON, SHA-256, the time and a patient ear, by the standard library's inner parts: public modules double a start.
 
 Every one of them has the public module as its fall-back, for interpreters that are built otherwise.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
 try:
@@ -22,15 +23,24 @@ except ImportError:
     from json.encoder import encode_basestring as quoted  # type: ignore[no-redef, unused-ignore]
     from json.scanner import make_scanner  # type: ignore[no-redef, attr-defined, unused-ignore]
 
+try:
+    import _signal as signal  # type: ignore[import-not-found, unused-ignore]  # loaded by every start already
+except ImportError:
+    import signal  # type: ignore[no-redef, unused-ignore]
+
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, NoReturn
 
-__all__ = ["encoded", "now", "parse", "quoted", "sha256"]
+__all__ = ["encoded", "heard", "now", "parse", "quoted", "sha256"]
 
 NESTING_MAX = 100
 """Below what the chain takes, so that there is room for the envelope."""
 DIGITS_MAX = 300
+SILENCE_SECONDS_MAX = 5.0
+"""An agent writes its event at once: one that says nothing for so long has forgotten to close our input."""
+CHUNK_BYTES = 1 << 20
 
 _BLANK = " \t\n\r"
 _WORDS = {None: "null", True: "true", False: "false"}
@@ -78,7 +88,8 @@ def parse(text: str) -> Any:
     try:
         scan = make_scanner(_Settings())  # type: ignore[arg-type]  # any object with these attributes will do
         value, end = scan(text, start)
-    except StopIteration as error:
+    except (StopIteration, SystemError) as error:
+        # The scanner names its complaints by a class of the module 'json'; without that, CPython 3.11 loses them.
         raise ValueError("no JSON value") from error
     if text[end:].strip(_BLANK):
         raise ValueError("more than one JSON value")
@@ -100,6 +111,27 @@ def _children(item: Any) -> list[Any]:
     if isinstance(item, dict):
         return list(item.values())
     return item if isinstance(item, list) else []
+
+
+def heard(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[bytes]:
+    """What comes from the descriptor ``source``, piece by piece; ``TimeoutError`` after a silence of that length."""
+    os.set_blocking(source, True)  # whoever started us may have left it otherwise, and we would hear nothing at all
+    before = signal.signal(signal.SIGALRM, _too_long)
+    try:
+        while True:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            piece = os.read(source, CHUNK_BYTES)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            if not piece:
+                return
+            yield piece
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(_number: int, _frame: Any) -> NoReturn:
+    raise TimeoutError("nothing more was said")
 
 
 def now() -> str:

@@ -10,26 +10,45 @@ import os
 import sys
 
 from .cleaning import complain, dropped, redacted
-from .homes import put
-from .place import PATH_MAX, common_dir_of, head_of, place_in, work_tree_of
-from .quick import encoded, now, parse, sha256
+from .homes import agents_of, put
+from .place import PATH_MAX, common_dir_of, head_of, holds, place_in, work_tree_of
+from .quick import SILENCE_SECONDS_MAX, encoded, heard, now, parse, quoted, sha256
 from .trip import trips
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO
+    from typing import Any
 
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 PAYLOAD_BYTES_MAX = EVENT_BYTES_MAX - 1024 * 1024
 """Room for the envelope and for the marks of redaction."""
-NAME_MAX = 500
-CHUNK_BYTES = 1 << 20
+NAME_MAX = 490
+"""Two of them and a word make one name of an event."""
 
 SESSION = ("session_id", "conversation_id", "sessionId", "sessionID", "session")
 EVENT = ("hook_event_name", "hookEventName")
 CALL = ("tool_use_id", "toolUseId", "call_id", "callID")
 PROMPT = ("prompt_id", "turn_id", "generation_id")
+SUBAGENT = ("agent_id", "subagent_id")
 TOOL = ("tool_name", "toolName", "tool")
+
+REPEATED = frozenset(
+    (
+        "Stop",
+        "PostModelSwitch",
+        "stop",
+        "beforeShellExecution",
+        "afterShellExecution",
+        "beforeReadFile",
+        "afterFileEdit",
+        "afterTabFileEdit",
+    )
+)
+"""Events of which one prompt may have several, so that the prompt does not name them."""
+
+CLAUDE_CODE = "claude-code"
+CURSORS_OWN = ("cursor_version", "conversation_id")
+"""Fields that Cursor sends and Claude Code does not."""
 
 
 if TYPE_CHECKING:
@@ -37,28 +56,47 @@ if TYPE_CHECKING:
 
 
 class Words:
-    """What the command line says: whose event, which one, and whether a receipt is wanted."""
+    """What the command line says: whose event, which one, whether a receipt is wanted, and for which repositories.
+
+    ``user``: whichever is around the agent's folder, ``where_set_up``: of these only where ``custody init`` set up this
+    agent, ``unless``: not where this settings file of the project has the repository's own hook run.
+    """
 
     def __init__(self, arguments: list[str]) -> None:
         self.agent = _after(arguments, "--agent") or "unknown"
         self.event = _after(arguments, "--event")
         self.receipt = "--receipt" in arguments
         self.user = "--user" in arguments
+        self.where_set_up = "--where-set-up" in arguments
+        self.unless = _after(arguments, "--unless")
 
 
 class Given:
-    """What came on stdin: all of it, or its digest and size when it is more than an event may hold."""
+    """What came on stdin: all of it, or its digest and size when it is more than an event may hold.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.data = stream.read(PAYLOAD_BYTES_MAX + 1)
-        self.size = len(self.data)
+    ``unended`` when it was never closed: what came until then may be all that there is.
+    """
+
+    def __init__(self, source: int, seconds: float = SILENCE_SECONDS_MAX) -> None:
+        pieces: list[bytes] = []
+        digest = None
+        self.size = 0
+        self.unended = False
         self.dropped: Fields | None = None
-        if self.size > PAYLOAD_BYTES_MAX:
-            digest = sha256(self.data)
-            while chunk := stream.read(CHUNK_BYTES):
-                digest.update(chunk)
-                self.size += len(chunk)
-            self.data = b""
+        try:
+            for piece in heard(source, seconds):
+                self.size += len(piece)
+                if digest is not None:
+                    digest.update(piece)
+                    continue
+                pieces.append(piece)
+                if self.size > PAYLOAD_BYTES_MAX:
+                    digest = sha256(b"".join(pieces))
+                    pieces.clear()
+        except TimeoutError:
+            self.unended = True
+        self.data = b"".join(pieces)
+        if digest is not None:
             self.dropped = {"digest": "sha256:" + digest.hexdigest(), "bytes": self.size, "why": "over the size limit"}
 
     def fields(self) -> Fields | None:
@@ -73,43 +111,63 @@ class Given:
 def main(arguments: list[str], here: str) -> None:
     """Record what stdin says; ``here`` is the launcher's folder, whose parent is the store's home."""
     words = Words(arguments)
-    given = Given(sys.stdin.buffer)
+    given = Given(sys.stdin.fileno())
     fields = given.fields()
-    home: str | None = os.path.dirname(here)
-    if words.user:
-        home = home_around(folder_of(fields))
+    home = home_for(words, fields, os.path.dirname(here))
     if home is None:
-        return  # outside a repository there is nothing to keep
-    name = record(words, given, fields, home)
-    if words.receipt and name is not None:
+        return  # there is nothing to keep, or another hook keeps it
+    name = keep(words, given, fields, home)
+    if name is None:
+        return
+    if words.receipt:
         sys.stdout.write(name + "\n")
         sys.stdout.flush()
+    look_around(words, fields, home)
 
 
-def home_around(folder: str) -> str | None:
-    """The home of the store of the repository around ``folder``; None outside one."""
-    found = work_tree_of(folder)
-    return None if found is None else os.path.join(common_dir_of(found[1]), "custody")
+def home_for(words: Words, fields: Fields | None, own: str) -> str | None:
+    """The store in which this hook keeps the event; None when that is another hook's task, or nobody's."""
+    if words.agent == CLAUDE_CODE and fields is not None and any(name in fields for name in CURSORS_OWN):
+        return None  # Cursor reads Claude Code's settings too; its events are for the hook in its own
+    if not words.user:
+        return own
+    found = work_tree_of(folder_of(fields))
+    if found is None:
+        return None
+    home = os.path.join(common_dir_of(found[1]), "custody")
+    if words.where_set_up and words.agent not in agents_of(home):
+        return None
+    return None if words.unless is not None and _has_own_hook(found[0], words.unless, home) else home
 
 
-def record(words: Words, given: Given, fields: Fields | None, home: str) -> str | None:
+def _has_own_hook(work_tree: str, settings: str, home: str) -> bool:
+    """Whether the project's settings have the repository's own hook run: then both would record the same event."""
+    # Agents name the folder whose settings they read, Cursor and Gemini by this name too.
+    project = os.environ.get("CLAUDE_PROJECT_DIR") or work_tree
+    # As it stands there: quoted for the shell, then for JSON.
+    hook = quoted(os.path.join(home, "hook", "record.py").replace("'", "'\"'\"'"))[1:-1]
+    return holds(os.path.join(project, settings), hook.encode("utf-8", "surrogateescape"))
+
+
+def keep(words: Words, given: Given, fields: Fields | None, home: str) -> str | None:
     """Keep one event; give its name once it is durable, or None after counting the gap."""
-    environment = dict(os.environ)
-    folder = folder_of(fields)
+    if given.unended and fields is None:
+        complain(home, f"{words.agent}: the input was never closed, and {given.size} bytes are no whole event")
+        if not given.size:
+            return None
     try:
-        name = put(home, _event(words, given, fields, folder, home), environment)
+        name = put(home, event_bytes(words, given, fields, home), dict(os.environ))
     except OSError as error:
         complain(home, f"{words.agent}: cannot write: {error.strerror}")
         return None
     if given.dropped is not None:
         complain(home, f"{words.agent}: {given.size} bytes were kept as digest and size only")
-    if fields is not None:
-        _snapshot(words, fields, folder, home)
     return name
 
 
-def _event(words: Words, given: Given, fields: Fields | None, folder: str, home: str) -> bytes:
+def event_bytes(words: Words, given: Given, fields: Fields | None, home: str) -> bytes:
     """The event's bytes, with nothing in them that looks like a secret."""
+    folder = folder_of(fields)
     if fields is not None and "custody" in fields and "kind" in fields:
         return _fitting({**_around(words, fields, folder, home), **_said(fields)}, home)
     around = {"kind": "hook", **_around(words, fields or {}, folder, home), "event": event_of(words, fields or {})}
@@ -172,7 +230,7 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     around: Fields = {
         "custody": 1,
         "agent": words.agent[:NAME_MAX],
-        "id": call or name_in(fields, PROMPT) or os.urandom(16).hex(),
+        "id": call or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
         "at": now(),
     }
     session = name_in(fields, SESSION)
@@ -187,6 +245,14 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     return {name: value for name, value in around.items() if value is not None}
 
 
+def _prompted(event: str, fields: Fields) -> str | None:
+    """What names an event by its prompt, and by its subagent, of which a prompt may have several."""
+    prompt, subagent = name_in(fields, PROMPT), name_in(fields, SUBAGENT)
+    if prompt is None or event in REPEATED:
+        return None
+    return prompt if subagent is None else f"{prompt}:{subagent}"
+
+
 def where(folder: str, home: str) -> tuple[str, str] | None:
     """The work tree of this store's repository in which the agent works, and its git folder."""
     return place_in(os.path.dirname(home), [folder, os.environ.get("CLAUDE_PROJECT_DIR") or folder])
@@ -196,9 +262,13 @@ def _shown(path: str) -> str | None:
     return path if path.isprintable() and len(path) < PATH_MAX else None
 
 
-def _snapshot(words: Words, fields: Fields, folder: str, home: str) -> None:
+def look_around(words: Words, fields: Fields | None, home: str) -> None:
+    """Take a snapshot where only the disk shows what the agent did."""
     from .snapshot import phase_of  # only shell calls and bare edits go further
 
+    if fields is None:
+        return
+    folder = folder_of(fields)
     phase = phase_of(event_of(words, fields), name_in(fields, TOOL))
     if phase is not None:
         from .snapshot import take

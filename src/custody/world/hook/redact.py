@@ -14,10 +14,12 @@ from .trip import (
     SIGNS,
     WORD_MAX,
     address_secrets,
+    forget,
     is_introduced,
     is_known,
     is_placeholder,
     long_words,
+    lowered,
     named_values,
     odd_share,
     pieces_of,
@@ -31,8 +33,10 @@ from .trip import (
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of this
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
+
+    from .patterns import Rule
 
     Span = tuple[int, int, str]
     Mark = dict[str, Any]
@@ -42,6 +46,13 @@ PASSES_MAX = 8
 MAC_DIGITS = 32
 CHUNK = 1 << 20
 OVERLAP = 8192
+REACH = 1000
+REACH_OVER_LINES = 5000
+"""Signs that a rule looks at most to either side of the line it is in, and some more; a name, a gap and the longest
+value where values may go over line ends."""
+_QUOTES_OVER_LINES = ('"""', "'''", "```")
+BESIDE_RANDOM = ":AA"
+"""The literal of a rule that is to be asked whenever there are random words: it is not of one word."""
 NEEDLES_MAX = 8
 """Up to so many random words are looked for one by one; more of them in one pass over the text."""
 KEY_MAX = 64 * 1024
@@ -66,7 +77,8 @@ class RedactionError(ValueError):
 
 def redact_text(text: str) -> tuple[str, tuple[int, ...]]:
     """``text`` with each secret replaced, and the numbers of the lines that were touched, from 0."""
-    clean, touched = _redacted(text, None)
+    clean, touched = _redacted(text, None, Look(text))
+    forget()
     return clean, tuple(sorted(touched))
 
 
@@ -99,10 +111,35 @@ def redact_value(value: Any, key: bytes) -> tuple[Any, list[Mark]]:
     from 1, by which rule, and what ``line_mac`` gives for the line as it was.
     """
     marks: list[Mark] = []
-    return _walk(value, "", None, (key, marks)), marks
+    clean = _walk(value, "", None, Kept(key, marks, Look("\n".join(_texts_in(value)))))
+    forget()
+    return clean, marks
 
 
-def _walk(value: Any, at: str, name: str | None, kept: tuple[bytes, list[Mark]]) -> Any:
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _texts_in(item)
+
+
+class Kept:
+    """What a walk through an event carries: the key, the marks so far, and what there is to look for at all."""
+
+    __slots__ = ("key", "look", "marks")
+
+    def __init__(self, key: bytes, marks: list[Mark], look: Look) -> None:
+        self.key = key
+        self.marks = marks
+        self.look = look
+
+
+def _walk(value: Any, at: str, name: str | None, kept: Kept) -> Any:
     if isinstance(value, str):
         return _text(value, at, name, kept)
     if isinstance(value, list):
@@ -112,12 +149,12 @@ def _walk(value: Any, at: str, name: str | None, kept: tuple[bytes, list[Mark]])
     return value
 
 
-def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: tuple[bytes, list[Mark]]) -> dict[str, Any]:
+def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: Kept) -> dict[str, Any]:
     clean: dict[str, Any] = {}
     before: Any = None
     is_manifest = value.get("kind") == "Secret"
     for member, item in value.items():
-        name = _text(member, f"{at}/{MARKER}", None, (kept[0], []))
+        name = _redacted(member, None, kept.look)[0]
         while name in clean:
             name += "'"
         place = f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
@@ -133,26 +170,49 @@ def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: tupl
     return clean
 
 
-def _text(text: str, at: str, name: str | None, kept: tuple[bytes, list[Mark]]) -> str:
-    clean, touched = _redacted(text, name)
+def _text(text: str, at: str, name: str | None, kept: Kept) -> str:
+    clean, touched = _redacted(text, name, kept.look)
     if touched:
-        key, marks = kept
         lines = text.split("\n")
         for number in sorted(touched):
-            mark = {"at": at, "line": number + 1, "mac": line_mac(key, lines[number]), "rule": touched[number]}
-            marks.append(mark)
+            mac = line_mac(kept.key, lines[number])
+            kept.marks.append({"at": at, "line": number + 1, "mac": mac, "rule": touched[number]})
     return clean
 
 
-def _redacted(text: str, name: str | None) -> tuple[str, dict[int, str]]:
+def _redacted(text: str, name: str | None, look: Look) -> tuple[str, dict[int, str]]:
     """``text`` without secrets, and the rule for every line that was touched; ``name`` is what it is called."""
     touched: dict[int, str] = {}
+    first, last = 0, len(text)
     for _ in range(PASSES_MAX):
-        spans = _lines_of(text, _merged(text, _found(text, name)))
+        found = [(first + start, first + end, rule) for start, end, rule in _found(text[first:last], look)]
+        spans = _lines_of(text, _merged(text, _called(text, name) + found))
         if not spans:
             return text, touched
+        first, tail = _window(text, spans)
         text = _replaced(text, spans, touched)
+        last = len(text) - tail
+        look = Look(text[first:last], look.needles)
     raise RedactionError("a text does not come to rest")
+
+
+def _called(text: str, name: str | None) -> list[Span]:
+    """What is to be hidden in ``text`` because of what it is called."""
+    value = None if name is None else value_of(name, text)
+    return [] if value is None else [(value[0], value[1], _rule_for(value[2]))]
+
+
+def _window(text: str, spans: list[Span]) -> tuple[int, int]:
+    """How much at the beginning and at the end of ``text`` need not be looked at again once ``spans`` are replaced.
+
+    What lies further from a change than any rule looks, by whole lines, is as it was when nothing was found there.
+    """
+    if any(sign in text for sign in _FAR):
+        return 0, 0
+    reach = REACH_OVER_LINES if any(quotes in text for quotes in _QUOTES_OVER_LINES) else REACH
+    first = text.rfind("\n", 0, max(0, spans[0][0] - reach)) + 1
+    last = text.find("\n", spans[-1][1] + reach)
+    return first, 0 if last < 0 else len(text) - last
 
 
 def _replaced(text: str, spans: list[Span], touched: dict[int, str]) -> str:
@@ -225,33 +285,44 @@ def _body(text: str, start: int, end: int) -> int:
 # What is to be hidden.
 
 
-def _found(text: str, name: str | None) -> list[Span]:
+_FAR = ("-----BEGIN ", "Private-Lines:", "kind", "LS0tLS1CRUdJTi")
+"""Signs of what may go on for more lines than a rule may otherwise look."""
+
+
+class Look:
+    """What there may be to hide in some texts, seen in all of them at once: the rest need not be looked for in each."""
+
+    __slots__ = ("needles", "tokens")
+
+    def __init__(self, text: str, needles: Iterable[str] = ()) -> None:
+        longer = long_words(_all_words(text))
+        self.needles = {
+            piece[start:end] for word in longer for piece in pieces_of(word) for start, end in random_parts(piece)
+        }
+        self.tokens = set(tokens_in(longer))
+        self.needles.update(needles)  # before, so that few and many are looked for in the same way in every pass
+        if self.needles:
+            self.tokens.add(BESIDE_RANDOM)
+
+
+def _found(text: str, look: Look) -> list[Span]:
     """Everything to be hidden in ``text``, in any order; spans may lie over each other."""
     if len(text) < 4:
         return []
-    data = text.encode("utf-8", "surrogatepass")
-    words = _all_words(data)
-    longer = long_words(words)
-    said = b" ".join(words).decode("latin-1").lower()
-    signs = set(signs_in(said, data))
-    found: list[Span] = []
-    if name is not None:
-        value = value_of(name, text)
-        if value is not None:
-            found.append((value[0], value[1], _rule_for(value[2])))
-    if "-----begin" in signs:
-        found += _private_keys(text)
-    needles = {piece[start:end] for word in longer for piece in pieces_of(word) for start, end in random_parts(piece)}
-    found += _by_shape(text, signs.union(tokens_in(longer), ["random"] if needles else []))
-    found += [(start, end, _rule_for(says)) for start, end, says in named_values(text, said)]
-    if "://" in text:
+    low = lowered(text)
+    signs = set(signs_in(low, text))
+    # The order says which name is taken where two find the same.
+    found = list(_private_keys(text)) if "-----begin" in signs else []
+    found += _by_shape(text, signs | look.tokens)
+    found += [(start, end, _rule_for(says)) for start, end, says in named_values(text, low)]
+    if "://" in text and "@" in text:
         found += [(start, end, "address") for start, end in address_secrets(text)]
     if "private-lines" in signs:
         found += _putty_keys(text)
     if "kind" in signs:
         found += _manifests(text)
-    if needles:
-        found += _random(text, needles)
+    if look.needles:
+        found += _random(text, look.needles)
     return found
 
 
@@ -259,8 +330,9 @@ def _rule_for(says: int) -> str:
     return "password" if says >= PASSWORD else "secret"
 
 
-def _all_words(data: bytes) -> set[bytes]:
-    words: set[bytes] = set()
+def _all_words(text: str) -> set[str]:
+    data = text.encode("utf-8", "surrogatepass")
+    words: set[str] = set()
     for at in range(0, len(data), CHUNK):
         words |= words_in(data[max(0, at - OVERLAP) : at + CHUNK])
     return words
@@ -269,13 +341,13 @@ def _all_words(data: bytes) -> set[bytes]:
 _compiled: dict[str, Any] = {}
 
 
-def _finder(pattern: str) -> Callable[[str], Iterator[Any]]:
-    finder = _compiled.get(pattern)
-    if finder is None:
+def _compile(pattern: str) -> Any:
+    made = _compiled.get(pattern)
+    if made is None:
         import re  # slow to import, not always needed
 
-        finder = _compiled[pattern] = re.compile(pattern).finditer
-    return finder
+        made = _compiled[pattern] = re.compile(pattern)
+    return made
 
 
 def _by_shape(text: str, seen: set[str]) -> Iterator[Span]:
@@ -286,10 +358,36 @@ def _by_shape(text: str, seen: set[str]) -> Iterator[Span]:
 
     for rule in RULES:
         if not seen.isdisjoint(rule.literals):
-            for match in _finder(rule.pattern)(text):
+            for match in _matches(text, rule):
                 start, end = match.span(rule.group)
-                if _is_token(text[start:end], rule.floor) and (rule.literals[0] in SIGNS or _is_apart(text, start)):
+                if (
+                    start >= 0
+                    and _is_token(text[start:end], rule.floor)
+                    and (rule.literals[0] in SIGNS or _is_apart(text, start))
+                ):
                     yield start, end, rule.name
+
+
+def _matches(text: str, rule: Rule) -> Iterator[Any]:
+    """The matches of a rule: in the lines that have one of its literals, or anywhere if it may go over line ends."""
+    if not rule.is_of_one_line:
+        yield from _compile(rule.pattern).finditer(text)
+        return
+    for first, last in _lines_with(text, rule.literals):
+        yield from _compile(rule.pattern).finditer(text, first, last)
+
+
+def _lines_with(text: str, literals: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The lines of ``text``, each with the line end before it, that have one of ``literals`` in them."""
+    lines = set()
+    for literal in literals:
+        at = text.find(literal)
+        while at >= 0:
+            last = text.find("\n", at)
+            last = len(text) if last < 0 else last
+            lines.add((max(0, text.rfind("\n", 0, at)), last))
+            at = text.find(literal, last)
+    return sorted(lines)
 
 
 def _is_apart(text: str, start: int) -> bool:
@@ -326,15 +424,21 @@ def _places(text: str, needles: set[str]) -> Iterator[tuple[int, int]]:
         for needle in needles:
             at = text.find(needle)
             while at >= 0:
-                yield at, at + len(needle)
+                if not _is_only_with_escape(text, at, needle):
+                    yield at, at + len(needle)
                 at = text.find(needle, at + len(needle))
         return
-    for match in _finder(r"[0-9A-Za-z_+/.~$-]{20,}")(text):
+    for match in _compile(r"[0-9A-Za-z_+/.~$-]{20,}").finditer(text):
         start, word = match.start(), match.group()
         if start and text[start - 1] == "\\" and word[0] in "nrtbf":
             start, word = start + 1, word[1:]
         for first, last in random_parts(word):
             yield start + first, start + last
+
+
+def _is_only_with_escape(text: str, at: int, needle: str) -> bool:
+    """Whether ``needle`` is random only because of a letter that belongs to the backslash before it."""
+    return text[at - 1 : at] == "\\" and needle[0] in "nrtbf" and not random_parts(needle[1:])
 
 
 def _is_spared(text: str, start: int, end: int, public: list[tuple[int, int]]) -> bool:
@@ -409,10 +513,7 @@ def _private_keys(text: str) -> Iterator[Span]:
 
 def _is_key(body: str) -> bool:
     """Whether there is a key between the marks, not just code that looks for them."""
-    return any(
-        len(word) >= 16 and odd_share(word.decode("latin-1")) > 0.3
-        for word in words_in(body.encode("utf-8", "surrogatepass"))
-    )
+    return any(len(word) >= 16 and odd_share(word) > 0.3 for word in words_in(body.encode("utf-8", "surrogatepass")))
 
 
 def _key_lines(text: str, start: int, most: int) -> int:

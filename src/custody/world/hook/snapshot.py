@@ -7,7 +7,6 @@ at by ``lstat``, and those whose size, time or inode changed since the last look
 from __future__ import annotations
 
 import os
-import select
 import stat
 import time
 
@@ -50,6 +49,11 @@ _ALWAYS = {
     "afterTabFileEdit": AFTER,
 }
 
+NESTED = b"repository"
+"""Stands for a repository inside the work tree, into which a snapshot does not look."""
+LEFT_OUT = b"/"
+"""No path of a work tree: what is remembered under it is that there were more files than a snapshot looks at."""
+
 Seen = dict[bytes, bytes]
 """For each path, its size, time and inode in one word."""
 
@@ -73,6 +77,8 @@ def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | No
         add_gap(home, f"{around['agent']}: no snapshot: git did not list the files", dict(os.environ))
         return None
     before, now = remembered(memory), look(root, paths)
+    for words in _unseen(before or {}, now, len(paths)):
+        add_gap(home, f"{around['agent']}: {words}", dict(os.environ))
     name = None
     if before is not None:
         files, missed = _changes(root, before, now)
@@ -94,14 +100,16 @@ def _keep(event: dict[str, Any], home: str) -> str:
 
 
 def look(root: bytes, paths: list[bytes]) -> Seen:
-    """The regular files among ``paths`` as they are now."""
-    seen: Seen = {}
-    for path in paths:
+    """The regular files among ``paths`` as they are now, and the repositories that are not looked into."""
+    seen: Seen = {LEFT_OUT: b"%d" % len(paths)} if len(paths) > LISTED_MAX else {}
+    for path in paths[:LISTED_MAX]:
         try:
             found = os.lstat(os.path.join(root, path))
         except OSError:
             continue  # gone since it was listed
-        if stat.S_ISREG(found.st_mode):
+        if stat.S_ISDIR(found.st_mode) and os.path.lexists(os.path.join(root, path, b".git")):
+            seen[path] = NESTED
+        elif stat.S_ISREG(found.st_mode):
             word = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
             seen[path] = b"%d %d %d %d %o" % word
     return seen
@@ -112,8 +120,7 @@ def listed(root: bytes) -> list[bytes] | None:
     out = _git(root, [b"ls-files", b"-z", b"-c", b"-o", b"--exclude-standard", b"--deduplicate"])
     if out is None:
         return None
-    paths = [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
-    return paths[:LISTED_MAX]
+    return [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
 
 
 def remembered(memory: str) -> Seen | None:
@@ -138,8 +145,24 @@ def remember(memory: str, seen: Seen) -> None:
         return  # nothing was promised yet
 
 
+def _unseen(before: Seen, now: Seen, count: int) -> list[str]:
+    """What snapshots cannot see, said when it is new: every snapshot saying it again would drown all other gaps."""
+    words = []
+    nested = sum(1 for path, word in now.items() if word == NESTED and before.get(path) != NESTED)
+    if nested:
+        words.append(f"snapshots do not look into nested repositories and submodules; {nested} found")
+    if LEFT_OUT in now and LEFT_OUT not in before:
+        words.append(f"snapshots look at {LISTED_MAX} of {count} files")
+    return words
+
+
+def _files(seen: Seen) -> Seen:
+    return {path: word for path, word in seen.items() if word != NESTED and path != LEFT_OUT}
+
+
 def _changes(root: bytes, before: Seen, now: Seen) -> tuple[list[dict[str, Any]], int]:
     """The files that are not as they were, with their contents while the limits last, and how many were left out."""
+    before, now = _files(before), _files(now)
     changed = sorted(path for path, word in now.items() if before.get(path) != word)
     # A file that is there but no longer listed (ignored, replaced by a link) is not gone.
     gone = sorted(path for path in before.keys() - now.keys() if not os.path.lexists(os.path.join(root, path)))
@@ -213,6 +236,8 @@ def _git(root: bytes, words: list[bytes]) -> bytes | None:
 
 def _read_until(pipe: int, deadline: float) -> bytes | None:
     """Everything that comes out of ``pipe``; None when it has not ended by then."""
+    import select  # slow to import on some machines, and most events need no listing
+
     pieces: list[bytes] = []
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
         piece = os.read(pipe, 1 << 16)

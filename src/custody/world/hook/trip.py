@@ -23,6 +23,10 @@ _DIGITS = "0123456789"
 _LETTERS = _LOWER + _LOWER.upper()
 _ALNUM = _LETTERS + _DIGITS
 _HEX = _DIGITS + "abcdefABCDEF"
+_HEX_LOW = _DIGITS + "abcdef-"
+_DIGIT_SET = frozenset(_DIGITS)
+_SPLITTING = frozenset(".~$\0")
+"""Signs of words between which parts of them stand for themselves."""
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Words that nobody would make up.
@@ -43,7 +47,7 @@ HEX_MIN = 32
 HALF_MIN = 10
 DIGEST_LENGTHS = frozenset((32, 40, 56, 64, 96, 128))
 
-_ORDINARY = frozenset(
+_PAIRS = (
     "ab ac ad ag ai al am an ap ar as at au ba be bi bl bo br bu ca ce ch ci ck cl co cr ct cu da dd de di dl do ds du"
     " ea ec ed ee ef eg el em en ep eq er es et ev ew ex fa fe ff fi fo fr ge gh gi gr gs ha he hi ho ht ia ib ic id ie"
     " if ig il im in io ip ir is it iv ix iz ke la ld le li ll lo ls lt lu ly ma me mi mm mo mp ms na nc nd ne nf ng ni"
@@ -56,6 +60,7 @@ _ORDINARY = frozenset(
 )
 """Pairs that say nothing: those that make up six of seven pairs in names and prose (of random letters two of seven),
 two digits, the same letter twice, the alphabet in order."""
+_ORDINARY = frozenset(map(tuple, _PAIRS))
 
 _KNOWN = tuple(
     "toolu_ srvtoolu_ msg_ call_ req_ resp_ run_ thread_ asst_ chatcmpl- rs_ fc_ sha1- sha256- sha384- sha512-".split()
@@ -63,6 +68,7 @@ _KNOWN = tuple(
 """How agents' own ids and integrity hashes begin."""
 _PUBLIC = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh", "_ZN", "_R", "iVBORw0KGgo", "R0lGOD", "xn--", "XN--")
 """How public keys, compilers' names, pictures and encoded host names begin."""
+_NEVER_RANDOM = _KNOWN + _PUBLIC
 _KEYLIKE = frozenset("sk rk key pat tok live secret apikey".split())
 """First parts of a word that make hexadecimal digits a key."""
 _UUID_KEYS = frozenset("sdk pat access sk secret".split())
@@ -72,7 +78,8 @@ _UUID_KEYS = frozenset("sdk pat access sk secret".split())
 def odd_pairs(word: str) -> int:
     """How many neighbours in ``word`` are seldom neighbours in names and prose."""
     low = word.lower()
-    return sum([low[at : at + 2] not in _ORDINARY for at in range(len(low) - 1)])
+    # No loop in Python: this is asked of every long word of every event.
+    return max(0, len(low) - 1) - sum(map(_ORDINARY.__contains__, zip(low, low[1:])))  # noqa: B905, RUF007 - itertools is one more import
 
 
 def is_odd(word: str, share: float) -> bool:
@@ -80,15 +87,37 @@ def is_odd(word: str, share: float) -> bool:
     return odd_pairs(word) >= share * max(1, len(word) - 1)
 
 
+JUDGED_MAX = 100_000
+_judged: dict[str, list[tuple[int, int]]] = {}
+_odd: dict[str, int] = {}
+
+
+def forget() -> None:
+    """Drop what is remembered of words: they may be secrets, and are wanted only until their event is redacted."""
+    _judged.clear()
+    _odd.clear()
+    _strengths.clear()
+
+
 def random_parts(word: str) -> list[tuple[int, int]]:
     """Where in ``word`` (of letters, digits and ``_-+/.~$``) there are parts that nobody would make up."""
-    if len(word) < WORD_MIN or word.startswith(_KNOWN + _PUBLIC) or not word.strip(_DIGITS):
+    found = _judged.get(word)
+    if found is None:
+        if len(_judged) >= JUDGED_MAX:
+            forget()
+        found = _judged[word] = _random_parts(word)
+    return found
+
+
+def _random_parts(word: str) -> list[tuple[int, int]]:
+    # Hexadecimal digits alone are ids and digests, and by far the most of what is long and odd.
+    if len(word) < WORD_MIN or not word.strip(_HEX + "-") or word.startswith(_NEVER_RANDOM):
         return []
     found = []
     at = 0
     pieces = word.replace("$", ".").replace("~", ".").split(".")
     for number, piece in enumerate(pieces):
-        if len(piece) >= WORD_MIN and not (piece.islower() and _is_without_digits(piece)):
+        if len(piece) >= WORD_MIN and not (piece.islower() and _DIGIT_SET.isdisjoint(piece)):
             if _is_other_half(piece, pieces[number - 1] if number else ""):
                 found.append((at - len(pieces[number - 1]) - 1, at + len(piece)))
             else:
@@ -99,27 +128,21 @@ def random_parts(word: str) -> list[tuple[int, int]]:
 
 def _is_other_half(piece: str, before: str) -> bool:
     """Whether ``piece`` is the hexadecimal half of a token whose first half is no word."""
-    is_hex = len(piece) >= HEX_MIN and not piece.strip(_HEX) and not piece.isalpha()
-    return (
-        is_hex
-        and len(before) >= HALF_MIN
-        and not (before.islower() or before.isupper())
-        and is_odd(before, ODD_MIXED_MIN)
-    )
+    is_hex = len(before) >= HALF_MIN and len(piece) >= HEX_MIN and not piece.strip(_HEX) and not piece.isalpha()
+    return is_hex and not (before.islower() or before.isupper()) and is_odd(before, ODD_MIXED_MIN)
 
 
 def _random_segments(piece: str) -> list[tuple[int, int]]:
     segments = piece.split("/")
     names = [segment for segment in segments if len(segment) > 2]
-    words = len([name for name in names if _is_wordlike(name)])
-    if not words or len(segments) == 1:
+    if len(segments) == 1 or not any(map(_is_wordlike, names)):
         return [(_lead(piece), len(piece))] if _is_random(piece) else []
-    if words * 2 < len(names) and len(piece) > WORD_MAX:
+    if len(piece) > WORD_MAX and sum(map(_is_wordlike, names)) * 2 < len(names):
         return []
     found = []
     at = 0
     for segment in segments:  # a path: each of its names for itself
-        if _is_random(segment):
+        if len(segment) >= WORD_MIN and _is_random(segment):
             found.append((at + _lead(segment), at + len(segment)))
         at += len(segment) + 1
     return found
@@ -131,7 +154,7 @@ def _lead(piece: str) -> int:
 
 def _is_random(piece: str) -> bool:
     """Whether what is left of ``piece`` without its plain words is random."""
-    if not WORD_MIN <= len(piece) <= WORD_MAX or piece.startswith(_KNOWN + _PUBLIC):
+    if not WORD_MIN <= len(piece) <= WORD_MAX or piece.startswith(_NEVER_RANDOM):
         return False
     parts = _parts(piece)
     if _is_service_id(piece, parts):
@@ -139,7 +162,9 @@ def _is_random(piece: str) -> bool:
     core = ""
     pairs = odd = 0
     for part in parts:
-        count = 0 if _is_plain(part) else odd_pairs(part)
+        count = _odd.get(part)
+        if count is None:
+            count = _odd_in(part)
         if count > ODD_WORD_MAX * (len(part) - 1):
             core += part
             pairs += len(part) - 1
@@ -156,19 +181,36 @@ def _is_random(piece: str) -> bool:
 
 
 def _parts(piece: str) -> list[str]:
-    return piece.replace("-", " ").replace("_", " ").replace("+", " ").replace("/", " ").split()
+    for sign in "-+/":
+        if sign in piece:
+            piece = piece.replace(sign, "_")
+    return [part for part in piece.split("_") if part]
 
 
 def _is_plain(part: str) -> bool:
     """A number, a short word, or a short word with a number at its beginning or its end."""
     if len(part) < 4 or part.isdigit():
         return True
+    if len(part) >= 12:
+        return False
     letters = part.strip(_DIGITS)
-    return len(part) < 12 and letters.isalpha() and (letters.islower() or letters.isupper() or letters.istitle())
+    return letters.isalpha() and (letters.islower() or letters.isupper() or letters.istitle())
+
+
+def _odd_in(part: str) -> int:
+    """How many odd pairs a part has; a plain one none at all."""
+    count = _odd[part] = -1 if _is_plain(part) else odd_pairs(part)
+    return count
 
 
 def _is_wordlike(segment: str) -> bool:
-    return all(_is_plain(part) or (len(part) > 5 and not is_odd(part, ODD_WORD_MAX)) for part in _parts(segment))
+    for part in _parts(segment):
+        count = _odd.get(part)
+        if count is None:
+            count = _odd_in(part)
+        if count >= 0 and (len(part) <= 5 or count >= ODD_WORD_MAX * (len(part) - 1)):
+            return False
+    return True
 
 
 def _is_camel(word: str) -> bool:
@@ -178,10 +220,12 @@ def _is_camel(word: str) -> bool:
 
 
 def _is_without_digits(text: str) -> bool:
-    return not any(digit in text for digit in _DIGITS)
+    return _DIGIT_SET.isdisjoint(text)
 
 
 def _has_uuid(parts: list[str]) -> bool:
+    if len(parts) < 5:
+        return False
     lengths = [len(part) for part in parts]
     return any(
         lengths[at : at + 5] == [8, 4, 4, 4, 12] and not "".join(parts[at : at + 5]).strip(_HEX)
@@ -218,7 +262,7 @@ NAME_MAX = 80
 VALUE_MAX = 4096
 GAP_MAX = 60
 """Signs between a name and its value at most: closing quotes, spaces, a type."""
-LENGTH_MIN = (1 << 30, 16, 8, 4, 8)
+LENGTH_MIN = (1 << 30, WORD_MIN, 8, 4, 8)
 """Signs of a value at least, by what its name says."""
 SHORT_MAX = 200
 VALUE_ODD_MIN = 0.3
@@ -282,8 +326,11 @@ _PREFIXES = "bBrRuUfF@$"
 _BLANK = " \t"
 _BARE_ENDS = _QUOTES + "<>" + _BACK
 _BARE_ENDS_INLINE = ",;&|)}]"
+_ALL_BARE_ENDS = frozenset(_BARE_ENDS + _BARE_ENDS_INLINE)
 _LINE_LEADS = frozenset(("", "export", "env", "arg", "set", "setx", "const", "let", "var", "val", "login", "$env:"))
 _LINE_SIGNS = " \t\"'+-*>|.:$→│" + _DIGITS
+_LINE_SIGNS_AS_BYTES = "→│".encode().decode("latin-1")
+"""The signs that are not ASCII, as the wire sees them."""
 _SAYING = frozenset(("is", "was", "to", "as", "be"))
 
 _PLACEHOLDERS = frozenset(
@@ -312,12 +359,17 @@ _CODE_ROOTS = frozenset(
 
 def words_of(name: str) -> list[str]:
     """The words of a name in any fashion, in lower case, without the digits at their ends."""
-    spaced = name[:1]
-    for sign in name[1:]:
-        spaced += " " + sign if sign.isupper() and spaced[-1].islower() else sign
+    spaced = name
+    if not name.islower() and not name.isupper():
+        spaced = name[:1]
+        for sign in name[1:]:
+            spaced += " " + sign if sign.isupper() and spaced[-1].islower() else sign
     return [
         word.strip(_DIGITS) for word in spaced.lower().replace("_", " ").replace("-", " ").replace(".", " ").split()
     ]
+
+
+_strengths: dict[str, int] = {}
 
 
 def strength(name: str) -> int:
@@ -326,6 +378,13 @@ def strength(name: str) -> int:
     >>> [strength(name) for name in ("DB_PASSWORD", "clientSecret", "cacheKey", "token_count", "tokenizer")]
     [3, 2, 1, 1, 0]
     """
+    says = _strengths.get(name)
+    if says is None:
+        says = _strengths[name] = _strength(name)
+    return says
+
+
+def _strength(name: str) -> int:
     words = words_of(name)
     for at in range(len(words) - 1, -1, -1):
         says = _says(words[at], words[at - 1] if at else "", name)
@@ -354,41 +413,54 @@ def _says(word: str, before: str, name: str) -> int:
     return _SAYS_ALONE.get(word, NONE)
 
 
-def named_values(text: str, words: str) -> Iterator[tuple[int, int, int]]:
+def named_values(text: str, low: str) -> Iterator[tuple[int, int, int]]:
     """Where ``text`` has a value, worth hiding, beside a name that says what it is, and how much it says; some twice.
 
-    ``words`` are all words of ``text`` in lower case, in any order.
+    ``low`` is ``text`` as ``lowered`` gives it.
     """
-    low = lowered(text)
-    said: dict[str, int] = {}
     for keyword in KEYWORDS:
-        if keyword.rstrip("=") not in words:
-            continue
         at = low.find(keyword)
         while at >= 0:
             start, end = _name_around(text, at)
-            found = _value_beside(text, start, end)
+            name = text[start:end]
+            found = _value_beside(text, start, end) if strength(name) else None
             if found is not None:
-                name = text[start:end]
-                if name not in said:
-                    said[name] = strength(name)
                 for first, last, form in _each(text, found):
-                    says = _says_in(said[name], form, text[start - 1 : start])
+                    says = _says_in(strength(name), form, text[start - 1 : start])
                     if is_worth_hiding(text[first:last], says, form, name):
                         yield first, last, says
             at = low.find(keyword, max(end, at + 1))
 
 
 def lowered(text: str) -> str:
-    """``text`` in lower case, sign for sign: one capital letter has a small form of two signs."""
-    return text.replace("\u0130", "I").lower()
+    """``text`` in lower case, sign for sign, and no letter of ASCII where there was none."""
+    # Two signs become ASCII letters, one of them two signs; the wire, which sees bytes, knows neither.
+    return text.lower() if text.isascii() else text.replace("\u0130", "?").replace("\u212a", "?").lower()
 
 
 QUOTED, BARE, ENV, CALLED, SPACED, LISTED = "quoted", "bare", "env", "called", "spaced", "listed"
 """How a value stands beside its name: in quotes; without; as in an environment file; in a call; after a space only;
 in a
 list of texts."""
+PHRASED = "phrased"
+"""The rest of a line without quotes, of words only."""
 LISTED_MAX = 100
+PHRASE_MIN = 4
+PHRASE_QUOTED_MIN = 3
+PHRASE_MAX = 24
+"""Words of a pass phrase."""
+_PUNCTUATION = frozenset("\"#$%&'()*+,./:;<=>@[\\]^_`{|}~\t\n\r\0")
+_PROSE = frozenset(
+    "the an is are was were be been has have had do does did must should shall will would can cannot could may might"
+    " your you our we my his her its their it he she they of for to in on at by from with without into as and or but"
+    " not no if then when while until this that which who whose what where how why please enter type choose see use"
+    " used using set get invalid wrong incorrect missing empty required optional valid minimum maximum least most"
+    " character characters letter letters digit digits symbol symbols number numbers length short long weak strong"
+    " user users username name email login account field value string text default example new old current"
+    " forgot forgotten reset change changed confirm repeat again match show hide any all some none only also same"
+    " contains uppercase lowercase database server client session given plain hashed encrypted file line stored".split()
+)
+"""Words of sentences, of forms and of what is written about passwords: with one of these it is no pass phrase."""
 
 
 def _each(text: str, found: tuple[int, int, str]) -> Iterator[tuple[int, int, str]]:
@@ -457,7 +529,8 @@ def _value_beside(text: str, start: int, end: int) -> tuple[int, int, str] | Non
     if sign in "=:?+|!-u" and not (at > closed and text[start:end].lower() == "pass"):
         operator = _operator(text, at)
         if operator:
-            return _assigned(text, start, at + operator, text[at : at + operator])
+            found = _assigned(text, start, at + operator, text[at : at + operator])
+            return _as_phrase(text, start, end, found) or found
     if sign == ">":
         return _element(text, start, at) if at == end and text[start - 1 : start] == "<" else None
     if sign == "(":
@@ -468,6 +541,8 @@ def _value_beside(text: str, start: int, end: int) -> tuple[int, int, str] | Non
 
 
 def _skip(text: str, at: int, signs: str, most: int) -> int:
+    if text[at : at + 1] not in signs:
+        return at
     part = text[at : at + most]
     return at + len(part) - len(part.lstrip(signs))
 
@@ -497,6 +572,45 @@ def _assigned(text: str, start: int, at: int, operator: str) -> tuple[int, int, 
     if found is not None and is_line and operator == "=" and text[at - 1] == "=":
         return found[0], found[1], ENV
     return found
+
+
+def _as_phrase(text: str, start: int, end: int, found: tuple[int, int, str] | None) -> tuple[int, int, str] | None:
+    """The rest of the line instead of the word that was found, if it is a pass phrase beside a name that says so."""
+    if found is None or text[found[1] : found[1] + 1] != " " or found[2] not in (BARE, ENV):
+        return None
+    if strength(text[start:end]) < PASSWORD or not _leads_text(text, start):
+        return None
+    line = text[found[0] : found[0] + SHORT_MAX].partition("\n")[0]
+    for sign in _BARE_ENDS:
+        line = line.partition(sign)[0]
+    line = line.rstrip(" \t\r")
+    # Without quotes prose looks much like this, so that capitals are too many.
+    return (found[0], found[0] + len(line), PHRASED) if line.islower() and _is_phrase(line, PHRASE_MIN) else None
+
+
+def _leads_text(text: str, start: int) -> bool:
+    """Whether the name at ``start`` is the first thing on its line or in its quotes."""
+    before = text[max(0, start - 40) : start]
+    first = max(before.rfind("\n"), before.rfind('"')) + 1
+    if not first and start > 40:
+        return False
+    return before[first:].strip(_LINE_SIGNS + _LINE_SIGNS_AS_BYTES).lower() in _LINE_LEADS
+
+
+def _is_phrase(value: str, least: int) -> bool:
+    """Whether ``value`` is words with a space between them, and no sentence."""
+    words = [word.strip(_DIGITS + "!?-") for word in value.lower().split(" ")]
+    return (
+        least <= len([word for word in words if len(word) > 1]) <= PHRASE_MAX
+        and _PUNCTUATION.isdisjoint("".join(words))
+        and _PROSE.isdisjoint(words)
+    )
+
+
+def _is_remark(value: str) -> bool:
+    """Whether ``value`` is a few words of prose, as a form says them beside its field."""
+    words = value.lower().split(" ")
+    return len(words) < PHRASE_MIN and not _PROSE.isdisjoint(words)
 
 
 def _after_type(text: str, at: int) -> int:
@@ -544,8 +658,9 @@ def _bare(text: str, at: int, is_line: bool) -> tuple[int, int, str] | None:
     word = text[at : at + SHORT_MAX].split(None, 1)[0]
     if len(word) == SHORT_MAX:
         word = text[at : at + VALUE_MAX].split(None, 1)[0]
-    for sign in _BARE_ENDS if is_line else _BARE_ENDS + _BARE_ENDS_INLINE:
-        word = word.partition(sign)[0]
+    if not _ALL_BARE_ENDS.isdisjoint(word):
+        for sign in _BARE_ENDS if is_line else _BARE_ENDS + _BARE_ENDS_INLINE:
+            word = word.partition(sign)[0]
     if is_line:
         word = word.rstrip(",;)}]")
     return (at, at + len(word), BARE) if word else None
@@ -608,15 +723,27 @@ def is_worth_hiding(value: str, says: int, form: str, name: str) -> bool:
     """Whether ``value`` may be a secret, beside a name that says so much; what is plainly none stays."""
     if value.count(" ") < 7 and "mnemonic" in name.lower():
         return False
-    if len(value) < LENGTH_MIN[says] or is_placeholder(value, form != BARE and form != ENV, name):
+    if len(value) < LENGTH_MIN[says]:
+        return False
+    if says <= SECRET and " " in value:
+        return form == QUOTED and _is_phrase_of_secret(value, name)
+    if is_placeholder(value, form not in (BARE, ENV, PHRASED), name):
         return False
     if says <= SECRET:
-        return " " not in value and (has_random(value) or (says == SECRET and _is_strange(value)))
+        return has_random(value) or (says == SECRET and _is_strange(value))
     if form in (QUOTED, CALLED):
-        return says == PHRASE or value.count(" ") < 2
-    if form == ENV:
+        if value.count(" ") < 2 or (says == PHRASE and not _is_remark(value)):
+            return True
+        return form == QUOTED and _is_phrase(value, PHRASE_QUOTED_MIN)
+    if form in (ENV, PHRASED):
         return True
     return _is_strange(value) or not _is_name(value) or (value.isdigit() and len(value) > 5)
+
+
+def _is_phrase_of_secret(value: str, name: str) -> bool:
+    """Whether words in quotes are called a secret, and not a token or a key, which have no spaces in them."""
+    is_secret = words_of(name)[-1:] == ["secret"]
+    return is_secret and _is_phrase(value, PHRASE_MIN) and not is_placeholder(value, True, name)
 
 
 def _is_strange(value: str) -> bool:
@@ -641,7 +768,9 @@ def _odd_min(part: str) -> float:
 
 def has_random(value: str) -> bool:
     """Whether any word in ``value`` has a random part."""
-    return any(random_parts(word.decode("latin-1")) for word in words_in(value.encode("utf-8", "surrogatepass")))
+    return len(value) >= WORD_MIN and any(
+        random_parts(word) for word in words_in(value.encode("utf-8", "surrogatepass"))
+    )
 
 
 def odd_share(value: str) -> float:
@@ -661,13 +790,9 @@ def _is_name(value: str) -> bool:
 def is_placeholder(value: str, is_quoted: bool, name: str) -> bool:
     """Whether ``value`` plainly is no secret: a reference, a type, a call, a stand-in."""
     low = value.strip(" \t,;:)").lower()
-    if (
-        not low
-        or low in _PLACEHOLDERS
-        or low.startswith(_PLACEHOLDER_STARTS)
-        or len(set(low)) < 3
-        or words_of(value) == words_of(name)
-    ):
+    if not low or low in _PLACEHOLDERS or low.startswith(_PLACEHOLDER_STARTS) or len(set(low)) < 3:
+        return True
+    if not is_quoted and _is_code(value, low):
         return True
     if any(sign in low for sign in _NOT_SECRET) or low.endswith(("here", "here>")):
         return True
@@ -679,7 +804,7 @@ def is_placeholder(value: str, is_quoted: bool, name: str) -> bool:
         return True
     if (low[0] in "/~." and "/" in low) or low[1:3] == ":\\":
         return not has_random(value)  # a path
-    return not is_quoted and _is_code(value, low)
+    return words_of(value) == words_of(name)
 
 
 def _is_code(value: str, low: str) -> bool:
@@ -747,6 +872,27 @@ TOKENS = tuple(
 )
 """How tokens that are known by their shape begin, or what is in the middle of them; all of one long word."""
 
+HEAD = 3
+_APART = {ord(sign): " " for sign in "_-+/.~$\0\n"}
+_LINE_END_LETTERS = "nrtbf"
+_ANYWHERE = ("Q~", "T3BlbkFJ")
+"""What need not stand apart from the letters and digits before it."""
+
+
+def _head(token: str) -> str:
+    """What must stand for itself where ``token`` is, or begin what does; nothing where it may stand anywhere."""
+    if token in _ANYWHERE:
+        return ""
+    first, *others = token.translate(_APART).split(" ")
+    inner = [run for run in others[:-1] if run]
+    if inner:
+        return inner[0]
+    return first if first and others else (first or others[0])[:HEAD]
+
+
+_HEADS = [(_head(token), token) for token in TOKENS]
+"""So that few of the many tokens are looked for in a text: those whose head is one of its words."""
+
 SIGNS = (
     "-----begin",
     "private-lines",
@@ -766,31 +912,32 @@ SIGNS = (
 )
 """Words, in lower case, without which no rule about several words holds."""
 _TOGETHER = {
-    "-----begin": (b"PRIVATE KEY",),
-    "cookie": (b"ookie:", b'ookie":', b"OOKIE:"),
-    "identified": (b"BY '", b"by '", b'BY "', b'by "'),
-    "curl": (b" -u", b"--user", b" -sSu"),
-    "mysql": (b" -p",),
-    "mariadb": (b" -p",),
-    "docker": (b"login",),
-    "openssl": (b"pass:",),
-    "redis-cli": (b" -a",),
-    "5432": (b":5432:",),
-    "kind": (b"kind: Secret", b'kind": "Secret"', b'kind":"Secret"'),
+    "-----begin": ("PRIVATE KEY",),
+    "cookie": ("ookie:", 'ookie":', "OOKIE:"),
+    "identified": ("BY '", "by '", 'BY "', 'by "'),
+    "curl": (" -u", "--user", " -sSu"),
+    "mysql": (" -p",),
+    "mariad": (" -p",),
+    "docker": ("login",),
+    "openssl": ("pass:",),
+    "redis-cli": (" -a",),
+    "5432": (":5432:",),
+    "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
 """What must stand somewhere beside such a word."""
 
 _WORDLY = (_ALNUM + "_-+/.~$\0").encode()
 _AS_WORDS = bytes([byte if byte in _WORDLY else 0 if byte == 92 else 32 for byte in range(256)])
-_ESCAPED = {110: b"\n", 34: b'"', 116: b"\t", 114: b"\r", 47: b"/"}
-"""What an escape of JSON means, by the byte after its backslash."""
+_ESCAPED = {b"\\n": b"\n", b'\\"': b'"', b"\\t": b"\t", b"\\r": b"\r", b"\\/": b"/"}
+"""What the common escapes of JSON mean."""
 
 
 def trips(data: bytes) -> bool:
     """Whether JSON text may hold anything that must not be kept; when in doubt, it may."""
-    if len(data) <= CHUNK_BYTES:
-        return _look(data)
-    return any(_look(data[max(0, at - OVERLAP_BYTES) : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES))
+    found = any(_look(data[max(0, at - OVERLAP_BYTES) : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES))
+    if not found:
+        forget()
+    return found
 
 
 def _look(data: bytes) -> bool:
@@ -803,31 +950,31 @@ def _look(data: bytes) -> bool:
     text = data.decode("latin-1")
     if any(random_words(longer, text)):
         return True
-    said = b" ".join(words).decode("latin-1").lower()
+    low = text.lower()
     return (
-        any(signs_in(said, data))
+        any(signs_in(" ".join(words).lower(), text))
         or (b"://" in data and b"@" in data and any(address_secrets(text)))
-        or any(named_values(text, said))
+        or any(named_values(text, low))
     )
 
 
-def words_in(data: bytes) -> set[bytes]:
+def words_in(data: bytes) -> set[str]:
     """What stands between blanks, quotes, brackets and all but the signs that tokens are made of."""
-    return set(data.translate(_AS_WORDS).split())
+    return set(data.translate(_AS_WORDS).decode("latin-1").split())
 
 
 def unescaped(data: bytes) -> bytes:
     """JSON text without its escapes; what was an escaped backslash is a zero byte, so that nothing is undone twice."""
-    parts = iter(data.split(b"\\"))
-    plain = [next(parts)]
-    for part in parts:
-        if not part:
-            plain.append(b"\0" + next(parts, b""))
-        elif part[0] == 117:
-            plain.append(_unicode(part))
-        else:
-            plain.append(_ESCAPED.get(part[0], b"\0" + part[:1]) + part[1:])
-    return b"".join(plain)
+    data = data.replace(b"\\\\", b"\0")
+    for escape, plain in _ESCAPED.items():
+        data = data.replace(escape, plain)
+    first, *parts = data.split(b"\\")
+    return b"".join([first, *map(_seldom_escaped, parts)])
+
+
+def _seldom_escaped(part: bytes) -> bytes:
+    """What follows a backslash that is still there, without the escape."""
+    return _unicode(part) if part[:1] == b"u" else b"\0" + part
 
 
 def _unicode(part: bytes) -> bytes:
@@ -838,19 +985,27 @@ def _unicode(part: bytes) -> bytes:
     return (bytes((code,)) if 32 <= code < 127 and code != 92 else b"\0" if code == 92 else b" ") + part[5:]
 
 
-def long_words(words: set[bytes]) -> list[str]:
+def long_words(words: set[str]) -> list[str]:
     """Those that could be tokens: long, with a digit or a capital in them."""
+    longer = [word for word in words if len(word) >= LONG_MIN and not (word.islower() and _DIGIT_SET.isdisjoint(word))]
+    # Ids and hashes are most of what is left of many texts; no rule takes one out.
     return [
-        word.decode("latin-1")
-        for word in words
-        if len(word) >= LONG_MIN and not (word.islower() and word.translate(None, b"0123456789") == word)
+        word
+        for word in longer
+        if word.strip(_HEX_LOW) and not (word.startswith(_NEVER_RANDOM) and _SPLITTING.isdisjoint(word))
     ]
 
 
 def tokens_in(words: list[str]) -> list[str]:
-    """Which of ``TOKENS`` are in ``words``."""
+    """Which of ``TOKENS`` may begin, or be, where they must in ``words``; some that do not, never one too few."""
     joined = "\n".join(words)
-    return [token for token in TOKENS if token in joined] if joined else []
+    if not joined:
+        return []
+    parts = set(joined.translate(_APART).split())
+    if "\0" in joined:
+        parts.update([part[1:] for part in parts if part[0] in _LINE_END_LETTERS])
+    heads = parts.union([part[:HEAD] for part in parts], ("",))
+    return [token for head, token in _HEADS if head in heads and token in joined]
 
 
 def random_words(words: list[str], text: str) -> Iterator[str]:
@@ -904,8 +1059,8 @@ def is_introduced_everywhere(text: str, word: str) -> bool:
     return False
 
 
-def signs_in(said: str, data: bytes) -> Iterator[str]:
-    """Which of ``SIGNS`` are in the words ``said``, with what must stand beside them in ``data``."""
+def signs_in(said: str, text: str) -> Iterator[str]:
+    """Which of ``SIGNS`` are in the words ``said``, with what must stand beside them in ``text``."""
     for sign in SIGNS:
-        if sign in said and any(other in data for other in _TOGETHER.get(sign, (b"",))):
+        if sign in said and any(other in text for other in _TOGETHER.get(sign, ("",))):
             yield sign

@@ -6,7 +6,7 @@ moments and chance are handed in.
 
 from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.world.store.heads import Heads, KeptHead
-from custody.world.store.lineage import LineageTables, StateRow
+from custody.world.store.lineage import LineageTables, StateRow, Told
 from custody.world.store.migrate import SCHEMA_VERSION
 from custody.world.store.postgres import open_postgres
 from custody.world.store.projection import Reader, Seen
@@ -33,6 +33,7 @@ __all__ = [
     "StoreDamaged",
     "StoreUnwritable",
     "Surroundings",
+    "Told",
     "batched",
     "erased_digest",
     "open_postgres",

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from custody.model.ids import CommitSha, RecordRef, Seq, StoreId
+from custody.model.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.world.store.db import Db, Row
 from custody.world.store.tables import Tables, integer, raw
@@ -23,10 +23,24 @@ PROBED = 400
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Who is said to have made a state: ``observed`` names the call whoever told of it, ``kind`` is the record's."""
+
+    ref: RecordRef
+    at_ns: int
+    observed: str
+    agent: AgentName
+    session: SessionId | None
+    call: str | None
+    revision: CommitSha | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateRow:
     """A file after one captured moment; ``keys`` stand for its lines, ``origins`` are runs as the engine packs them.
 
-    ``call`` names what was observed; ``text`` is given where the record alone does not hold the whole file.
+    ``text`` is given where the record alone does not hold the whole file.
     """
 
     id: int
@@ -34,13 +48,14 @@ class StateRow:
     at_ns: int
     ref: RecordRef
     n: int
-    call: str
+    told: Told
     text: str | None
     keys: tuple[int, ...]
     origins: bytes
 
 
-_STATE = "id, path, at_ns, store_id, seq, n, call, text, hashes, origins"
+_TOLD = "store_id, seq, at_ns, observed, agent, session, call, revision, kind"
+_STATE = "id, path, at_ns, store_id, seq, n, observed, agent, session, call, revision, kind, text, hashes, origins"
 
 
 class LineageTables:
@@ -111,6 +126,18 @@ class LineageTables:
         ]
         return sorted(found, key=lambda moment: (moment[0], moment[2], moment[3]))
 
+    def by_first_moment(self, paths: Iterable[RepoPath]) -> list[RepoPath]:
+        """The files in the order in which they were first captured."""
+        return sorted(paths, key=lambda path: (self._first_ns(path), path))
+
+    def _first_ns(self, path: RepoPath) -> int:
+        (row,) = self._db.rows(
+            "SELECT min(at_ns) FROM (SELECT at_ns FROM file_edit WHERE path = ?"
+            " UNION ALL SELECT at_ns FROM file_state WHERE path = ?) AS captured",
+            (path.raw, path.raw),
+        )
+        return 0 if row[0] is None else integer(row[0])
+
     # --- states -----------------------------------------------------------------------------------------------------
 
     def newest(self) -> int:
@@ -123,6 +150,11 @@ class LineageTables:
         (row,) = self._db.rows("SELECT min(at_ns) FROM lineage_state")
         return None if row[0] is None else integer(row[0])
 
+    def first_traced_ns(self) -> int | None:
+        """When the first trace of another tool says that it touched a file."""
+        (row,) = self._db.rows("SELECT min(at_ns) FROM traced_file")
+        return None if row[0] is None else integer(row[0])
+
     def count(self) -> int:
         """How many states there are."""
         (row,) = self._db.rows("SELECT count(*) FROM lineage_state")
@@ -133,10 +165,20 @@ class LineageTables:
         found = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_state(row) for rows in found for row in rows]
 
+    def told(self, state: int) -> Told | None:
+        """Who is said to have made a state; None when it is not there."""
+        rows = self._db.rows(f"SELECT {_TOLD} FROM lineage_state WHERE id = ?", (state,))
+        return _told(rows[0]) if rows else None
+
     def replayed(self, path: RepoPath) -> dict[tuple[RecordRef, int], str]:
         """The moments of a file that were replayed, each with what was observed."""
-        rows = self._db.rows("SELECT store_id, seq, n, call FROM lineage_state WHERE path = ?", (path.raw,))
-        return {(RecordRef(StoreId(str(s)), Seq(integer(seq))), integer(n)): str(call) for s, seq, n, call in rows}
+        rows = self._db.rows("SELECT store_id, seq, n, observed FROM lineage_state WHERE path = ?", (path.raw,))
+        return {(RecordRef(StoreId(str(s)), Seq(integer(seq))), integer(n)): str(seen) for s, seq, n, seen in rows}
+
+    def ids(self, path: RepoPath) -> dict[str, int]:
+        """The states of a file by what was observed."""
+        rows = self._db.rows("SELECT observed, id FROM lineage_state WHERE path = ?", (path.raw,))
+        return {str(observed): integer(id_) for observed, id_ in rows}
 
     def last_of(self, path: RepoPath, until_ns: int | None = None) -> StateRow | None:
         """The last state of a file, or the last up to a moment."""
@@ -157,13 +199,13 @@ class LineageTables:
 
     def put(self, state: StateRow, brought: Iterable[int]) -> None:
         """Keep a state and the keys of the lines that its call brought."""
-        self._db.run(
-            f"INSERT INTO lineage_state ({_STATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(state.id, state.path.raw, state.at_ns, state.ref.store, int(state.ref.seq), state.n, state.call),
-                *(_packed_text(state.text), packed_keys(state.keys), state.origins),
-            ),
+        told = state.told
+        row = (
+            *(state.id, state.path.raw, state.at_ns, state.ref.store, int(state.ref.seq), state.n),
+            *(told.observed, told.agent, told.session, told.call, told.revision, told.kind),
+            *(_packed_text(state.text), packed_keys(state.keys), state.origins),
         )
+        self._db.run(f"INSERT INTO lineage_state ({_STATE}) VALUES ({', '.join('?' * len(row))})", row)
         lines = [(key, state.id) for key in dict.fromkeys(brought)]
         self._db.many("INSERT INTO lineage_line (hash, state) VALUES (?, ?)", lines)
 
@@ -240,19 +282,34 @@ def packed_keys(keys: Iterable[int]) -> bytes:
 
 
 def _state(row: Row) -> StateRow:
-    id_, path, at_ns, store, seq, n, call, text, hashes, origins = row
+    id_, path, at_ns, store, seq, n, *told, text, hashes, origins = row
     keys = array("q")
     keys.frombytes(raw(hashes))
+    known = _told((store, seq, at_ns, *told))
     return StateRow(
         id=integer(id_),
         path=RepoPath(raw(path)),
-        at_ns=integer(at_ns),
-        ref=RecordRef(StoreId(str(store)), Seq(integer(seq))),
+        at_ns=known.at_ns,
+        ref=known.ref,
         n=integer(n),
-        call=str(call),
+        told=known,
         text=None if text is None else zlib.decompress(raw(text)).decode("utf-8", "surrogatepass"),
         keys=tuple(keys),
         origins=raw(origins),
+    )
+
+
+def _told(row: Row) -> Told:
+    store, seq, at_ns, observed, agent, session, call, revision, kind = row
+    return Told(
+        ref=RecordRef(StoreId(str(store)), Seq(integer(seq))),
+        at_ns=integer(at_ns),
+        observed=str(observed),
+        agent=AgentName(str(agent)),
+        session=None if session is None else SessionId(str(session)),
+        call=None if call is None else str(call),
+        revision=None if revision is None else CommitSha(str(revision)),
+        kind=str(kind),
     )
 
 

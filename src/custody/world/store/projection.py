@@ -4,7 +4,7 @@ No truth lives in these tables. A watermark that is behind means catch up; anoth
 again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.model.errors import InputError
@@ -14,10 +14,13 @@ from custody.model.views import View
 from custody.wire.canonical import Json
 from custody.world.store.db import Row, Value
 from custody.world.store.rows import ALL_TABLES, check_storable, columns_of, insert_sql, rows_of
-from custody.world.store.tables import PAYLOADS, Tables, batched, integer
+from custody.world.store.tables import PAGE, PAYLOADS, Tables, batched, integer
 
 CAPTURED = "captured"
 """The watermark's name for the set of views that readers project."""
+
+NEAR = 8
+"""Records this near to each other are read together: passing over some costs less than one more question."""
 
 Progress = Callable[[int], None]
 """Told how many more records were done."""
@@ -97,17 +100,28 @@ class Projection:
 
     def look_up(self, table: str, where: str, values: Sequence[Value]) -> list[Seen]:
         """The views that rows of ``table`` stand for, each with the record that shows it, oldest first."""
+        return self.look_up_in((table,), where, values)
+
+    def look_up_in(self, tables: Iterable[str], where: str, values: Sequence[Value]) -> list[Seen]:
+        """The views that rows of several tables stand for, each record read once, oldest first."""
         found: list[Seen] = []
-        rows = self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values)
-        wanted: dict[RecordRef, list[int]] = {}
-        for store, seq, n in rows:
-            wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer(seq))), []).append(integer(n))
-        held = (self._tables.record(ref) for ref in sorted(wanted))
-        for records in batched(record for record in held if record is not None):
+        wanted: dict[RecordRef, set[int]] = {}
+        for table in tables:
+            for store, seq, n in self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values):
+                wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer(seq))), set()).add(integer(n))
+        for records in batched(self._records(sorted(wanted))):
             for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
-                views = self._views(record, value) or ()
-                found.extend(Seen(record, views[n], n) for n in sorted(set(wanted[record.ref])) if n < len(views))
+                # Their rows are there, so rows can hold them: that costs a look at every sign and is not asked again.
+                views = self._read(record, value) or ()
+                found.extend(Seen(record, views[n], n) for n in sorted(wanted[record.ref]) if n < len(views))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
+
+    def distinct(self, table: str, column: str, where: str, values: Sequence[Value]) -> list[Value]:
+        """The different values of a column, in order, without reading any record."""
+        return [
+            value
+            for (value,) in self._db.rows(f"SELECT DISTINCT {column} FROM {table} WHERE {where} ORDER BY 1", values)
+        ]
 
     def of(self, record: Record) -> tuple[View, ...]:
         """Every view of one record."""
@@ -186,21 +200,54 @@ class Projection:
         for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
             yield from rows_of(record.ref, self._views(record, value) or ())
 
+    def _records(self, refs: Sequence[RecordRef]) -> Iterator[Record]:
+        """The records at these places, in their order, as far as they are there: by stretches, not one by one."""
+        for stretch in _stretches(refs):
+            wanted = set(stretch)
+            first, last = stretch[0].seq, stretch[-1].seq
+            for record in self._tables.records_after(stretch[0].store, first - 1, last - first + 1):
+                if record.ref in wanted:
+                    yield record
+
     def _views(self, record: Record, value: Json) -> tuple[View, ...] | None:
         """A record's views: none when it was erased or is of a kind without a reader; None when it cannot be read."""
+        views = self._read(record, value)
+        try:
+            for _, row in rows_of(record.ref, views or ()):
+                check_storable(row)
+        except InputError:
+            return None  # a copied chain may hold what no row can; doctor counts these
+        return views
+
+    def _read(self, record: Record, value: Json) -> tuple[View, ...] | None:
+        """A record's views as its reader gives them, whether or not rows can hold them."""
         reader = self._readers.get(record.entry.kind)
         if reader is None or value is None:
             return ()
         try:
-            views = reader.views(value)
-            for _, row in rows_of(record.ref, views):
-                check_storable(row)
+            return reader.views(value)
         except InputError:
             return None  # a copied chain may hold what this version cannot read; doctor counts these
-        return views
 
     def _forget(self, store: StoreId) -> None:
         with self._db.writing():
             for name in ALL_TABLES:
                 self._db.run(f"DELETE FROM {name} WHERE store_id = ?", (store,))
             self._set_state(store, 0)
+
+
+def _stretches(refs: Iterable[RecordRef]) -> Iterator[list[RecordRef]]:
+    """Sorted places in lists that one range of a chain covers without much beside them."""
+    stretch: list[RecordRef] = []
+    for ref in refs:
+        if stretch and not _is_near(stretch, ref):
+            yield stretch
+            stretch = []
+        stretch.append(ref)
+    if stretch:
+        yield stretch
+
+
+def _is_near(stretch: Sequence[RecordRef], ref: RecordRef) -> bool:
+    first, last = stretch[0], stretch[-1]
+    return ref.store == last.store and ref.seq - last.seq <= NEAR and ref.seq - first.seq < PAGE

@@ -13,9 +13,12 @@ from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import (
     CallStatus,
+    CommitLink,
     FileEdit,
+    LinkOrigin,
     Observation,
     Prompt,
+    PullRequestFact,
     Reading,
     Session,
     SourceRead,
@@ -173,3 +176,119 @@ def test_odd_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], r
     said = a_hook_event(event, ROOT, **fields) | {"tool_name": tool, "tool_use_id": "c"}
     said.setdefault("tool_response", response)
     assert isinstance(seen(said), list)
+
+
+# --- edits that are not told whole, and what else a call's answer says ------------------------------------------------
+
+
+def test_an_edit_without_the_file_before_is_a_part() -> None:
+    said = an_edit(ROOT, "a.py", "x", "old", "new")
+    said["tool_response"]["originalFile"] = None
+    edit = one(seen(said), FileEdit)
+    assert (edit.part, edit.before.content, edit.after.content) == (True, "old", "new")
+
+
+def test_an_edit_of_nothing_makes_the_file() -> None:
+    said = an_edit(ROOT, "a.py", "", "", "new\n")
+    said["tool_response"]["originalFile"] = None
+    edit = one(seen(said), FileEdit)
+    assert (edit.part, edit.before, edit.after.content) == (False, None, "new\n")
+
+
+def test_what_a_person_changed_is_told_from_what_the_agent_wrote() -> None:
+    said = an_edit(ROOT, "a.py", "one\ntwo\n", "two", "2")
+    said["tool_response"] |= {"newString": "2 # mine", "userModified": True}
+    edit = one(seen(said), FileEdit)
+    assert (edit.after.content, edit.proposed.content) == ("one\n2 # mine\n", "one\n2\n")
+
+
+def test_a_person_who_changed_nothing_in_the_end_proposed_nothing() -> None:
+    said = an_edit(ROOT, "a.py", "one\n", "one", "1")
+    said["tool_response"]["userModified"] = True
+    assert one(seen(said), FileEdit).proposed is None
+
+
+def test_a_person_may_change_a_whole_file() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="Write",
+        tool_use_id="c",
+        tool_input={"file_path": f"{ROOT}/a.py", "content": "x\n"},
+        tool_response={"filePath": f"{ROOT}/a.py", "content": "y\n", "originalFile": None, "userModified": True},
+    )
+    edit = one(seen(said), FileEdit)
+    assert (edit.after.content, edit.proposed.content) == ("y\n", "x\n")
+
+
+def test_a_deleted_line_takes_its_end_with_it_where_the_patch_says_so() -> None:
+    said = an_edit(ROOT, "a.py", "one\ntwo\nthree\n", "two", "")
+    hunk = {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 2, "lines": [" one", "-two", " three"]}
+    said["tool_response"]["structuredPatch"] = [hunk]
+    assert one(seen(said), FileEdit).after.content == "one\nthree\n"
+
+
+def test_where_the_old_text_is_not_to_be_found_the_patch_decides() -> None:
+    said = an_edit(ROOT, "a.py", "say “hi”\nend\n", 'say "hi"', 'say "ho"')
+    hunk = {"oldStart": 1, "newStart": 1, "newLines": 2, "lines": ["-say “hi”", "+say “ho”", " end"]}
+    said["tool_response"]["structuredPatch"] = [hunk]
+    assert one(seen(said), FileEdit).after.content == "say “ho”\nend\n"
+    hunk["lines"] = ["-something else"]
+    assert one(seen(said), FileEdit).after is None
+
+
+def test_a_commit_and_a_pull_request_that_a_command_made() -> None:
+    git = {
+        "commit": {"sha": "b" * 40, "kind": "committed"},
+        "pr": {"number": 7, "url": "https://github.com/o/r/pull/7", "action": "created"},
+    }
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="Bash",
+        tool_use_id="c",
+        tool_input={"command": "git commit"},
+        tool_response={"stdout": "", "gitOperation": git},
+    )
+    views = seen(said)
+    assert (one(views, CommitLink).commit, one(views, CommitLink).origin) == ("b" * 40, LinkOrigin.GIT_OPERATION)
+    fact = one(views, PullRequestFact)
+    assert (fact.number, fact.repository, fact.action) == (7, "o/r", "created")
+
+
+def test_an_abbreviated_commit_says_nothing_here() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="Bash",
+        tool_use_id="c",
+        tool_input={"command": "git commit"},
+        tool_response={"gitOperation": {"commit": {"sha": "abc1234"}, "pr": {"number": True}}},
+    )
+    assert [type(view) for view in seen(said)] == [ToolCall]
+
+
+def test_a_shell_command_gives_no_edits_of_its_own_where_snapshots_are_taken() -> None:
+    said = a_hook_event(
+        "PostToolUse", ROOT, tool_name="Bash", tool_use_id="c", tool_input={"command": "echo x > f"}, tool_response={}
+    )
+    assert [type(view) for view in seen(said)] == [ToolCall]
+
+
+def test_several_edits_of_a_file_that_is_not_known_are_parts() -> None:
+    said = a_hook_event(
+        "PostToolUse",
+        ROOT,
+        tool_name="MultiEdit",
+        tool_use_id="c",
+        tool_input={
+            "file_path": f"{ROOT}/a.py",
+            "edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}],
+        },
+        tool_response={},
+    )
+    edits = [view for view in seen(said) if isinstance(view, FileEdit)]
+    assert [(edit.id, edit.part, edit.after and edit.after.content) for edit in edits] == [
+        ("c", True, "b"),
+        ("c:1", True, "d"),
+    ]

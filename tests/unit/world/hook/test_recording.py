@@ -3,14 +3,25 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from custody.world.hook.homes import fallback_of, gaps_in
-from custody.world.hook.install import LAUNCHER, LIBRARY, hook_argv, hook_shell, install_hook, remove_hook
+from custody.world.hook.homes import fallback_of, gaps_in, id_of
+from custody.world.hook.install import (
+    LAUNCHER,
+    LIBRARY,
+    forget_id,
+    give_id,
+    hook_argv,
+    hook_shell,
+    install_hook,
+    remove_hook,
+)
 from custody.world.hook.place import head_of, work_tree_of
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
@@ -56,13 +67,34 @@ def test_it_starts_no_slow_module(repository: Path) -> None:
         check=True,
     )
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines() if "|" in line}
-    assert not loaded & {"re", "json", "typing", "subprocess", "hashlib", "pathlib", "datetime", "tempfile", "site"}
+    assert not loaded & {
+        "re",
+        "json",
+        "typing",
+        "subprocess",
+        "hashlib",
+        "pathlib",
+        "datetime",
+        "tempfile",
+        "site",
+        "select",
+        "signal",
+    }
 
 
 @pytest.mark.parametrize(
     "said",
-    [b"", b"not json", b"\xff\xfe\x00", b"[1, 2]", b"[" * 200_000, b'{"a": NaN}', b'{"session_id": 7, "cwd": []}'],
-    ids=["nothing", "text", "bytes", "list", "deep", "nan", "odd types"],
+    [
+        b"",
+        b"not json",
+        b"\xff\xfe\x00",
+        b"[1, 2]",
+        b"[" * 200_000,
+        b'{"a": NaN}',
+        b'{"session_id": 7, "cwd": []}',
+        b'{"a": "b',
+    ],
+    ids=["nothing", "text", "bytes", "list", "deep", "nan", "odd types", "half"],
 )
 def test_whatever_comes_is_kept(repository: Path, said: bytes) -> None:
     ran = run_hook(repository, said)
@@ -279,3 +311,173 @@ def test_a_user_level_hook_finds_the_repository_and_does_nothing_outside(reposit
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
     assert len(spool_of(repository).names()) == 1
     assert not (state / "spool").exists()
+
+
+def keys(repository: Path) -> list[str]:
+    report = json.loads(custody(repository, "records", "--json").out)
+    return [record["key"] for record in reversed(report["records"])]
+
+
+def test_two_subagents_of_one_prompt_stop_apart(repository: Path) -> None:
+    for agent in ("a1", "a2"):
+        run_hook(repository, a_hook_event("SubagentStop", repository, prompt_id="p1", agent_id=agent))
+    one, two = keys(repository)
+    assert one.endswith(":SubagentStop:p1%3Aa1") and two.endswith(":SubagentStop:p1%3Aa2")
+    assert "was observed" not in custody(repository, "doctor").out
+
+
+def test_before_and_after_a_call_stay_apart(repository: Path) -> None:
+    for event in ("PreToolUse", "PostToolUse"):
+        run_hook(repository, a_hook_event(event, repository, tool_name="Edit", tool_use_id="c1", prompt_id="p1"))
+    one, two = keys(repository)
+    assert one.endswith(":PreToolUse:c1") and two.endswith(":PostToolUse:c1")
+
+
+@pytest.mark.parametrize("event", ["Stop", "afterFileEdit", "afterShellExecution"])
+def test_what_happens_several_times_in_a_prompt_is_not_named_by_it(repository: Path, event: str) -> None:
+    for _ in range(2):
+        run_hook(repository, a_hook_event(event, repository, generation_id="g1"))
+    assert len(keys(repository)) == 2
+    assert "was observed" not in custody(repository, "doctor").out
+
+
+def test_names_as_long_as_they_may_be_still_make_an_event(repository: Path) -> None:
+    run_hook(repository, a_hook_event("SubagentStop", repository, prompt_id="p" * 490, agent_id="a" * 490))
+    assert len(keys(repository)) == 1
+
+
+def unended(repository: Path, said: bytes) -> tuple[int, bytes, bytes]:
+    """Run the hook with an input that is never closed."""
+    words = hook_argv(home_of(repository), "claude-code", "--receipt")
+    reading, writing = os.pipe()
+    os.write(writing, said)
+    try:
+        ran = subprocess.run(words, stdin=reading, capture_output=True, cwd=repository, timeout=30, check=False)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_an_input_that_never_says_anything_is_a_counted_gap(repository: Path) -> None:
+    status, out, err = unended(repository, b"")
+    assert (status, out) == (0, b"")
+    assert err == b"custody: claude-code: the input was never closed, and 0 bytes are no whole event\n"
+    assert len(gaps_in(home_of(repository))) == 1
+    assert spool_of(repository).names() == []
+
+
+def test_a_whole_event_is_kept_even_if_its_input_is_never_closed(repository: Path) -> None:
+    status, out, err = unended(repository, json.dumps(a_hook_event("Stop", repository)).encode())
+    assert (status, out.decode().split(), err) == (0, spool_of(repository).names(), b"")
+    assert gaps_in(home_of(repository)) == []
+
+
+def test_half_an_event_is_kept_and_counted(repository: Path) -> None:
+    status, _, err = unended(repository, b'{"session_id": "s')
+    assert status == 0
+    assert err.startswith(b"custody: claude-code: the input was never closed, and 17 bytes")
+    (event,) = payloads(repository)
+    assert event["unparsed"] == '{"session_id": "s'
+
+
+def test_a_slow_agent_is_waited_for(repository: Path) -> None:
+    words = hook_argv(home_of(repository), "claude-code", "--receipt")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=repository) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for piece in (b'{"session_id"', b': "s1", "hook_event_name"', b': "Stop"}'):
+            process.stdin.write(piece)
+            process.stdin.flush()
+            time.sleep(2)
+        process.stdin.close()
+        assert process.stdout.read().split()
+    assert process.returncode == 0
+    assert gaps_in(home_of(repository)) == []
+
+
+def test_an_input_that_does_not_block_is_waited_for(repository: Path) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    words = hook_argv(home_of(repository), "claude-code")
+    with subprocess.Popen(words, stdin=reading, cwd=repository):
+        time.sleep(0.5)
+        os.write(writing, b'{"session_id": "s1"}')
+        os.close(writing)
+    os.close(reading)
+    (event,) = payloads(repository)
+    assert event["session"] == "s1"
+
+
+def test_the_receipt_does_not_wait_for_the_snapshot(repository: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    said = a_hook_event("PreToolUse", repository, tool_name="Bash", tool_use_id="c")
+    with subprocess.Popen(
+        hook_argv(home_of(repository), "claude-code", "--receipt"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=repository,
+        env={**os.environ, "PATH": f"{slow.parent}:/usr/bin:/bin"},
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(said).encode())
+        process.stdin.close()
+        assert process.stdout.readline().decode().strip() == spool_of(repository).names()[0]
+        assert process.poll() is None, "it still waits for git"
+    assert process.returncode == 0
+
+
+def test_what_tells_whose_events_wait_is_for_its_owner_alone(repository: Path) -> None:
+    spool_of(repository).folder.write_text("in the way")
+    old = os.umask(0)
+    try:
+        run_hook(repository, a_hook_event("Stop", repository))
+    finally:
+        os.umask(old)
+    note = Path(fallback_of(str(home_of(repository)), dict(os.environ))) / "repository"
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+
+
+def fallen_back(repository: Path) -> None:
+    """An event of the repository in the user's folder."""
+    spool = spool_of(repository).folder
+    spool.write_text("in the way")
+    run_hook(repository, a_hook_event("Stop", repository))
+    spool.unlink()
+
+
+def test_events_in_the_users_folder_are_found_after_a_move(repository: Path, tmp_path: Path) -> None:
+    give_id(home_of(repository), os.environ)
+    fallen_back(repository)
+    moved = repository.rename(tmp_path / "moved")
+    assert custody(moved, "verify").out.startswith("all as stored: 1 records")
+
+
+def test_events_from_before_the_repository_had_a_name_are_found(repository: Path) -> None:
+    fallen_back(repository)
+    give_id(home_of(repository), os.environ)
+    assert custody(repository, "verify").out.startswith("all as stored: 1 records")
+
+
+def test_a_copy_does_not_take_the_events_of_the_original(repository: Path, tmp_path: Path) -> None:
+    give_id(home_of(repository), os.environ)
+    named = id_of(str(home_of(repository)))
+    copy = Path(shutil.copytree(repository, tmp_path / "copy"))
+    give_id(home_of(copy), os.environ)
+    give_id(home_of(repository), os.environ)
+    assert id_of(str(home_of(copy))) != named == id_of(str(home_of(repository)))
+    repository.rename(tmp_path / "moved")
+    give_id(home_of(tmp_path / "moved"), os.environ)
+    assert id_of(str(home_of(tmp_path / "moved"))) == named
+
+
+def test_a_name_under_which_events_wait_is_not_forgotten(repository: Path) -> None:
+    give_id(home_of(repository), os.environ)
+    fallen_back(repository)
+    forget_id(home_of(repository), os.environ)
+    assert id_of(str(home_of(repository))) is not None
+    shutil.rmtree(fallback_of(str(home_of(repository)), dict(os.environ)))
+    forget_id(home_of(repository), os.environ)
+    assert id_of(str(home_of(repository))) is None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bench.redaction_corpus.frame import harmless_texts, samples
 from bench.redaction_corpus.harmless import HARMLESS
 from bench.redaction_corpus.seen import KINDS
+from custody.world.hook import trip
 from custody.world.hook.redact import line_mac, redact_text, redact_value
 from custody.world.hook.trip import trips
 
@@ -93,3 +94,64 @@ def test_a_large_text_is_done_in_reasonable_steps() -> None:
     clean, lines = redact_text(text)
     assert lines == (20_000,)
     assert TOKEN not in clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: correct horse battery staple",
+        "  db_password: correct horse battery staple\nport: 1",
+        "DB_PASSWORD=correct horse battery staple\n",
+        "     7\u2192password: correct horse battery staple\n",
+        '{"passphrase": "four words like these"}',
+        "password = 'correct horse battery staple 42'",
+        '"secret": "correct horse battery staple"',
+    ],
+)
+def test_a_pass_phrase_is_taken_out_whole(text: str) -> None:
+    assert all(trips(json.dumps({"a": text}, ensure_ascii=ascii_only).encode()) for ascii_only in (True, False))
+    clean, lines = redact_text(text)
+    assert len(lines) == 1
+    assert not {"correct", "horse", "battery", "staple", "four", "words", "these"}.intersection(clean.split())
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "password: the user's password",
+        "password: plain text sent over a secure channel",
+        'password: "Must be at least eight characters"',
+        '"token": "some words that are none"',
+        "secret: shared between both of them",
+        "'passphrase': 'does not match'",
+    ],
+)
+def test_prose_about_passwords_is_no_pass_phrase(harmless: str) -> None:
+    assert redact_text(harmless) == (harmless, ())
+
+
+def test_nothing_is_remembered_of_an_event_once_it_is_redacted() -> None:
+    event = {"a": f"token = '{TOKEN}'"}
+    assert trips(json.dumps(event).encode())
+    redact_value(event, KEY)
+    assert not trip._judged
+    assert not trip._strengths
+
+
+def test_many_short_texts_are_redacted_as_one_long_one() -> None:
+    lines = [f"line {n}: x = {n}" for n in range(300)] + [f"token = '{TOKEN}'"]
+    clean, marks = redact_value({"lines": lines}, KEY)
+    assert clean["lines"][:-1] == lines[:-1]
+    assert [mark["at"] for mark in marks] == ["/lines/300"]
+
+
+def test_what_is_left_far_from_a_secret_is_found_again() -> None:
+    text = f"token = '{TOKEN}'\n" + "x = 1\n" * 3000 + f"token = '{TOKEN[::-1]}'\npassword: 'Zq8-hunter2'\n"
+    clean, lines = redact_text(text)
+    assert redact_text(clean) == (clean, ())
+    assert lines == (0, 3001, 3002)
+
+
+def test_an_id_after_an_escaped_line_end_stays() -> None:
+    text = f"token = '{TOKEN}'\\n24e1904c-a804-416b-8803-c8c68643ad5d"
+    assert redact_text(text)[0].endswith("\\n24e1904c-a804-416b-8803-c8c68643ad5d")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,43 @@ def test_a_git_that_never_answers_is_a_counted_gap(repository: Path, tmp_path: P
     said = a_hook_event("PreToolUse", repository, tool_name="Bash", tool_use_id="c")
     assert run_hook(repository, said, PATH=f"{slow.parent}:/usr/bin:/bin").status == 0
     assert any("git did not list the files" in gap for gap in gaps_in(home_of(repository)))
+
+
+def test_nested_repositories_are_a_gap_counted_once(repository: Path) -> None:
+    a_git_folder(repository / "nested")
+    sub = a_git_folder(repository / "sub")
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=sub, check=True)
+    subprocess.run(["git", "-c", "advice.addEmbeddedRepo=false", "add", "sub"], cwd=repository, check=True)
+    shell(repository, "PreToolUse")
+    (repository / "nested" / "a.py").write_text("unseen\n")
+    (repository / "kept.py").write_text("changed\n")
+    shell(repository, "PostToolUse")
+    (taken,) = snapshots(repository)
+    assert [file["path"] for file in taken["files"]] == ["kept.py"]
+    (gap,) = gaps_in(home_of(repository))
+    assert gap.endswith("claude-code: snapshots do not look into nested repositories and submodules; 2 found")
+    shutil.rmtree(sub)
+    shutil.rmtree(repository / "nested")
+    shell(repository, "PostToolUse", "two")
+    assert len(snapshots(repository)) == 1
+    assert "set aside" not in custody(repository, "doctor").out
+
+
+def test_a_submodule_that_was_never_fetched_is_no_gap(repository: Path) -> None:
+    entry = f"160000,{'a' * 40},sub"
+    subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=repository, check=True)
+    (repository / "sub").mkdir()
+    shell(repository, "PreToolUse")
+    assert gaps_in(home_of(repository)) == []
+
+
+def test_more_files_than_are_looked_at_are_a_gap_counted_once(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "LISTED_MAX", 3)
+    for n in range(5):
+        (repository / f"f{n}").write_text("x")
+    for _ in range(2):
+        snapshot.take({"agent": "a", "id": "1"}, "after", str(repository), str(home_of(repository)))
+    (gap,) = gaps_in(home_of(repository))
+    assert gap.endswith("a: snapshots look at 3 of 7 files")

@@ -45,7 +45,12 @@ CREATE TABLE lineage_state (
     store_id {text} NOT NULL,  -- the record that shows it: its chain
     seq      {int} NOT NULL,   -- and its place
     n        {int} NOT NULL,   -- which of the record's views
-    call     {text} NOT NULL,  -- what was observed, whoever told of it: agent, session and call
+    observed {text} NOT NULL,  -- what was observed, whoever told of it: agent, session and call
+    agent    {text} NOT NULL,  -- whose call it was
+    session  {text},           -- in which session
+    call     {text},           -- the agent's own id of the call
+    revision {text},           -- HEAD at that moment
+    kind     {text} NOT NULL,  -- the record's kind: who told of it
     text     {blob},           -- the lines, compressed, where the record alone does not give them
     hashes   {blob} NOT NULL,  -- the hash of every line without white space, 8 bytes each
     origins  {blob} NOT NULL,  -- runs of lines and where they come from

@@ -1,0 +1,94 @@
+"""``python -m bench attribution``: play stories with known truth and score what tools say of their lines."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from bench.attribution import report
+from bench.attribution.answers import Answerer, Custody, Nobody, Oracle
+from bench.attribution.histories import histories
+from bench.attribution.peer import Peer, PeerHooks, cache_folder, installed
+from bench.attribution.run import Way, play_all
+from bench.attribution.scenario import Scenario
+from bench.attribution.scenarios import SCENARIOS
+from bench.attribution.telling import Hooks, Transcripts
+from bench.attribution.versions import from_repository, from_templates
+from bench.bars import BenchError
+from bench.names import UnknownName, chosen
+from bench.progress import Progress
+
+JOBS = 2
+SEED = 20260131
+SOURCES = ("hooks", "transcripts", "peer")
+STAND_INS: dict[str, Answerer] = {"none": Nobody(), "oracle": Oracle()}
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Play what ``argv`` names; 1 when a story could not be played or a tool did not answer."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = arguments()
+    args = parser.parse_args(argv)
+    try:
+        stories = wanted(args)
+    except UnknownName as error:
+        parser.error(str(error))
+    if args.list:
+        out.write("".join(f"{one.name}: {one.what}\n" for one in stories))
+        return 0
+    with Progress(err) as tell:
+        results = play_all(stories, ways(args, err), args.jobs, tell)
+    if args.json:
+        out.write(json.dumps(report.as_json(results), indent=2, ensure_ascii=False) + "\n")
+    else:
+        out.write(report.tables(results))
+    return int(any(one.failure for one in results))
+
+
+def wanted(args: argparse.Namespace) -> list[Scenario]:
+    """The stories that the command line names: those of the book, or histories by chance."""
+    if args.random:
+        versions = from_templates if args.repo is None else from_repository(args.repo.resolve())
+        return list(histories(args.random, args.seed, versions))
+    return chosen(SCENARIOS, args.scenarios.split(",") if args.scenarios else ())
+
+
+def ways(args: argparse.Namespace, err: TextIO) -> list[Way]:
+    """How the stories are told and who is asked, as the command line says."""
+    if args.answerer:
+        return [Way("silent", (STAND_INS[args.answerer],))]
+    profiles = (Custody(),) if args.alone else (Custody(), Custody("document"))
+    told = {
+        "hooks": lambda: [Way("hooks", profiles, lambda _folder: Hooks())],
+        "transcripts": lambda: [Way("transcripts", (Custody(),), lambda folder: Transcripts(folder / "projects"))],
+        "peer": lambda: [] if args.alone else peers(err),
+    }
+    return [way for source in ([args.source] if args.source else SOURCES) for way in told[source]()]
+
+
+def peers(err: TextIO) -> list[Way]:
+    """The other tool, fed by its own hooks; where it cannot be installed, a sentence says so."""
+    try:
+        program = installed(cache_folder())
+    except BenchError as error:
+        err.write(f"the other tool is not asked: {error}\n")
+        return []
+    return [Way("its own hooks", (Peer(program),), lambda _folder: PeerHooks(program))]
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench attribution", description="Score who wrote which line.")
+    parser.add_argument("--scenarios", metavar="NAME,…", help="only these stories")
+    parser.add_argument("--list", action="store_true", help="list the stories and play none")
+    parser.add_argument("--source", choices=SOURCES, help="how evidence is captured (default: one after the other)")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N histories by chance instead of stories")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="S", help="which histories (%(default)s)")
+    parser.add_argument("--repo", type=Path, metavar="GITDIR", help="take versions from this repository, not templates")
+    parser.add_argument("--alone", action="store_true", help="ask only our usual profile, no other tool")
+    parser.add_argument("--answerer", choices=STAND_INS, help="a stand-in instead of the product, told by nobody")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="stories at a time (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return parser

@@ -1,0 +1,33 @@
+"""A scenario: a story that actors play in a world, with a name and what it is about."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.attribution.world import World
+
+Play = Callable[[World], World | None]
+"""Plays the story; where it ends in another work tree or clone, that one is returned and asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One story; ``unrecorded`` means that no agent wrote anything: not one line may be given to one.
+
+    ``by_program`` means that a command wrote lines which its own text does not show: a transcript cannot know them.
+    """
+
+    name: str
+    what: str
+    play: Play
+    unrecorded: bool = False
+    by_program: bool = False
+
+
+def scenario(*, unrecorded: bool = False, by_program: bool = False) -> Callable[[Play], Scenario]:
+    """Make a scenario of a function: it is called like the function, and is about what its docstring says."""
+
+    def make(play: Play) -> Scenario:
+        name = getattr(play, "__name__", "").replace("_", "-")
+        return Scenario(name, (play.__doc__ or "").removesuffix("."), play, unrecorded, by_program)
+
+    return make

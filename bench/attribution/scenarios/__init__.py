@@ -1,0 +1,14 @@
+"""Every scenario by name. A module of scenarios holds a ``SCENARIOS`` tuple and is one row here."""
+
+from collections.abc import Mapping
+
+from bench.attribution.scenario import Scenario
+from bench.attribution.scenarios import editing, history, places, shapes
+from bench.names import by_name
+
+SCENARIOS: Mapping[str, Scenario] = by_name(
+    editing.SCENARIOS,
+    history.SCENARIOS,
+    shapes.SCENARIOS,
+    places.SCENARIOS,
+)

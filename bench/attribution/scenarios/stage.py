@@ -1,0 +1,23 @@
+"""What many stories begin with."""
+
+from bench.attribution.texts import SHOP, after, block, line, lines
+from bench.attribution.world import Agent, World
+
+LAST_OF_SHOP = line(SHOP, len(lines(SHOP)))
+FIRST_IMPORT = "import logging"
+
+
+def a_shop(world: World, *pieces: str) -> str:
+    """A person's file, committed."""
+    world.person.write("shop.py", after(SHOP, *pieces))
+    return world.commit("a shop")
+
+
+def adds(agent: Agent, piece: str, below: str = LAST_OF_SHOP, name: str = "shop.py") -> None:
+    """The agent adds a piece below a line, with the Edit tool."""
+    agent.edit(name, below, f"{below}\n\n\n{block(piece)}")
+
+
+def last(piece: str) -> str:
+    """The last line of a piece."""
+    return lines(piece)[-1]

@@ -1,0 +1,213 @@
+"""Who hears what the agent does: the installed hook, a transcript on disk, or nobody.
+
+Each teller hears the same events, in the shape of Claude Code's hooks, and is asked for nothing else.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench.attribution.claude import Event
+from bench.bars import BenchError
+
+CUSTODY = str(Path(sys.executable).parent / "custody")
+NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
+DAYS_BACK = 5
+TICK_S = 20.0
+
+
+class Clock:
+    """The time of the story: the real one, or one that starts days ago and goes on with every look."""
+
+    def __init__(self, *, real: bool) -> None:
+        self._real = real
+        self._ahead = 0.0
+        self._told = time.time() - DAYS_BACK * 86_400
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        if self._real:
+            return time.time() + self._ahead
+        self._told += TICK_S
+        return self._told + self._ahead
+
+    def skip(self, days: float) -> None:
+        """Let days pass; where the clock is real, only commits see it."""
+        self._ahead += days * 86_400
+
+    @property
+    def skipped(self) -> bool:
+        """Whether time was let pass."""
+        return self._ahead > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a transcript knows of an event beyond what a hook is told."""
+
+    at: float
+    model: str
+
+
+class Teller(Protocol):
+    """Hears of everything an agent does."""
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Get ready, before anything happened in ``repository``; what the environment needs from now on."""
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Hear one event."""
+
+    def end(self) -> None:
+        """Everything was told: bring it where it can be asked for."""
+
+    def real_time(self) -> bool:
+        """Whether events are stamped with the time at which they are told."""
+
+
+class Silent:
+    """Tells nobody: only the truth is built."""
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Need nothing."""
+        return {}
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Forget it."""
+
+    def end(self) -> None:
+        """Have nothing to bring."""
+
+    def real_time(self) -> bool:
+        """Any clock will do."""
+        return False
+
+
+@dataclass
+class Hooks:
+    """Runs the installed hook once per event, as the agent would."""
+
+    argv: list[str] = field(default_factory=list)
+    repository: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Set the repository up as a user does, and ask which command the agent runs."""
+        self.repository, self.environment = repository, environment
+        ran([CUSTODY, "init", "--agent", "claude-code", "--yes"], repository, environment)
+        seen = json.loads(ran([CUSTODY, "doctor", "--json"], repository, environment))
+        self.argv = seen["hook"]["command"]
+        return {}
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Run the hook on it."""
+        ran(self.argv, Path(event["cwd"]), self.environment, json.dumps(event).encode())
+
+    def end(self) -> None:
+        """Nothing: whoever asks reads what the hook left."""
+
+    def real_time(self) -> bool:
+        """The hook looks at the clock itself."""
+        return True
+
+
+@dataclass
+class Transcripts:
+    """Keeps what Claude Code would write into its own folder, and imports it at the end."""
+
+    folder: Path
+    repository: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    _lines: dict[Path, list[Event]] = field(default_factory=dict)
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """No hook, no agent of ours: only the repository."""
+        self.repository, self.environment = repository, environment
+        return {}
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Write down what the transcript would have of it."""
+        cwd = str(event["cwd"])
+        path = self.folder / NOT_ALPHANUMERIC.sub("-", cwd) / f"{event['session_id']}.jsonl"
+        lines = self._lines.setdefault(path, [])
+        message = transcript_message(event, told.model)
+        if message is None:
+            return
+        lines.append(
+            {
+                "parentUuid": lines[-1]["uuid"] if lines else None,
+                "isSidechain": False,
+                "userType": "external",
+                "cwd": cwd,
+                "sessionId": event["session_id"],
+                "version": "2.1.0",
+                "gitBranch": "main",
+                **message,
+                "uuid": f"{event['session_id'][:24]}{len(lines):012x}",
+                "timestamp": stamp(told.at),
+            }
+        )
+
+    def end(self) -> None:
+        """Write the transcripts and import them."""
+        for path, lines in self._lines.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        argv = [CUSTODY, "import", "claude-code", "--transcripts", str(self.folder)]
+        ran(argv, self.repository, self.environment)
+
+    def real_time(self) -> bool:
+        """Transcripts carry their own times."""
+        return False
+
+
+def transcript_message(event: Event, model: str) -> Event | None:
+    """The part of a transcript's line that an event fills; None for one that leaves no line."""
+    match event["hook_event_name"]:
+        case "UserPromptSubmit":
+            return {"type": "user", "message": {"role": "user", "content": event["prompt"]}}
+        case "PreToolUse":
+            return {"type": "assistant", "message": _assistant(event, model)}
+        case "PostToolUse":
+            result = {"type": "tool_result", "tool_use_id": event["tool_use_id"], "content": "ok"}
+            return {
+                "type": "user",
+                "message": {"role": "user", "content": [result]},
+                "toolUseResult": event["tool_response"],
+            }
+        case _:
+            return None
+
+
+def _assistant(event: Event, model: str) -> Event:
+    use = {"type": "tool_use", "id": event["tool_use_id"], "name": event["tool_name"], "input": event["tool_input"]}
+    return {
+        "id": f"msg_{event['tool_use_id']}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [use],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def stamp(at: float) -> str:
+    """A time as transcripts write it."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def ran(argv: list[str], cwd: Path, environment: Mapping[str, str], given: bytes = b"") -> Any:
+    """What a program says that must succeed."""
+    done = subprocess.run(argv, cwd=cwd, env=dict(environment), input=given, capture_output=True, check=False)
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        raise BenchError(f"'{' '.join(argv[:4])}' ended with {done.returncode}: {said[-400:]}")
+    return done.stdout

@@ -1,0 +1,147 @@
+"""How the steps of a blame grow with what was captured in other files."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from bench.attribution import templates
+from bench.attribution.telling import stamp
+from bench.attribution.world import surroundings
+from bench.growth import Growth, Population
+from bench.runner import Ground, Thunk
+from bench.store import an_arrival
+from custody.app.attributing import Attributing, attributing
+from custody.app.blame import Reporting
+from custody.app.desk import Desk
+from custody.model.ids import EventId, RecordRef, Seq
+from custody.model.paths import RepoPath
+from custody.wire.arrivals import Arrival, arrival_of
+from custody.world.store import SqliteDb, Store
+from custody.world.store.lineage import StateRow
+
+BATCH = 5_000
+COMMITS = 12
+LINES_BROUGHT = 3
+PER_FILE = 200
+FILE = "asked.py"
+
+
+def a_repository(folder: Path) -> Iterator[Arrival]:
+    """A small repository of one file, committed version by version; every other version is an agent's, as captured."""
+    environment = surroundings(folder)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, env=environment, check=True)
+    before = ""
+    for n, text in enumerate(templates.versions(Random("growth"), COMMITS)):
+        (folder / FILE).write_text(text, encoding="utf-8")
+        subprocess.run(["git", "add", FILE], cwd=folder, env=environment, check=True)
+        subprocess.run(["git", "commit", "--quiet", "-m", "a change"], cwd=folder, env=environment, check=True)
+        at = float(subprocess.check_output(["git", "log", "-1", "--format=%at"], cwd=folder, env=environment))
+        if n % 2:
+            yield an_edit(n, at, before, text)
+        before = text
+
+
+def an_edit(n: int, at: float, before: str, after: str) -> Arrival:
+    """What was captured of one version."""
+    event = {
+        "custody": 1,
+        "kind": "edit",
+        "agent": "bench",
+        "session": "asked",
+        "id": f"asked {n}",
+        "at": stamp(at),
+        "path": FILE,
+        "before": before,
+        "after": after,
+    }
+    return arrival_of(EventId(f"{n:020d}-2-{n:016x}"), json.dumps(event).encode())
+
+
+def populate(ground: Ground, size: int) -> Population:
+    """A repository whose store holds what was captured of one file among ``size`` traces of others."""
+    captured = list(a_repository(ground.folder))
+    desk = Desk(ground.folder)
+    with desk.writing() as store:
+        store.append(captured)
+    with attributing(desk) as evidence:
+        version = evidence.lineage.version
+    with desk.writing() as store:
+        fill(store, size, version)
+    opened = ExitStack()
+    evidence = opened.enter_context(attributing(desk))
+    db = evidence.store.db
+    assert isinstance(db, SqliteDb), "the repository's own store is SQLite's"
+    return Population(db.connection, look_ups(evidence), opened.close)
+
+
+def look_ups(evidence: Attributing) -> dict[str, Thunk]:
+    """The same question with nothing kept from before, and asked again."""
+    path = RepoPath(FILE.encode())
+    head = evidence.repository.head().commit
+
+    def ask(*, cold: bool) -> Sequence[object]:
+        if cold:
+            with evidence.store.db.writing():
+                evidence.store.lineage.drop_versions(path)
+        fresh = Attributing(evidence.desk, evidence.store, evidence.objects, evidence.rules)
+        found = Reporting(fresh).blamed(path, head, ()).report.attributions
+        fresh.save()
+        return [one for one in found if one.kind == "agent"]
+
+    return {"blame, cold": lambda: ask(cold=True), "blame, warm": lambda: ask(cold=False)}
+
+
+def fill(store: Store, size: int, version: str) -> None:
+    """Records of other files, and their replayed states.
+
+    The states are laid down and not replayed: how long replaying takes is another question, and the rows are the same.
+    """
+    numbers = iter(range(size))
+    while batch := list(islice(numbers, BATCH)):
+        arrivals = [an_arrival(n) for n in batch]
+        store.append(arrivals)
+        with store.db.writing():
+            lay_states(store, arrivals, version)
+
+
+def lay_states(store: Store, arrivals: Sequence[Arrival], version: str) -> None:
+    """One state for each record, as a call that brought a few lines leaves it."""
+    (head,) = store.tables.chains()
+    first, seq = store.lineage.newest() + 1, int(head.seq) - len(arrivals) + 1
+    for place, arrival in enumerate(arrivals):
+        keys = tuple(key_of(arrival.entry.event, line) for line in range(LINES_BROUGHT))
+        row = StateRow(
+            id=first + place,
+            path=RepoPath(f"src/f{(seq + place) // PER_FILE}.py".encode()),
+            at_ns=arrival.entry.at_ns,
+            ref=RecordRef(head.store, Seq(seq + place)),
+            n=0,
+            call=f"bench {seq + place}",
+            text=None,
+            keys=keys,
+            origins=b"",
+        )
+        store.lineage.put(row, keys)
+    store.lineage.read_until(head.store, int(head.seq), version)
+
+
+def key_of(event: str, line: int) -> int:
+    """The key of a line that stands nowhere else."""
+    digest = hashlib.sha256(f"{event} {line}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+BENCHES = (
+    Growth(
+        name="blame-steps",
+        what="asking who wrote a file does not depend on what was captured in others",
+        populate=populate,
+        small=5_000,
+        large=1_000_000,
+    ),
+)

@@ -1,0 +1,187 @@
+"""What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from custody.app.desk import Desk
+from custody.app.proposals import added_ranges
+from custody.model.digests import content_hash
+from custody.model.errors import InputError, WorldError
+from custody.model.ids import CallId, SessionId
+from custody.model.merging import merged_calls, merged_session
+from custody.model.views import FileEdit, Session, ToolCall, TracedFile, TracedRange
+from custody.wire.reports import ExportTracesReport
+from custody.wire.times import text_from
+from custody.wire.trace_records import (
+    AGENT_TRACE_VERSION,
+    MODEL_SIGNS_MAX,
+    Contributor,
+    Conversation,
+    File,
+    Range,
+    Tool,
+    TraceRecord,
+    Vcs,
+    encode_trace,
+    trace_id,
+)
+from custody.world.store import Store
+
+METADATA = "custody"
+
+
+@dataclass(frozen=True, slots=True)
+class TracesWritten:
+    """How many records were written, and how many edits and files were left out because no lines of them are known."""
+
+    path: str
+    records: int
+    left_out: int
+
+    @property
+    def report(self) -> ExportTracesReport:
+        """The same as it leaves the program."""
+        return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
+
+
+def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
+    """Write a record for every call that changed files, and for every trace that was imported; whole or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    written, left_out = 0, 0
+    try:
+        with desk.reading() as store, aside.open("wb") as out:
+            desk.progress.start("exporting", None)
+            for record in _records(store):
+                if record is None:
+                    left_out += 1
+                    continue
+                out.write(encode_trace(record))
+                written += 1
+                desk.progress.step(1)
+            out.flush()
+            os.fsync(out.fileno())
+        aside.rename(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise _cannot_write(path, error) from error
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    return TracesWritten(str(path), written, left_out)
+
+
+def _cannot_write(path: Path, error: OSError) -> InputError | WorldError:
+    message = f"cannot write '{path}': {error.strerror}"
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+        return InputError(message, hint="name a file in a folder that exists")
+    return WorldError(message, hint="nothing was left behind; free space or choose another place")
+
+
+def _records(store: Store) -> Iterator[TraceRecord | None]:
+    """Session by session, so that no more than one is in memory; None stands for what has no lines to speak of."""
+    for session in store.sessions_with_files():
+        yield from _of_edits(store, session)
+        yield from _of_traces(store, session)
+
+
+# --- what was captured here -------------------------------------------------------------------------------------------
+
+
+def _of_edits(store: Store, session: SessionId) -> Iterator[TraceRecord | None]:
+    seen = store.views.look_up("file_edit", "session = ?", (session,))
+    edits = sorted((one.view for one in seen if isinstance(one.view, FileEdit)), key=_call_of)
+    if not edits:
+        return
+    models = _models(store, session)
+    for _, group in groupby(edits, key=_call_of):
+        yield _record_of_call(list({(edit.path, edit.id): edit for edit in group}.values()), models)
+
+
+def _call_of(edit: FileEdit) -> tuple[str, str, int, str]:
+    """Edits of one call belong together; one without a call stands alone."""
+    return (edit.agent, edit.call or "", 0, "") if edit.call else (edit.agent, "", edit.at_ns, edit.id)
+
+
+def _record_of_call(edits: Sequence[FileEdit], models: dict[CallId | None, str]) -> TraceRecord | None:
+    first = min(edits, key=lambda edit: (edit.at_ns, edit.id))
+    model = models.get(first.call) or models.get(None)
+    files = [file for edit in edits if (file := _file_of(edit, model)) is not None]
+    if not files:
+        return None
+    return TraceRecord(
+        version=AGENT_TRACE_VERSION,
+        id=trace_id(first.agent, first.session, first.call or first.id),
+        timestamp=text_from(first.at_ns),
+        vcs=None if first.revision is None else Vcs("git", first.revision),
+        tool=Tool(first.agent),
+        files=sorted(files, key=lambda file: file.path),
+        metadata={METADATA: {"session": first.session, "call": first.call}},
+    )
+
+
+def _file_of(edit: FileEdit, model: str | None) -> File | None:
+    ranges = [
+        Range(lines.first, lines.last, None if texts is None else content_hash(texts))
+        for lines, texts in added_ranges(edit)
+    ]
+    if not ranges:
+        return None
+    # A person changed what the agent proposed before it was applied.
+    contributor = Contributor("ai" if edit.proposed is None else "mixed", _short(model))
+    return File(str(edit.path), [Conversation(contributor, ranges)])
+
+
+def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
+    """The model of each call, and of the session under None."""
+    calls = (one.view for one in store.views.look_up("tool_call", "session = ?", (session,)))
+    found: dict[CallId | None, str] = {
+        call.id: call.model for call in merged_calls(c for c in calls if isinstance(c, ToolCall)) if call.model
+    }
+    sessions = (one.view for one in store.views.look_up("session", "session = ?", (session,)))
+    whole = merged_session(view for view in sessions if isinstance(view, Session))
+    return found if whole is None or not whole.model else {**found, None: whole.model}
+
+
+# --- what was imported ------------------------------------------------------------------------------------------------
+
+
+def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
+    """One record for each record that was imported, under the same id if that is one the specification knows."""
+    seen = store.traced_by(trace)
+    for _, group in groupby(seen, key=lambda one: one.record.ref):
+        views = [one.view for one in group if isinstance(one.view, TracedFile)]
+        files = [file for view in views if (file := _file_of_trace(view)) is not None]
+        if not files:
+            yield None
+            continue
+        revision = views[0].revision
+        yield TraceRecord(
+            version=AGENT_TRACE_VERSION,
+            id=trace_id(trace),
+            timestamp=text_from(views[0].at_ns),
+            vcs=None if revision is None else Vcs("git", revision),
+            tool=Tool(views[0].agent),
+            files=files,
+            metadata={METADATA: {"session": trace}},
+        )
+
+
+def _file_of_trace(view: TracedFile) -> File | None:
+    """What a trace says of a file; a hash without lines cannot be said in this format."""
+    placed = [said for said in view.ranges if said.lines is not None]
+    conversations = [
+        Conversation(Contributor("ai", _short(model)), [one for said in group if (one := _range(said))], url)
+        for (url, model), group in groupby(placed, key=lambda said: (said.conversation, said.model))
+    ]
+    return File(str(view.path), conversations) if conversations else None
+
+
+def _range(said: TracedRange) -> Range | None:
+    return None if said.lines is None else Range(said.lines.first, said.lines.last, said.hash)
+
+
+def _short(model: str | None) -> str | None:
+    return None if model is None else model[:MODEL_SIGNS_MAX]

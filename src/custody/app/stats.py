@@ -1,0 +1,242 @@
+"""How many lines of a file, a folder or the whole repository are whose, counted by class, model, agent and more."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from custody.app.answers import Answer
+from custody.app.attributing import Attributing, attributing
+from custody.app.blame import class_of
+from custody.app.desk import Desk
+from custody.app.findings import Answers
+from custody.attribute.model import Attributed
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from custody.model.paths import RepoPath
+from custody.wire.blame import Class
+from custody.wire.bodies import digest_text
+from custody.wire.stats import LeftOut, Share, StatsReport
+from custody.wire.times import text_from
+from custody.world.git import Comparison, Repository, Walk
+
+NS = 1_000_000_000
+SECONDS_MAX = 253_402_300_799
+"""The last second of the year 9999: a commit may claim any moment."""
+REGULAR = frozenset((0o100644, 0o100755, 0o100664))
+LEFT_OUT_NAMED_MAX = 1_000
+UNKNOWN = "unknown"
+HERE = "."
+"""Stands for the files that are in the folder itself."""
+CLASSES: tuple[Class, ...] = ("agent", "mixed", "person", "none")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Lines by class; ``agents`` is how many of them are agents', mixed ones by their share."""
+
+    lines: dict[Class, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
+    agents: float = 0.0
+
+    def add(self, kind: Class, count: int, share: float) -> None:
+        """Count some lines of one class."""
+        self.lines[kind] += count
+        self.agents += count * share
+
+    @property
+    def total(self) -> int:
+        """How many lines there are."""
+        return sum(self.lines.values())
+
+
+class Count:
+    """Everything that is counted, file after file."""
+
+    def __init__(self) -> None:
+        self.totals = Tally()
+        self.by: dict[str, defaultdict[str, Tally]] = {
+            name: defaultdict(Tally) for name in ("class", "model", "agent", "tier", "folder", "month")
+        }
+        self.files = 0
+        self.left_out: list[LeftOut] = []
+        self.notes: dict[str, None] = {}
+
+    def add(self, answer: Answer, folder: str, month: str) -> None:
+        """Count the lines of one answer wherever they belong."""
+        kind, count = class_of(answer), len(answer.lines)
+        share = {"agent": 1.0, "mixed": answer.origin.share}.get(kind, 0.0)
+        names = {"class": str(kind), "folder": folder}
+        if isinstance(answer.finding, Attributed):
+            names["model"] = answer.model or UNKNOWN
+            names["agent"] = answer.finding.candidate.trace.agent
+            names["tier"] = str(answer.finding.tier)
+            names["month"] = month
+        self._add(kind, count, share, names)
+
+    def add_unknown(self, count: int, folder: str) -> None:
+        """Count lines of which nothing can be known."""
+        self._add("none", count, 0.0, {"class": "none", "folder": folder})
+
+    def _add(self, kind: Class, count: int, share: float, names: dict[str, str]) -> None:
+        if count:
+            self.totals.add(kind, count, share)
+            for by, name in names.items():
+                self.by[by][name].add(kind, count, share)
+
+    def shares(self, by: str) -> list[Share]:
+        """One list of what was counted, the largest first; tiers, months and classes in their own order."""
+        named = self.by[by]
+        order = {"class": CLASSES}.get(by)
+        if order is not None:
+            names: Iterable[str] = [name for name in order if name in named]
+        elif by in ("tier", "month"):
+            names = sorted(named)
+        else:
+            names = sorted(named, key=lambda name: (-named[name].total, name))
+        return [self.share(name, named[name]) for name in names]
+
+    def share(self, name: str, tally: Tally) -> Share:
+        """A tally as it leaves the program."""
+        return Share(
+            name=name,
+            lines=tally.total,
+            agent=tally.lines["agent"],
+            mixed=tally.lines["mixed"],
+            person=tally.lines["person"],
+            none=tally.lines["none"],
+            share=_part(tally.agents, tally.total),
+            part=_part(tally.total, self.totals.total),
+        )
+
+
+def stats(desk: Desk, where: str | None = None, *, revision: str | None = None) -> StatsReport:
+    """Whose the lines of a file, a folder or the whole repository are, as of a commit."""
+    repository = desk.repository
+    root = _root(desk, where)
+    commit = repository.resolve(revision or "HEAD")
+    files = _files(repository, commit, root)
+    # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
+    with attributing(desk, "lineage") as evidence:
+        since_ns = evidence.history.since_ns
+        changed = _changed(repository, commit, root, since_ns)
+        counting = _Counting(evidence, commit, root)
+        desk.progress.start("counting", len(files))
+        for path in files:
+            counting.count(path, is_changed=path in changed)
+            desk.progress.step(1)
+        digest = evidence.digest
+    return _report(counting.counted, root, commit, digest_text(digest), since_ns)
+
+
+def _report(
+    count: Count, root: RepoPath | None, commit: CommitSha, rules_digest: str, since_ns: int | None
+) -> StatsReport:
+    return StatsReport(
+        path=None if root is None else root.display,
+        revision=commit,
+        rules_digest=rules_digest,
+        since=None if since_ns is None else text_from(since_ns),
+        files=count.files,
+        totals=count.share("all", count.totals),
+        classes=count.shares("class"),
+        models=count.shares("model"),
+        agents=count.shares("agent"),
+        tiers=count.shares("tier"),
+        folders=count.shares("folder"),
+        months=count.shares("month"),
+        left_out=count.left_out[:LEFT_OUT_NAMED_MAX],
+        left_out_count=len(count.left_out),
+        notes=list(count.notes),
+    )
+
+
+class _Counting:
+    """Files of one commit are asked about one after the other."""
+
+    def __init__(self, evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> None:
+        self.counted = Count()
+        self._evidence = evidence
+        self._answers = Answers(evidence)
+        self._commit = commit
+        self._root = root
+
+    def count(self, path: RepoPath, *, is_changed: bool) -> None:
+        """Count the lines of a file; one that no commit changed since the first capture needs no history."""
+        folder = _folder(path, self._root)
+        try:
+            if is_changed:
+                answers = self._answers.of(self._evidence.version(path, self._commit))
+                for answer in answers:
+                    self.counted.add(answer, folder, self._month(answer))
+                self._keep()
+            else:
+                self.counted.add_unknown(len(self._evidence.texts(path, self._commit)), folder)
+        except InputError as error:
+            self.counted.left_out.append(LeftOut(path.display, error.message))
+            return
+        self.counted.files += 1
+
+    def _keep(self) -> None:
+        """Save what was worked out and begin afresh: a file's history shares nothing with the next one's.
+
+        The limits of one question hold for each file, and memory for the largest.
+        """
+        self.counted.notes.update(dict.fromkeys(self._evidence.history.searched.limits))
+        self._evidence.save()
+        del self._evidence.history
+
+    def _month(self, answer: Answer) -> str:
+        """The month in which lines were first committed, as their author's clock said in UTC."""
+        first = answer.trail[0] if answer.trail else None
+        commit = None if first is None else self._evidence.commit(first)
+        at = None if commit is None else commit.author.at
+        return UNKNOWN if at is None or not 0 <= at.seconds <= SECONDS_MAX else text_from(at.seconds * NS)[:7]
+
+
+def _root(desk: Desk, where: str | None) -> RepoPath | None:
+    """The file or folder that is meant; None for the whole repository."""
+    work_tree = desk.repository.work_tree
+    if where is None:
+        return None
+    if work_tree is not None and os.path.realpath(desk.folder / where) == os.path.realpath(work_tree):
+        return None
+    return desk.repository.path(where, desk.folder)
+
+
+def _files(repository: Repository, commit: CommitSha, root: RepoPath | None) -> Sequence[RepoPath]:
+    """The regular files of a commit at or below a path."""
+    with repository.tree(commit, [] if root is None else [root]) as entries:
+        found = [entry.path for entry in entries if entry.kind == "blob" and entry.mode in REGULAR]
+    if not found and root is not None:
+        raise InputError(
+            f"no file is at or below '{root.display}' in {commit[:12]}",
+            hint="paths are relative to the folder that you are in; only committed files are counted",
+        )
+    return found
+
+
+def _changed(
+    repository: Repository, commit: CommitSha, root: RepoPath | None, since_ns: int | None
+) -> frozenset[RepoPath]:
+    """The files that any commit changed since the first capture: of the lines of others nothing can be known."""
+    if since_ns is None:
+        return frozenset()
+    paths = [] if root is None else [root]
+    walk = Walk(since_seconds=max(0, since_ns // NS))
+    with repository.log([commit], paths, walk) as commits:
+        questions = [Comparison(one.id, parent) for one in commits for parent in (one.parents or (None,))]
+    if not questions:
+        return frozenset()
+    with repository.changes(questions, paths, renames=False) as answers:
+        return frozenset(file.path for answer in answers for file in answer.files)
+
+
+def _folder(path: RepoPath, root: RepoPath | None) -> str:
+    """The first folder below the root that a file is in."""
+    below = path.raw if root is None else path.raw.removeprefix(root.raw).lstrip(b"/")
+    first, slash, _ = below.partition(b"/")
+    return RepoPath(first).display + "/" if slash else HERE
+
+
+def _part(some: float, whole: int) -> float:
+    return round(some / whole, 4) if whole else 0.0

@@ -1,0 +1,50 @@
+"""``custody gate``."""
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from custody.app.gate import gate
+from custody.cli.frame import answer, json_option, the_desk
+from custody.wire.gate import GateReport
+
+SHA_DIGITS = 12
+
+
+@click.command("gate")
+@click.argument("change", metavar="BASE..HEAD")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, change: str, *, as_json: bool) -> int:
+    """Judge a change by what is known of its lines.
+
+    The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do. What
+    counts are the lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The exit
+    status is 1 for block and 0 for the others.
+
+    \b
+    Examples:
+      custody gate main..HEAD
+      custody gate origin/main
+      custody gate v1.2..v1.3 --json
+    """
+    report = gate(the_desk(ctx), change)
+    return answer(report, "\n".join(_words(report)), as_json=as_json)
+
+
+def _words(report: GateReport) -> Iterator[str]:
+    yield report.level
+    for reason in report.reasons:
+        yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
+    yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {_added(report)}"
+
+
+def _added(report: GateReport) -> str:
+    """The added lines by whose they are."""
+    counts: dict[str, int] = msgspec.to_builtins(report.added)
+    total = sum(counts.values())
+    unread = f"; {len(report.unread)} file(s) not read" if report.unread else ""
+    if not total:
+        return f"no lines added{unread}"
+    return f"{total} added line(s): {', '.join(f'{n} {whose}' for whose, n in counts.items() if n)}{unread}"

@@ -1,0 +1,118 @@
+"""``custody stats``."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+
+from custody.app.stats import stats
+from custody.cli.blame_ import TIERS
+from custody.cli.frame import answer, json_option, the_desk
+from custody.wire.stats import Share, StatsReport
+
+ROWS_SHOWN_MAX = 20
+NAME_WIDTH_MAX = 40
+BAR_WIDTH_MIN = 10
+BAR_WIDTH_MAX = 40
+FULL, EMPTY = "█", "░"
+PLAIN_FULL, PLAIN_EMPTY = "#", "."
+
+
+@click.command("stats")
+@click.argument("path", required=False, metavar="[PATH]")
+@click.option("--rev", "revision", metavar="REV", help="The files as of this commit, not of HEAD.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, path: str | None, *, revision: str | None, as_json: bool) -> int:
+    """Count whose the lines of a file, a folder or the whole repository are.
+
+    By class, model, agent, tier (how sure), folder and the month in which agents' lines were first committed. Only
+    committed text files are counted; lines without evidence are 'none', which never means that a person wrote them.
+
+    \b
+    Examples:
+      custody stats
+      custody stats src --rev v1.0
+      custody stats --json | jq .totals.share
+    """
+    report = stats(the_desk(ctx), path, revision=revision)
+    return answer(report, "" if as_json else "\n".join(_page(report, _signs())), as_json=as_json)
+
+
+def _signs() -> tuple[str, str]:
+    """What bars are drawn with: only what the terminal can show."""
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    return (FULL, EMPTY) if encoding.startswith("utf") else (PLAIN_FULL, PLAIN_EMPTY)
+
+
+def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
+    totals = report.totals
+    where = report.path or "the whole repository"
+    yield f"{where} as of {report.revision[:12]}: {totals.lines:,} line(s) in {report.files:,} file(s)"
+    yield f"agents' share {totals.share:.1%}{_reach(report)}"
+    tables = (
+        ("class", report.classes, False),
+        ("model", report.models, False),
+        ("agent", report.agents, False),
+        ("tier", [_tier(row) for row in report.tiers], False),
+        ("folder", report.folders, True),
+        ("month", report.months, False),
+    )
+    for name, rows, by_share in tables:
+        if rows:
+            yield ""
+            yield from _table(name, rows, signs, by_share=by_share)
+    yield from _left_out(report)
+    yield from (f"note: {note}" for note in report.notes)
+
+
+def _reach(report: StatsReport) -> str:
+    return "; nothing has been captured here" if report.since is None else f"; looked since {report.since[:10]}"
+
+
+def _tier(row: Share) -> Share:
+    words = TIERS[int(row.name) - 1] if row.name.isdecimal() else row.name
+    return msgspec.structs.replace(row, name=f"{row.name} {words}")
+
+
+def _table(name: str, rows: Sequence[Share], signs: tuple[str, str], *, by_share: bool) -> Iterator[str]:
+    """Rows with a bar each: their part of all lines, or where they are folders the agents' share in each."""
+    shown = rows[:ROWS_SHOWN_MAX]
+    wide = min(NAME_WIDTH_MAX, max(len(name), *(len(row.name) for row in shown)))
+    digits = max(len("lines"), *(len(f"{row.lines:,}") for row in shown))
+    what = "agents'" if by_share else "of all"
+    bar = _bar_width(wide + digits + len(what) + 6)
+    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>7}"
+    for row in shown:
+        value = row.share if by_share else row.part
+        yield f"{_cut(row.name, wide):<{wide}}  {row.lines:>{digits},}  {value:>7.1%}  {_bar(value, bar, signs)}"
+    if len(rows) > len(shown):
+        rest = rows[ROWS_SHOWN_MAX:]
+        yield f"({len(rest):,} more with {sum(row.lines for row in rest):,} line(s); --json has them)"
+
+
+def _bar_width(taken: int) -> int:
+    return max(BAR_WIDTH_MIN, min(BAR_WIDTH_MAX, shutil.get_terminal_size().columns - taken))
+
+
+def _bar(value: float, width: int, signs: tuple[str, str]) -> str:
+    """A bar of which something shows whenever there is something."""
+    full = max(round(value * width), 1 if value > 0 else 0)
+    return signs[0] * full + signs[1] * (width - full)
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 2] + ".."
+
+
+def _left_out(report: StatsReport) -> Iterator[str]:
+    if not report.left_out_count:
+        return
+    yield ""
+    yield f"left out: {report.left_out_count:,} file(s)"
+    shown = report.left_out[:ROWS_SHOWN_MAX]
+    yield from (f"  {one.why}" for one in shown)
+    if report.left_out_count > len(shown):
+        yield f"  ({report.left_out_count - len(shown):,} more)"

@@ -1,0 +1,121 @@
+"""The check of attribution: can it be shown, and well enough, who wrote the added lines?"""
+
+from collections.abc import Iterator, Sequence
+
+from custody.attribute.model import Grade
+from custody.gate.codes import Code
+from custody.gate.model import Gap, Period, Reason, Recorded, Seen, Stretch, Unseen, Whose
+from custody.gate.rules import GateRules
+
+HOUR_NS = 3_600 * 1_000_000_000
+SHOWN_MAX = 3
+"""Files that a sentence names; it counts the others."""
+
+AGENTS = frozenset((Whose.AGENT, Whose.MIXED))
+
+Placed = tuple[str, Stretch]
+"""A stretch with the path of its file."""
+
+
+def attribution(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    """What is to be said about who wrote the added lines; nothing about a change that adds none."""
+    if not seen.files:
+        return
+    yield from _unseen(seen, rules)
+    # Where nothing was recorded, that no line has evidence is no finding: nobody looked.
+    if isinstance(seen.recorded, Recorded):
+        placed = [(file.path, one) for file in seen.files if not isinstance(file.found, Unseen) for one in file.found]
+        yield from _none(placed, rules)
+        yield from _weak(placed, rules)
+        yield from _share(placed, rules)
+
+
+def _unseen(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    if isinstance(seen.recorded, Unseen):
+        yield rules.reason(Code.ATTR_UNSEEN, seen.recorded.why, seen.recorded.remedy)
+    else:
+        yield from _gaps([gap for gap in seen.recorded.gaps if _concerns(gap, seen.period, rules)], rules)
+        yield from _damage(seen.recorded.damage, rules)
+
+
+def _concerns(gap: Gap, period: Period | None, rules: GateRules) -> bool:
+    """Whether a gap may belong to the change: unless it surely does not."""
+    if gap.at_ns is None or period is None:
+        return True
+    first_ns = min(period.base_ns, period.first_ns - int(rules.gap_hours_before * HOUR_NS))
+    return first_ns <= gap.at_ns <= period.last_ns + int(rules.gap_hours_after * HOUR_NS)
+
+
+def _gaps(gaps: Sequence[Gap], rules: GateRules) -> Iterator[Reason]:
+    if gaps:
+        last = max(gaps, key=lambda gap: (gap.at_ns or 0, gap.what))
+        yield rules.reason(
+            Code.ATTR_UNSEEN,
+            f"{len(gaps)} gap(s) while the change was made: something could not be recorded; the last one: {last.what}",
+            "have a person read the change; 'custody doctor' names the file; delete from it what you have seen",
+        )
+
+
+def _damage(damage: Sequence[str], rules: GateRules) -> Iterator[Reason]:
+    if damage:
+        yield rules.reason(
+            Code.ATTR_UNSEEN,
+            f"the store is not as it was written, {len(damage)} finding(s); the first: {damage[0]}",
+            "run 'custody verify'; 'custody import' brings a copy back",
+        )
+
+
+def _unread(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    unread = [(file.path, file.found) for file in seen.files if isinstance(file.found, Unseen)]
+    if unread:
+        named = "; ".join(f"'{path}' {found.why}" for path, found in unread[:SHOWN_MAX])
+        more = f"; and {len(unread) - SHOWN_MAX} more" if len(unread) > SHOWN_MAX else ""
+        remedies = dict.fromkeys(found.remedy for _, found in unread)
+        yield rules.reason(
+            Code.ATTR_UNSEEN,
+            f"nothing is known of what {len(unread)} file(s) got: {named}{more}",
+            "; ".join(list(remedies)[:SHOWN_MAX]),
+        )
+
+
+def _none(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
+    unknown = [one for one in placed if one[1].whose is Whose.NONE]
+    if unknown:
+        yield rules.reason(Code.ATTR_NONE, f"nothing shows who wrote {_counted(unknown, placed)}")
+
+
+def _weak(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
+    weak = [one for one in placed if one[1].whose is not Whose.NONE and _is_weak(one[1], rules)]
+    if weak:
+        yield rules.reason(
+            Code.ATTR_WEAK,
+            f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
+            f" {_counted(weak, placed)}",
+        )
+
+
+def _is_weak(stretch: Stretch, rules: GateRules) -> bool:
+    """A person's lines have no tier, but that a record names a person may be no more than a claim as well."""
+    if stretch.whose in AGENTS and (stretch.tier is None or stretch.tier > rules.tier_max):
+        return True
+    return stretch.grade is None or stretch.grade.standing < Grade(rules.grade_min).standing
+
+
+def _share(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
+    """A mixed line counts whole: by its share, an edit that was lost would make agents' part of the change smaller."""
+    agents = [one for one in placed if one[1].whose in AGENTS]
+    if agents and (share := _lines(agents) / _lines(placed)) > rules.agent_share_max:
+        yield rules.reason(
+            Code.ATTR_SHARE,
+            f"agents wrote {share:.1%} of the added lines, more than {rules.agent_share_max:.1%}:"
+            f" {_counted(agents, placed)}",
+        )
+
+
+def _lines(placed: Sequence[Placed]) -> int:
+    return sum(len(stretch.lines) for _, stretch in placed)
+
+
+def _counted(some: Sequence[Placed], every: Sequence[Placed]) -> str:
+    path, stretch = some[0]
+    return f"{_lines(some)} of {_lines(every)} added line(s), the first at '{path}:{stretch.lines.first}'"

@@ -1,0 +1,66 @@
+"""Every number and level of the gate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from custody.attribute.model import Grade
+from custody.attribute.rules import TIERS
+from custody.gate.codes import CODES, Code, Level
+from custody.gate.model import Reason
+from custody.model.errors import RulesError
+from custody.model.rules import check_keys, check_one_of, check_range, check_ranges
+
+LevelName = Literal["approve", "review", "block"]
+
+_REVIEW: LevelName = "review"
+_LEVELS = MappingProxyType({code.value: _REVIEW for code in Code})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRules:
+    """How good evidence about added lines has to be, and how strict the gate is where it is not."""
+
+    tier_max: int = 4
+    """The least sure tier with which lines are taken for an agent's; 1 is the surest."""
+    grade_min: Literal["claimed", "recorded", "witnessed", "attested"] = "recorded"
+    """The least grade that evidence about added lines needs; what was imported is only claimed."""
+    agent_share_max: float = 1.0
+    """The largest share of the added lines that agents may have written; a line that is partly theirs counts whole."""
+    gap_hours_before: float = 24.0
+    """A gap counts from so long before the change's first commit, or from its base if that is older."""
+    gap_hours_after: float = 1.0
+    """A gap counts until so long after the change's last commit."""
+    levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
+    """What a reason with this code asks for; evidence that is missing is never milder than evidence that is bad."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", MappingProxyType(dict(self.levels)))
+        check_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
+        check_one_of("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
+        check_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
+        hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
+        check_ranges("gate", hours, least=0)
+        self._check_levels()
+
+    def level(self, code: Code) -> Level:
+        """What a reason with this code asks for."""
+        return Level(self.levels[code.value])
+
+    def reason(self, code: Code, sentence: str, remedy: str | None = None) -> Reason:
+        """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
+        return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy)
+
+    def _check_levels(self) -> None:
+        check_keys("gate.levels", self.levels, [code.value for code in Code])
+        for level in self.levels.values():
+            check_one_of("gate.levels", level, [each.value for each in Level])
+        for code, about in CODES.items():
+            for other in about.never_milder_than:
+                if self.level(code).strictness < self.level(other).strictness:
+                    raise RulesError("gate.levels", _milder(code, self.level(code), other, self.level(other)))
+
+
+def _milder(code: Code, level: Level, other: Code, its: Level) -> str:
+    return f"has {code.value} at {level.value}, milder than {other.value} at {its.value}: losing evidence would help"

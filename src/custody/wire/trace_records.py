@@ -1,0 +1,93 @@
+"""Agent Trace 0.1.0 records as custody writes them; the specification is github.com/cursor/agent-trace."""
+
+import hashlib
+import re
+from typing import Any, Literal
+
+import msgspec
+
+from custody.wire.canonical import dump
+
+AGENT_TRACE_VERSION = "0.1.0"
+UNKNOWN_VERSION = "unknown"
+"""The specification wants a tool's version; what was captured does not say."""
+MODEL_SIGNS_MAX = 250
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+class Contributor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who wrote a range."""
+
+    type: Literal["human", "ai", "mixed", "unknown"]
+    model_id: str | None = None
+
+
+class Range(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Lines of a file, from 1, both ends included, and the hash of their text."""
+
+    start_line: int
+    end_line: int
+    content_hash: str | None = None
+
+
+class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one conversation wrote in a file."""
+
+    contributor: Contributor
+    ranges: list[Range]
+    url: str | None = None
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file, and who wrote what in it."""
+
+    path: str
+    conversations: list[Conversation]
+
+
+class Vcs(msgspec.Struct, frozen=True):
+    """Where the file was in history."""
+
+    type: Literal["git"]
+    revision: str
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What produced the code."""
+
+    name: str
+    version: str = UNKNOWN_VERSION
+
+
+class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One trace."""
+
+    version: str
+    id: str
+    timestamp: str
+    files: list[File]
+    tool: Tool
+    vcs: Vcs | None = None
+    metadata: dict[str, Any] | None = None
+
+
+def encode_trace(record: TraceRecord) -> bytes:
+    """A trace as one line."""
+    return dump(msgspec.to_builtins(record)) + b"\n"
+
+
+def trace_id(*parts: str) -> str:
+    """The id that the specification wants: the trace's own if it is a UUID, else one made of ``parts`` (RFC 9562, 8).
+
+    >>> trace_id("550E8400-e29b-41d4-a716-446655440000")
+    '550e8400-e29b-41d4-a716-446655440000'
+    >>> trace_id("robot", "s1", "c1")
+    'afed64a4-53cb-80cb-a8c9-b8167eb04b92'
+    """
+    if len(parts) == 1 and _UUID.fullmatch(parts[0].lower()):
+        return parts[0].lower()
+    # Each part with its length, so that no two lists of parts look alike.
+    name = "".join(f"{len(part)}:{part}" for part in parts)
+    digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[12:15]}-a{digits[15:18]}-{digits[18:30]}"

@@ -1,0 +1,422 @@
+"""What a shell command certainly writes, by its own text: here-documents, ``tee``, ``echo`` and ``printf`` into files.
+
+Pure, and careful rather than clever: a name or a text in which anything is left to expand gives nothing, nor does what
+stands behind ``||`` or inside ``if``, loops and functions. Edits in place (``sed -i``) are left out: their text does
+not say which lines they change.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+COMMAND_CHARS_MAX = 1 << 20
+DEPTH_MAX = 20
+"""How deep substitutions may nest before we give up."""
+
+_OPENERS = frozenset("if for while until case select { function [[ ((".split())
+_CLOSERS = frozenset("fi done esac }".split())
+_OTHER_WORDS = frozenset("then else elif do ! time coproc in".split())
+_HARMLESS = frozenset(("cd", "mkdir", "cat", "tee", "echo", "printf", "set", "export", "touch", ":", "true", "pwd"))
+"""Commands after which the next one runs all the same, as good as always."""
+_ENDS = frozenset(("exit", "return", "exec"))
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDS = re.compile(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_BREAKS = " \t\n;&|<>()"
+_REDIRECT = re.compile(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A text that a command puts into a file, whole or at its end; ``sure``: even if a later part of it failed."""
+
+    path: str
+    text: str
+    append: bool
+    sure: bool
+
+
+def writes(command: str) -> tuple[Write, ...]:
+    """What ``command`` writes into files, in order; paths are relative to the folder in which it was run.
+
+    >>> writes("cat > a.txt <<'END'\\nhello $USER\\nEND\\n")
+    (Write(path='a.txt', text='hello $USER\\n', append=False, sure=True),)
+    """
+    if len(command) > COMMAND_CHARS_MAX or not any(sign in command for sign in (">", "tee")):
+        return ()
+    try:
+        steps = _Scanner(command).steps("")
+    except _Unreadable:
+        return ()
+    return tuple(_Run().all(steps))
+
+
+class _Unreadable(Exception):
+    """The text is not a command that we understand."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word as the shell would pass it on; ``text`` is None where something is left to expand."""
+
+    text: str | None
+    quoted: bool = False
+
+
+@dataclass(slots=True)
+class _Here:
+    """A here-document: what ends it, whether anything in it expands, and its text once it was read."""
+
+    end: str
+    literal: bool
+    tabs: bool
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class _Step:
+    """A simple command: what stands before it, its words, where its output goes, what it reads."""
+
+    joined: str
+    words: list[_Word] = field(default_factory=list)
+    out: list[tuple[str, _Word]] = field(default_factory=list)
+    here: _Here | None = None
+    piped: bool = False
+    """Its output goes to the next one."""
+    inner: "list[_Step] | None" = None
+    """The steps of a subshell."""
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.out or self.here or self.inner is not None)
+
+
+class _Scanner:
+    """Takes a command apart."""
+
+    def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
+        self.text = text
+        self.at = at
+        self.depth = depth
+        self.waiting: list[_Here] = []
+        if depth > DEPTH_MAX:
+            raise _Unreadable
+
+    def steps(self, end: str) -> list[_Step]:
+        """The commands up to ``end``, which is ``)`` inside a substitution or a subshell."""
+        made: list[_Step] = []
+        step = _Step("")
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == end:
+                self.at += 1
+                return [*made, step] if step else made
+            if (joint := self._joint()) is not None:
+                if step:
+                    step.piped = joint == "|"
+                    made.append(step)
+                # An empty line between two commands does not undo what joined them.
+                step = _Step(joint if step or not made or joint != ";" else step.joined)
+            else:
+                self._part(step)
+        if end:
+            raise _Unreadable
+        self._documents()
+        return [*made, step] if step else made
+
+    def _joint(self) -> str | None:
+        """What separates two commands, if that is what comes next."""
+        two = self.text[self.at : self.at + 2]
+        if two in ("&&", "||", "|&", ";;"):
+            self.at += 2
+            return two[0] if two in ("|&", ";;") else two
+        sign = two[0]
+        if sign == "\n":
+            self.at += 1
+            self._documents()
+            return ";"
+        if sign in ";|" or (sign == "&" and two != "&>"):
+            self.at += 1
+            return sign
+        return None
+
+    def _part(self, step: _Step) -> None:
+        sign = self.text[self.at]
+        if sign in " \t":
+            self.at += 1
+        elif sign == "#":
+            end = self.text.find("\n", self.at)
+            self.at = len(self.text) if end < 0 else end
+        elif sign == "(":
+            if step.words:
+                raise _Unreadable  # a function, or an array
+            inner = _Scanner(self.text, self.at + 1, self.depth + 1)
+            step.inner = inner.steps(")")
+            self.at = inner.at
+        elif sign == ")":
+            raise _Unreadable
+        elif found := _REDIRECT.match(self.text, self.at):
+            self.at = found.end()
+            self._redirect(step, found[1], found[2])
+        else:
+            step.words.append(self._word())
+
+    def _redirect(self, step: _Step, number: str, sign: str) -> None:
+        while self.text[self.at : self.at + 1] in (" ", "\t"):
+            self.at += 1
+        word = self._word()
+        if sign in ("<<", "<<-"):
+            if word.text is None:
+                raise _Unreadable
+            step.here = _Here(word.text, word.quoted, sign == "<<-")
+            self.waiting.append(step.here)
+        elif sign in (">", ">>", ">|") and number in ("", "1"):
+            step.out.append((sign[:2] if sign == ">>" else ">", word))
+        elif sign in ("&>", "&>>") or (sign == ">&" and not (word.text or "").isdigit() and word.text != "-"):
+            step.out.append((">", _Word(None)))
+
+    def _documents(self) -> None:
+        """Read the here-documents that were announced on the line that just ended."""
+        for here in self.waiting:
+            lines: list[str] = []
+            while (line := self._line(here.tabs)) != here.end:
+                lines.append(line)
+            here.text = _document(lines, here.literal)
+        self.waiting = []
+
+    def _line(self, tabs: bool) -> str:
+        if self.at >= len(self.text):
+            raise _Unreadable  # a here-document without its end
+        end = self.text.find("\n", self.at)
+        line = self.text[self.at : end if end >= 0 else len(self.text)]
+        self.at = end + 1 if end >= 0 else len(self.text)
+        return line.lstrip("\t") if tabs else line
+
+    def _word(self) -> _Word:
+        parts: list[str] = []
+        known, quoted, start = True, False, self.at
+        while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
+            sign = self.text[self.at]
+            if sign == "'":
+                quoted = True
+                parts.append(self._until_quote())
+            elif sign == '"':
+                quoted = True
+                text = self._double()
+                known = known and text is not None
+                parts.append(text or "")
+            elif sign == "\\":
+                quoted = True
+                following = self.text[self.at + 1 : self.at + 2]
+                parts.append("" if following == "\n" else following)
+                self.at += 2
+            elif sign in "$`":
+                known = self._substitution() and known
+                parts.append("$")
+            else:
+                # Globs, braces and a home folder expand; so does history, but not in a script.
+                known = known and sign not in "*?[]{}" and not (sign == "~" and self.at == start)
+                parts.append(sign)
+                self.at += 1
+        if self.at == start:
+            raise _Unreadable
+        return _Word("".join(parts) if known or (parts in (["{"], ["}"]) and not quoted) else None, quoted)
+
+    def _until_quote(self) -> str:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise _Unreadable
+        text = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return text
+
+    def _double(self) -> str | None:
+        """A text in double quotes; None where something in it expands."""
+        self.at += 1
+        parts: list[str] = []
+        known = True
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == '"':
+                self.at += 1
+                return "".join(parts) if known else None
+            if sign == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                following = self.text[self.at + 1]
+                parts.append("" if following == "\n" else following)
+                self.at += 2
+            elif sign in "$`":
+                known = self._substitution() and known
+                parts.append("$")
+            else:
+                parts.append(sign)
+                self.at += 1
+        raise _Unreadable
+
+    def _substitution(self) -> bool:
+        """Pass over what ``$`` or a backtick begins; True where it begins nothing and is only a sign."""
+        if self.text[self.at] == "`":
+            end = self.text.find("`", self.at + 1)
+            if end < 0:
+                raise _Unreadable
+            self.at = end + 1
+            return False
+        following = self.text[self.at + 1 : self.at + 2]
+        if following == "(":
+            inner = _Scanner(self.text, self.at + 2, self.depth + 1)
+            inner.steps(")")
+            self.at = inner.at
+            return False
+        if following == "{":
+            end = self.text.find("}", self.at)
+            if end < 0:
+                raise _Unreadable
+            self.at = end + 1
+            return False
+        expands = _EXPANDS.match(self.text, self.at) is not None
+        self.at += 1
+        if following == "'" and expands:
+            raise _Unreadable  # $'…' has rules of its own
+        return not expands
+
+
+def _document(lines: list[str], literal: bool) -> str | None:
+    """The text of a here-document; None where something in it expands."""
+    text = "".join(f"{line}\n" for line in lines)
+    if literal:
+        return text
+    parts = re.split(r"(\\[$`\\\n])", text)
+    if any(_EXPANDS.search(part) for part in parts[::2]):
+        return None
+    return "".join(part if n % 2 == 0 else part[1:].replace("\n", "") for n, part in enumerate(parts))
+
+
+class _Run:
+    """Goes through the steps as the shell would, as far as that can be told."""
+
+    def __init__(self, folder: str | None = "", *, sure: bool = True) -> None:
+        self.folder = folder
+        """Relative to where the command was run; None when it cannot be told."""
+        self.sure = sure
+        self.inside = 0
+
+    def all(self, steps: list[_Step]) -> Iterator[Write]:
+        """What the steps write."""
+        for n, step in enumerate(steps):
+            name = step.words[0].text if step.words else None
+            if name in _OPENERS or name in _CLOSERS or name in _OTHER_WORDS:
+                self.inside += (name in _OPENERS) - (name in _CLOSERS)
+                self.sure = False
+                continue
+            if name in _ENDS and step.joined != "||":
+                return
+            yield from self._step(step, steps[n + 1] if step.piped and n + 1 < len(steps) else None)
+
+    def _step(self, step: _Step, reader: _Step | None) -> Iterator[Write]:
+        if step.inner is not None:
+            inner = _Run(self.folder, sure=self.sure)
+            if not self.inside and step.joined != "||":
+                yield from inner.all(step.inner)
+            self.sure = False
+            return
+        words = _without_assignments(step.words)
+        name = words[0].text if words else ""
+        if name in ("cd", "pushd", "popd"):
+            self._enter(step, words)
+        elif not self.inside and step.joined not in ("||", "|"):
+            yield from self._written(step, words, reader)
+        if name not in _HARMLESS:
+            self.sure = False
+
+    def _enter(self, step: _Step, words: list[_Word]) -> None:
+        names = [word.text for word in words[1:] if word.text != "--"]
+        target = names[0] if len(names) == 1 else None
+        known = words[0].text == "cd" and not self.inside and step.joined not in ("||", "|") and not step.piped
+        if not known or target is None or target.startswith("-") or self.folder is None:
+            self.folder = None
+        else:
+            self.folder = posixpath.normpath(posixpath.join(self.folder, target))
+
+    def _written(self, step: _Step, words: list[_Word], reader: _Step | None) -> Iterator[Write]:
+        if reader is not None:
+            into = _without_assignments(reader.words)
+            text = _said(step, words) if not step.out else None
+            if text is not None and into and into[0].text == "tee" and not reader.piped and not reader.here:
+                yield from self._tee(into, text)
+            return
+        if words and words[0].text == "tee" and step.here is not None:
+            if step.here.text is not None:
+                yield from self._tee(words, step.here.text)
+            return
+        if step.out and not step.piped and (text := _said(step, words)) is not None:
+            sign, target = step.out[-1]
+            yield from self._into(target, text, append=sign == ">>")
+
+    def _tee(self, words: list[_Word], text: str) -> Iterator[Write]:
+        append = any(word.text in ("-a", "--append") for word in words[1:])
+        for word in words[1:]:
+            if word.text is None or not word.text.startswith("-"):
+                yield from self._into(word, text, append=append)
+
+    def _into(self, target: _Word, text: str, *, append: bool) -> Iterator[Write]:
+        if not target.text or target.text.startswith("/dev/"):
+            return
+        if self.folder is None and not target.text.startswith("/"):
+            return
+        path = posixpath.normpath(posixpath.join(self.folder or "", target.text))
+        yield Write(path, text, append, self.sure)
+
+
+def _without_assignments(words: list[_Word]) -> list[_Word]:
+    for n, word in enumerate(words):
+        if word.text is None or not _ASSIGNMENT.match(word.text):
+            return words[n:]
+    return []
+
+
+def _said(step: _Step, words: list[_Word]) -> str | None:
+    """What a command prints, where its own text tells."""
+    texts = [word.text for word in words]
+    if not texts or None in texts:
+        return None
+    known = [text for text in texts if text is not None]
+    if known[0] == "cat":
+        plain = step.here is not None and known[1:] in ([], ["-"])
+        return step.here.text if plain and step.here is not None else None
+    if step.here is not None:
+        return None
+    if known[0] == "echo":
+        return _echoed(known[1:])
+    return _printed(known[1:]) if known[0] == "printf" else None
+
+
+def _echoed(words: list[str]) -> str | None:
+    end = "\n"
+    if words[:1] == ["-n"]:
+        words, end = words[1:], ""
+    # What shells make of a backslash differs, and so do their options.
+    if any("\\" in word for word in words) or (words and re.fullmatch("-[neE]+", words[0])):
+        return None
+    return " ".join(words) + end
+
+
+def _printed(words: list[str]) -> str | None:
+    if not words or words[0].startswith("-"):
+        return None
+    shape = _unescaped(words[0])
+    if shape is None:
+        return None
+    holes = re.findall("%.?", shape)
+    if not holes:
+        return shape
+    if holes == ["%%"] * len(holes):
+        return shape.replace("%%", "%")
+    if holes != ["%s"]:
+        return None
+    return "".join(shape.replace("%s", word) for word in words[1:] or [""])
+
+
+def _unescaped(text: str) -> str | None:
+    parts = re.split(r"\\(.?)", text, flags=re.DOTALL)
+    if any(part not in _ESCAPES for part in parts[1::2]):
+        return None
+    return "".join(part if n % 2 == 0 else _ESCAPES[part] for n, part in enumerate(parts))

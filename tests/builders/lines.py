@@ -1,0 +1,112 @@
+"""A repository in which agents and people write lines, and what ``custody blame`` says of each line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from custody.app.blame import Profile, blame
+from custody.app.desk import Desk
+from custody.model.ids import CommitSha
+from custody.model.lines import Lines
+from custody.wire.blame import Attribution, BlameReport
+from custody.wire.times import text_from
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, Built, a_repository
+
+NS = 1_000_000_000
+MARKS = {"agent": "A", "mixed": "m", "person": "P", "none": "."}
+SESSION = "s1"
+
+
+def text(*lines: str) -> str:
+    """Lines as a file holds them."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def moment(seconds: int) -> str:
+    """So many seconds after noon, as events say it."""
+    return text_from((NOON + seconds) * NS)
+
+
+def an_edit_event(path: str, before: str | None, after: str | None, *, at: int = 0, **fields: Any) -> bytes:
+    """A captured edit of a whole file, so many seconds after noon; texts that are None were not captured."""
+    usual: dict[str, Any] = {"id": f"e{at}", "call": f"c{at}", "session": SESSION, "head": None}
+    return an_event("edit", path=path, before=before, after=after, at=moment(at), **{**usual, **fields})
+
+
+class Scene:
+    """A repository, its store, and a clock that stands still a day after noon."""
+
+    def __init__(self, folder: Path, built: Built | None = None) -> None:
+        self.built = built or a_repository(folder)
+        self.desk = Desk(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
+
+    def saw(self, *events: bytes) -> "Scene":
+        """Events as a hook leaves them: acknowledged, and waiting to be taken into the store."""
+        for event in events:
+            spool_of(self.built.path).put(event)
+        return self
+
+    def edited(self, path: str, before: str | None, after: str | None, *, at: int = 0, **fields: Any) -> "Scene":
+        """An agent edited a file."""
+        return self.saw(an_edit_event(path, before, after, at=at, **fields))
+
+    def committed(
+        self, *parents: CommitSha, at: int = 0, message: str = "a change", checkout: bool = True, **files: str | bytes
+    ) -> CommitSha:
+        """A commit that has exactly these files (``__`` stands for the dot), so many seconds after noon."""
+        return self.commit_of({_path(name): _bytes(content) for name, content in files.items()}, *parents, at=at,
+                              message=message, checkout=checkout)
+
+    def commit_of(
+        self,
+        files: dict[bytes, bytes],
+        *parents: CommitSha,
+        at: int = 0,
+        message: str = "a change",
+        checkout: bool = True,
+    ) -> CommitSha:
+        """A commit that has exactly these files, on top of ``parents``."""
+        made = self.built.commit(files, *parents, at=NOON + at, message=message.encode())
+        if checkout:
+            self.built.checkout()
+        return made
+
+    def wrote(self, path: str, content: str | bytes) -> "Scene":
+        """Somebody saved a file in the work tree."""
+        file = self.built.path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_bytes(content))
+        return self
+
+    def report(
+        self,
+        path: str = "app.py",
+        revision: str | None = None,
+        *stretches: Lines,
+        profile: Profile | None = None,
+    ) -> BlameReport:
+        """What blame reports."""
+        return blame(self.desk, path, revision=revision, stretches=stretches, profile=profile).report
+
+    def said(self, path: str = "app.py", revision: str | None = None, *stretches: Lines) -> list[Attribution]:
+        """Every attribution of a file."""
+        return self.report(path, revision, *stretches).attributions
+
+    def marks(self, path: str = "app.py", revision: str | None = None) -> str:
+        """One mark per line: A an agent's, m partly an agent's, P a person's, . none."""
+        return marks_of(self.said(path, revision))
+
+
+def marks_of(attributions: Sequence[Attribution]) -> str:
+    """One mark per line."""
+    return "".join(MARKS[one.kind] * (one.end_line - one.start_line + 1) for one in attributions)
+
+
+def _path(name: str) -> bytes:
+    return name.replace("__", ".").encode()
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content

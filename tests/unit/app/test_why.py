@@ -1,0 +1,179 @@
+"""The chain from a line back to what was asked, and where it ends when something is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.erase import erase
+from custody.app.why import UNCAPTURED, WHOLE, why
+from custody.model.errors import InputError
+from custody.wire.why import CallLink, CommitLink, LineLink, PromptLink, SessionLink, SubagentLink, WhyReport
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import Built, a_repository
+
+BEFORE, AFTER = 1_769_860_000, 1_769_862_000
+"""Commits before and after the events, which happen at noon of the same day."""
+OLD = "def total(numbers):\n    return sum(numbers)\n"
+NEW = OLD + "\n\ndef mean(numbers):\n    return total(numbers) / len(numbers)\n"
+MEAN = 6
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """A repository whose first commit is older than anything captured."""
+    made = a_repository(tmp_path / "repository")
+    made.commit({b"a.py": OLD.encode()}, at=BEFORE - 30 * 86_400, message=b"begin")
+    return made
+
+
+def captured(built: Built, *kinds: str, **call: str) -> None:
+    """An edit by a call, and of what is around it only these kinds."""
+    told = {
+        "session": an_event("session", session="s1", at="2026-01-31T11:59:00Z"),
+        "prompt": an_event("prompt", id="p1", at="2026-01-31T11:59:30Z", text="please add a mean"),
+        "call": an_event("call", id="c1", **call),
+    }
+    for kind in kinds:
+        spool_of(built.path).put(told[kind])
+    spool_of(built.path).put(
+        an_event("edit", id="e1", call="c1", path="a.py", before=OLD, after=NEW, head=built.head())
+    )
+
+
+def committed(built: Built) -> str:
+    made = built.commit({b"a.py": NEW.encode()}, built.head(), at=AFTER, message=b"add a mean\n\nat last")
+    built.checkout()
+    return made
+
+
+def asked(built: Built, line: int = MEAN, revision: str | None = None) -> WhyReport:
+    return why(Desk(built.path), "a.py", line, revision=revision)
+
+
+def whats(report: WhyReport) -> list[str]:
+    return [type(link).__struct_config__.tag for link in report.chain]  # type: ignore[misc]
+
+
+def test_a_line_leads_to_its_commit_its_call_what_was_asked_and_the_session(built: Built) -> None:
+    captured(built, "session", "prompt", "call", prompt="p1")
+    commit = committed(built)
+    report = asked(built)
+    assert whats(report) == ["line", "commit", "call", "prompt", "session", "end"]
+    line, made, call, prompt, session, _ = report.chain
+    assert isinstance(line, LineLink) and line.attribution.kind == "agent" and line.records
+    assert isinstance(made, CommitLink)
+    assert (made.commit, made.author, made.subject) == (commit, "A Tester", "add a mean")
+    assert isinstance(call, CallLink) and (call.id, call.name, call.status) == ("c1", "Edit", "ok")
+    assert isinstance(prompt, PromptLink) and (prompt.text, prompt.named) == ("please add a mean", True)
+    assert isinstance(session, SessionLink) and (session.agent, session.model) == ("robot", "m-1")
+    assert session.started == "2026-01-31T11:59:00Z"
+    assert all(link.records for link in (call, prompt, session))
+    assert report.ends == WHOLE
+
+
+def test_a_line_that_is_not_committed_says_so(built: Built) -> None:
+    captured(built, "session", "prompt", "call")
+    built.checkout()
+    (built.path / "a.py").write_text(NEW)
+    report = asked(built)
+    assert [link.commit for link in report.chain if isinstance(link, CommitLink)] == [None]
+    assert report.ends == WHOLE
+
+
+def test_a_call_inside_a_subagent_leads_through_it_to_the_call_that_started_it(built: Built) -> None:
+    spool_of(built.path).put(an_event("call", id="c0", name="Task", at="2026-01-31T11:59:40Z", prompt="p1"))
+    captured(built, "session", "prompt", "call", parent="c0", subagent="helper")
+    committed(built)
+    report = asked(built)
+    assert whats(report) == ["line", "commit", "call", "subagent", "call", "prompt", "session", "end"]
+    assert [link.name for link in report.chain if isinstance(link, CallLink)] == ["Edit", "Task"]
+    assert [link.id for link in report.chain if isinstance(link, SubagentLink)] == ["helper"]
+    assert report.ends == WHOLE
+
+
+def test_a_subagent_whose_start_was_not_captured_is_named_as_a_gap(built: Built) -> None:
+    captured(built, "session", "prompt", "call", subagent="helper")
+    committed(built)
+    assert asked(built).ends == "the call that started the subagent 'helper' was not captured"
+
+
+def test_calls_that_name_each_other_end_the_chain(built: Built) -> None:
+    spool_of(built.path).put(an_event("call", id="c0", parent="c1"))
+    captured(built, "session", "prompt", "call", parent="c0")
+    committed(built)
+    report = asked(built)
+    assert whats(report).count("call") == 2
+    assert report.ends == "the call 'c1' is said to be inside itself"
+
+
+def test_a_prompt_that_the_call_does_not_name_is_the_last_before_it(built: Built) -> None:
+    for id_, at, text in (("p0", "11:00:00", "an earlier one"), ("p2", "12:30:00", "a later one")):
+        spool_of(built.path).put(an_event("prompt", id=id_, at=f"2026-01-31T{at}Z", text=text))
+    spool_of(built.path).put(an_event("prompt", id="p3", agent="other", at="2026-01-31T11:59:59Z", text="not ours"))
+    captured(built, "session", "prompt", "call")
+    committed(built)
+    (prompt,) = (link for link in asked(built).chain if isinstance(link, PromptLink))
+    assert (prompt.text, prompt.named) == ("please add a mean", False)
+
+
+def test_what_was_not_captured_is_named(built: Built) -> None:
+    captured(built)
+    committed(built)
+    report = asked(built)
+    assert whats(report) == ["line", "commit", "session", "end", "end"]
+    assert report.ends == "the call 'c1' was not captured; the prompt was not captured"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [("call", "the record of the call 'c1' was erased"), ("prompt", "the prompt 'p1' was erased")],
+)
+def test_what_was_erased_is_named(built: Built, kind: str, ends: str) -> None:
+    captured(built, "session", "prompt", "call", prompt="p1")
+    committed(built)
+    desk = Desk(built.path)
+    with desk.reading() as store:
+        (record,) = (one for one in store.tables.records_of_kind(kind))
+    erase(desk, str(record.ref), who="ana", why="a secret")
+    assert asked(built).ends.startswith(ends)
+
+
+def test_a_line_without_evidence_says_what_was_looked_at(built: Built) -> None:
+    captured(built, "session", "prompt", "call")
+    text = NEW + "\n\ndef typed_by_somebody(value):\n    return value + 41\n"
+    built.commit({b"a.py": text.encode()}, built.head(), at=AFTER, message=b"more")
+    built.checkout()
+    report = asked(built, line=10)
+    assert whats(report) == ["line", "commit", "end"]
+    assert report.ends.startswith("no captured edit shows this text; looked since 2026-01-")
+
+
+def test_a_line_older_than_capture_still_names_its_commit(built: Built) -> None:
+    first = built.head()
+    captured(built, "session", "prompt", "call")
+    committed(built)
+    (built.path / "a.py").write_text("# above\n" + NEW)
+    report = asked(built, line=2)
+    assert [link.commit for link in report.chain if isinstance(link, CommitLink)] == [first]
+    assert report.ends.startswith("this text is older than anything that was captured; looked since 2026-01-")
+
+
+def test_nothing_captured_is_an_answer(built: Built) -> None:
+    built.checkout()
+    assert asked(built, line=1).ends == UNCAPTURED
+
+
+def test_another_revision_is_asked_about_as_it_was(built: Built) -> None:
+    captured(built, "session", "prompt", "call")
+    committed(built)
+    assert whats(asked(built, line=1, revision="HEAD~1")) == ["line", "commit", "end"]
+
+
+@pytest.mark.parametrize("line", [0, 7])
+def test_a_line_that_is_not_there_is_refused(built: Built, line: int) -> None:
+    captured(built)
+    committed(built)
+    with pytest.raises(InputError, match="has no line"):
+        asked(built, line=line)

@@ -1,0 +1,216 @@
+"""Where the lines come from that a commit added."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from custody.attribute.introduce import (
+    Commit,
+    Donor,
+    Hunk,
+    Line,
+    Open,
+    Removed,
+    Version,
+    base_version,
+    joined,
+    spliced,
+)
+from custody.attribute.lineage import BETWEEN, UNKNOWN, Known, Origin
+from custody.attribute.rules import AttributeRules
+from custody.attribute.text import is_informative, key_of, keys_of
+from custody.model.ids import CommitSha
+
+RULES = AttributeRules()
+SHA, EARLIER = CommitSha("c" * 40), CommitSha("b" * 40)
+COMMIT = Commit(SHA, 100)
+OLD = ["import alpha_module", "price = read_price()", "print_all(price)"]
+ONE, TWO = Origin(1), Origin(2)
+
+
+def opened(*texts: str) -> list[Line | Open]:
+    """A file in which every line is new."""
+    return spliced([], [Hunk(0, (), 0, texts)])
+
+
+def kept(*texts: str, origin: Origin = UNKNOWN) -> list[Line]:
+    return [Line(key_of(text), is_informative(text), origin, (EARLIER,)) for text in texts]
+
+
+def a_donor(texts: Sequence[str], origins: Sequence[Origin] | Origin = ONE, **fields: Any) -> Donor:
+    """A captured state; without a word about origins all of it is the call's."""
+    told = [origins] * len(texts) if isinstance(origins, Origin) else origins
+    usual: dict[str, Any] = {"state": 1, "at_ns": 50, "read": lambda: texts}
+    return Donor(keys=keys_of(texts), origins=told, **{**usual, **fields})
+
+
+def states(version: Version | list[Line]) -> list[int]:
+    return [line.origin.state for line in (version.closed() if isinstance(version, Version) else version)]
+
+
+def a_version(lines: Sequence[Line | Open], *donors: Donor, commit: Commit = COMMIT) -> Version:
+    version = Version(lines, commit, RULES)
+    version.take_from(donors)
+    return version
+
+
+def removed(*texts: str, origin: Origin = ONE) -> Removed:
+    return Removed(Known(texts, [origin] * len(texts)), [(EARLIER,)] * len(texts))
+
+
+def test_kept_lines_stay_as_they_were_and_added_ones_are_open() -> None:
+    lines = spliced(kept(*OLD, origin=TWO), [Hunk(1, (OLD[1],), 1, ("new_line_one = 1", "new_line_two = 2"))])
+    assert [isinstance(line, Open) for line in lines] == [False, True, True, False]
+    assert [line.key for line in lines] == keys_of([OLD[0], "new_line_one = 1", "new_line_two = 2", OLD[2]])
+
+
+def test_what_a_captured_state_shows_is_its_calls_and_the_rest_has_no_evidence() -> None:
+    version = a_version(opened(*OLD, "somebody_elses = 1"), a_donor(OLD))
+    assert states(version) == [1, 1, 1, 0]
+
+
+def test_every_line_that_a_commit_added_came_through_it() -> None:
+    (line,) = a_version(opened("written_by_call = 1"), a_donor(["written_by_call = 1"])).closed()
+    assert line.trail == (SHA,)
+    (line,) = a_version(opened("never_seen_line = 1")).closed()
+    assert (line.origin, line.trail) == (UNKNOWN, (SHA,))
+
+
+def test_a_state_that_knows_a_line_is_not_the_calls_says_so() -> None:
+    texts = ["agent_line = 1", "between_line = 2"]
+    assert states(a_version(opened(*texts), a_donor(texts, [ONE, BETWEEN]))) == [1, -1]
+
+
+def test_the_donor_that_explains_most_decides_first() -> None:
+    small = a_donor(["line_number_one = 1"], TWO, state=2, at_ns=90)
+    large = a_donor(["line_number_one = 1", "line_number_two = 2"], ONE)
+    for donors in ((small, large), (large, small)):
+        assert states(a_version(opened("line_number_one = 1", "line_number_two = 2"), *donors)) == [1, 1]
+
+
+def test_of_equals_the_latest_that_is_not_after_the_commit_decides() -> None:
+    texts = ["line_number_one = 1"]
+    donors = [a_donor(texts, Origin(n), state=n, at_ns=at) for n, at in ((1, 50), (2, 90), (3, 150))]
+    assert states(a_version(opened(*texts), *donors)) == [2]
+    assert states(a_version(opened(*texts), *reversed(donors))) == [2]
+
+
+def test_a_second_donor_explains_what_the_first_left_open() -> None:
+    donors = (a_donor(["line_one = 1", "line_two = 2"]), a_donor(["line_three = 3"], TWO, state=2))
+    assert states(a_version(opened("line_one = 1", "line_two = 2", "line_three = 3"), *donors)) == [1, 1, 2]
+
+
+def test_the_same_boilerplate_typed_again_elsewhere_is_not_taken_from_the_donor() -> None:
+    donor = a_donor(["alpha_line = 1", "log = getLogger()", "beta_line = 2"])
+    version = a_version(opened("log = getLogger()", "alpha_line = 1", "log = getLogger()", "beta_line = 2"), donor)
+    assert states(version) == [0, 1, 1, 1]
+
+
+def test_a_line_that_says_little_needs_one_that_says_something_beside_it() -> None:
+    donor = a_donor(["alpha_line = 1", "}"])
+    assert states(a_version(opened("}"), donor)) == [0]
+    assert states(a_version(opened("alpha_line = 1", "}"), donor)) == [1, 1]
+
+
+def from_elsewhere(texts: Sequence[str], absent: Callable[[int], bool]) -> Donor:
+    return a_donor(texts, ONE, absent=absent)
+
+
+def test_lines_of_another_file_have_moved_here_only_when_they_are_no_longer_there() -> None:
+    texts = ["def moved_function(argument):", "    return argument * 2"]
+    assert states(a_version(opened(*texts), from_elsewhere(texts, lambda _: True))) == [1, 1]
+    assert states(a_version(opened(*texts), from_elsewhere(texts, lambda _: False))) == [0, 0]
+
+
+def test_few_signs_of_another_file_have_not_moved() -> None:
+    texts = ["short_line = 1"]
+    assert states(a_version(opened(*texts), from_elsewhere(texts, lambda _: True))) == [0]
+
+
+def test_a_block_that_this_commit_removed_brings_its_origin_and_its_way() -> None:
+    version = a_version(opened("def moved_function(argument):", "    return argument * 2"))
+    version.take_moved(removed("def moved_function(argument):", "    return argument * 2"))
+    lines = version.closed()
+    assert states(lines) == [1, 1]
+    assert [line.trail for line in lines] == [(EARLIER, SHA)] * 2
+
+
+def test_an_edited_line_has_the_share_of_the_words_it_kept() -> None:
+    hunk = Hunk(0, ("total = price * count",), 0, ("total = price * count * rate",))
+    version = a_version(spliced(kept("total = price * count", origin=ONE), [hunk]))
+    version.take_words([(hunk, removed("total = price * count"))], ())
+    (line,) = version.closed()
+    assert (line.origin, line.trail) == (Origin(1, 0.75), (EARLIER, SHA))
+
+
+def test_below_the_threshold_an_edited_line_has_no_evidence() -> None:
+    hunk = Hunk(0, ("total = price * count",), 0, ("total = price * rate * number",))
+    version = a_version(spliced(kept("total = price * count", origin=ONE), [hunk]))
+    version.take_words([(hunk, removed("total = price * count"))], ())
+    assert states(version) == [0]
+
+
+def test_a_line_like_a_donors_at_its_place_has_the_share_of_the_words() -> None:
+    donor = a_donor(["alpha_line = 1", "total = price * count * rate", "beta_line = 2"])
+    version = a_version(opened("alpha_line = 1", "total = price * count * tax", "beta_line = 2"), donor)
+    version.take_words((), [donor])
+    assert [line.origin for line in version.closed()] == [ONE, Origin(1, 0.75), ONE]
+
+
+def test_a_line_is_not_like_one_that_is_here_as_it_is() -> None:
+    donor = a_donor(["alpha_line = 1", "total = price * count * rate"])
+    lines = opened("alpha_line = 1", "total = price * count * rate", "total = price * count * tax")
+    version = a_version(lines, donor)
+    version.take_words((), [donor])
+    assert states(version) == [1, 1, 0]
+
+
+def test_low_lines_follow_where_both_neighbours_agree() -> None:
+    texts = ["alpha_line = 1", "", "beta_line = 2"]
+    version = a_version(opened(*texts), a_donor([texts[0], texts[2]]))
+    version.follow()
+    assert states(version) == [1, 1, 1]
+    version = a_version(opened(*texts), a_donor([texts[0]]))
+    version.follow()
+    assert states(version) == [1, 0, 0]
+
+
+def test_a_bracket_at_the_end_goes_with_what_it_closes_and_a_blank_line_does_not() -> None:
+    for last, state in (("}", 1), ("", 0), ("else:", 0)):
+        version = a_version(opened("alpha_line = 1", last), a_donor(["alpha_line = 1"]))
+        version.follow()
+        assert states(version) == [1, state], last
+
+
+def test_low_lines_between_two_changes_are_the_old_ones_unless_they_follow() -> None:
+    old = kept("first_old = 1", "}", "second_old = 2", origin=TWO)
+    hunks = [Hunk(0, ("first_old = 1",), 0, ("first_new = 1",)), Hunk(2, ("second_old = 2",), 2, ("second_new = 2",))]
+    assert states(a_version(spliced(old, hunks))) == [0, 2, 0]
+    version = a_version(spliced(old, hunks), a_donor(["first_new = 1", "}", "second_new = 2"]))
+    assert states(version) == [1, 1, 1]
+
+
+def test_a_merge_knows_each_line_as_the_first_parent_that_has_it() -> None:
+    ours, theirs = kept("ours_line = 1", origin=ONE), kept("theirs_line = 2", origin=TWO)
+    left = spliced(ours, [Hunk(1, (), 1, ("theirs_line = 2",))])
+    right = spliced(theirs, [Hunk(0, (), 0, ("ours_line = 1",))])
+    lines = joined([left, right])
+    assert [line.origin.state for line in lines if isinstance(line, Line)] == [1, 2]
+    both = joined([spliced(ours, []), spliced(kept("ours_line = 1", origin=TWO), [])])
+    assert [line.origin for line in both if isinstance(line, Line)] == [ONE], "the first parent's word"
+
+
+def test_what_no_parent_has_is_open_in_a_merge() -> None:
+    sides = [spliced(kept("a_line_of_ours = 1"), [Hunk(1, (), 1, ("conflict_resolved = 3",))]) for _ in range(2)]
+    assert [isinstance(line, Open) for line in joined(sides)] == [False, True]
+
+
+def test_an_old_version_is_known_by_its_text_alone() -> None:
+    assert base_version(["alpha_line = 1"]) == [Line(key_of("alpha_line = 1"), True, UNKNOWN, ())]
+
+
+def test_a_way_through_commits_has_an_end() -> None:
+    rules = AttributeRules(recursions_max=2)
+    long = Removed(Known(["moved_far_away = compute_it()"], [ONE]), [(EARLIER, EARLIER, EARLIER)])
+    version = Version(opened("moved_far_away = compute_it()"), COMMIT, rules)
+    version.take_moved(long)
+    assert version.closed()[0].trail == (EARLIER, SHA)

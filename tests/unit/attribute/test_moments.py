@@ -1,0 +1,179 @@
+"""What was captured of a file, each observed thing once."""
+
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.attribute.moments import TRANSCRIPT, Moment, applied, merged, moment_of
+from custody.model.digests import digest_of
+from custody.model.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
+from custody.model.paths import RepoPath
+from custody.model.views import FileEdit, FileState, Text
+
+ROBOT, SESSION, PATH = AgentName("robot"), SessionId("s1"), RepoPath(b"app.py")
+HEAD = CommitSha("a" * 40)
+
+
+def ref(seq: int = 1) -> RecordRef:
+    return RecordRef(StoreId("5" * 32), Seq(seq))
+
+
+def captured(text: str) -> Text:
+    return Text(digest_of(text.encode()), text)
+
+
+ERASED = Text(digest_of(b"a secret"), None)
+
+
+def an_edit(**fields: Any) -> FileEdit:
+    usual: dict[str, Any] = {"id": "e1", "at_ns": 10, "before": captured("old\n"), "after": captured("new\n")}
+    return FileEdit(**{"agent": ROBOT, "session": SESSION, "path": PATH, **usual, **fields})
+
+
+def a_state(**fields: Any) -> FileState:
+    usual: dict[str, Any] = {"phase": "after", "call": CallId("c1"), "at_ns": 10, "text": captured("new\n")}
+    return FileState(**{"agent": ROBOT, "session": SESSION, "path": PATH, **usual, **fields})
+
+
+def a_moment(seq: int = 1, kind: str = "hook", **fields: Any) -> Moment:
+    return moment_of(an_edit(**fields), ref(seq), 0, kind)
+
+
+def test_an_edit_is_a_call_with_its_texts() -> None:
+    moment = a_moment(revision=HEAD, proposed=captured("mine\n"), part=True)
+    assert (moment.before, moment.after, moment.proposed) == ("old\n", "new\n", "mine\n")
+    assert (moment.is_call, moment.part, moment.revision, moment.at_ns) == (True, True, HEAD, 10)
+
+
+def test_an_erased_text_supports_nothing() -> None:
+    assert a_moment(after=ERASED).after is None
+    assert a_moment(after=None).after is None
+    assert applied(a_moment(after=ERASED), ["old"]) is None
+
+
+def test_without_the_erased_text_before_nothing_after_is_the_calls() -> None:
+    assert applied(a_moment(before=ERASED), None) is None
+    assert applied(a_moment(before=ERASED, part=True), ["old"]) is None
+    assert applied(a_moment(before=None), None) == (["new"], True), "a file that was not there"
+
+
+def test_a_file_seen_after_a_call_is_the_calls_and_any_other_look_is_nobodys() -> None:
+    assert moment_of(a_state(), ref(), 0).is_call
+    assert not moment_of(a_state(phase="before"), ref(), 0).is_call
+    assert not moment_of(a_state(session=None, call=None), ref(), 0).is_call
+
+
+def test_a_file_that_is_gone_is_empty_and_a_binary_one_is_unknown() -> None:
+    assert moment_of(a_state(text=None, gone=True), ref(), 0).after == ""
+    assert moment_of(a_state(text=None), ref(), 0).after is None
+    assert moment_of(a_state(text=ERASED), ref(), 0).after is None
+
+
+def test_looks_at_two_moments_are_two_and_snapshots_of_one_call_are_one() -> None:
+    looks = [moment_of(a_state(phase="before", at_ns=at), ref(at), 0) for at in (1, 2)]
+    assert len(merged(looks)) == 2
+    snapshots = [moment_of(a_state(at_ns=at), ref(at), 0) for at in (1, 2)]
+    assert [moment.at_ns for moment in merged(snapshots)] == [1]
+
+
+def test_two_observations_of_one_call_count_once_with_the_text_that_says_most() -> None:
+    hook = a_moment(1, after=captured("from the hook\n"), at_ns=20)
+    transcript = a_moment(2, TRANSCRIPT, after=captured("from the transcript\n"), at_ns=10)
+    for order in permutations((hook, transcript)):
+        (moment,) = merged(order)
+        assert (moment.after, moment.at_ns) == ("from the transcript\n", 10)
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [
+        ({"after": ERASED}, {"after": captured("new\n"), "part": True}),
+        ({"part": True, "before": captured("x\n")}, {"before": None}),
+        ({"before": None}, {"before": captured("x\n")}),
+    ],
+)
+def test_a_text_outdoes_none_a_whole_file_outdoes_a_piece_and_both_texts_outdo_one(
+    worse: dict[str, Any], better: dict[str, Any]
+) -> None:
+    bad, good = a_moment(9, TRANSCRIPT, **worse), a_moment(1, **better)
+    for order in permutations((bad, good)):
+        (moment,) = merged(order)
+        assert (moment.ref, moment.part, moment.after) == (good.ref, good.part, good.after)
+
+
+def test_what_the_better_one_does_not_know_the_other_tells() -> None:
+    better = a_moment(1, TRANSCRIPT)
+    worse = a_moment(2, revision=HEAD, proposed=captured("mine\n"))
+    (moment,) = merged((better, worse))
+    assert (moment.ref, moment.revision, moment.proposed) == (better.ref, HEAD, "mine\n")
+
+
+def test_the_text_before_a_piece_is_not_that_of_a_whole_file() -> None:
+    (moment,) = merged((a_moment(1, before=None), a_moment(2, part=True, before=captured("piece\n"))))
+    assert (moment.part, moment.before) == (False, None)
+
+
+OBSERVATIONS = st.lists(
+    st.builds(
+        lambda kind, **fields: a_moment(1, kind, **fields),
+        st.sampled_from(("hook", TRANSCRIPT)),
+        id=st.sampled_from(("e1", "e2", "c1:shell:0")),
+        at_ns=st.integers(1, 3),
+        before=st.sampled_from((None, ERASED, captured("x\n"), captured("y\n"))),
+        after=st.sampled_from((None, ERASED, captured("x\n"), captured("y\n"))),
+        proposed=st.sampled_from((None, captured("x\n"), captured("y\n"))),
+        part=st.booleans(),
+        revision=st.sampled_from((None, HEAD)),
+    ),
+    max_size=5,
+)
+
+
+def _told(moments: list[Moment]) -> list[Moment]:
+    return [replace(moment, ref=ref(0)) for moment in merged(moments)]
+
+
+@given(OBSERVATIONS, st.randoms(use_true_random=False))
+def test_the_order_in_which_observations_arrived_never_matters(observed: list[Moment], chance: Any) -> None:
+    again = list(observed)
+    chance.shuffle(again)
+    first = [replace(moment, ref=ref(seq)) for seq, moment in enumerate(observed)]
+    second = [replace(moment, ref=ref(seq)) for seq, moment in enumerate(again)]
+    assert _told(first) == _told(second)
+
+
+def test_moments_stand_in_the_order_of_time_calls_before_looks() -> None:
+    look = moment_of(a_state(phase="before", at_ns=10), ref(3), 0)
+    later, call = a_moment(2, id="e2", at_ns=11), a_moment(1, id="e1", at_ns=10)
+    assert [moment.ref.seq for moment in merged((later, look, call))] == [1, 3, 2]
+
+
+def test_an_edit_read_out_of_a_command_is_outdone_by_what_was_seen_on_disk() -> None:
+    shell = a_moment(1, id="c1:shell:0")
+    snapshot = moment_of(a_state(call=CallId("c1")), ref(2), 0)
+    other = moment_of(a_state(call=CallId("c2")), ref(3), 0)
+    assert [moment.ref.seq for moment in merged((shell, snapshot))] == [2]
+    assert [moment.ref.seq for moment in merged((shell, other))] == [1, 3]
+
+
+def test_a_piece_is_put_into_the_file_at_its_first_place() -> None:
+    piece = a_moment(part=True, before=captured("b\n"), after=captured("x\ny\n"))
+    assert applied(piece, ["a", "b", "c", "b"]) == (["a", "x", "y", "c", "b"], True)
+    windows = a_moment(part=True, before=captured("b\r\nc\r\n"), after=captured("x\r\n"))
+    assert applied(windows, ["a", "b", "c"]) == (["a", "x"], True)
+
+
+def test_a_piece_without_its_place_is_only_itself() -> None:
+    piece = a_moment(part=True, before=captured("b\n"), after=captured("x\n"))
+    assert applied(piece, ["a", "c"]) == (["x"], False)
+    assert applied(piece, None) == (["x"], False)
+
+
+def test_a_piece_that_replaces_nothing_is_put_at_the_end() -> None:
+    piece = a_moment(part=True, before=None, after=captured("x\n"))
+    assert applied(piece, ["a"]) == (["a", "x"], True)
+    assert applied(piece, []) == (["x"], True)

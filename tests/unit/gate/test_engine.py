@@ -1,0 +1,67 @@
+"""A verdict is as strict as its strictest reason, and no check at all is no verdict."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from custody.gate.checks.attribution import attribution
+from custody.gate.codes import CODES, Code, Level
+from custody.gate.engine import judge
+from custody.gate.model import Reason, Seen
+from custody.gate.rules import GateRules
+from custody.model.errors import InputError
+from tests.unit.gate.building import a_change, agents, level, nobodys, rules_with, verdict
+
+RULES = GateRules()
+
+
+def test_an_empty_list_of_checks_is_refused_not_passed() -> None:
+    with pytest.raises(InputError, match="by no check"):
+        judge(a_change(agents()), [], RULES)
+    with pytest.raises(InputError, match="by no check"):
+        judge(a_change(), [], RULES)
+
+
+def test_without_a_reason_a_change_is_approved() -> None:
+    assert verdict(a_change(agents())).reasons == ()
+    assert level(a_change(agents())) is Level.APPROVE
+    assert level(a_change()) is Level.APPROVE
+
+
+def test_the_strictest_reason_decides_and_stands_first() -> None:
+    rules = rules_with({Code.ATTR_UNSEEN: "block", Code.ATTR_NONE: "block", Code.ATTR_WEAK: "approve"})
+    found = verdict(a_change(agents(tier=6), nobodys()), rules)
+    assert found.level is Level.BLOCK
+    assert [(reason.code, reason.level) for reason in found.reasons] == [
+        (Code.ATTR_NONE, Level.BLOCK),
+        (Code.ATTR_WEAK, Level.APPROVE),
+    ]
+
+
+def test_a_reason_that_only_approves_is_still_told() -> None:
+    rules = rules_with({Code.ATTR_WEAK: "approve"})
+    found = verdict(a_change(agents(tier=6)), rules)
+    assert found.level is Level.APPROVE
+    assert [reason.code for reason in found.reasons] == [Code.ATTR_WEAK]
+
+
+def test_the_order_of_checks_does_not_matter() -> None:
+    def other(_seen: Seen, rules: GateRules) -> Iterator[Reason]:
+        yield rules.reason(Code.ATTR_NONE, "another check's sentence")
+
+    seen = a_change(nobodys(), agents(tier=6))
+    assert judge(seen, [attribution, other], RULES) == judge(seen, [other, attribution], RULES)
+
+
+def test_every_code_has_its_row_and_names_its_check() -> None:
+    assert list(CODES) == list(Code)
+    assert {code.value.partition("-")[0] for code in Code} == {"ATTR"}
+    assert all(about.meaning.endswith(".") and not about.remedy.endswith(".") for about in CODES.values())
+
+
+def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> None:
+    for code, about in CODES.items():
+        check, _, name = code.value.partition("-")
+        if name == "UNSEEN":
+            others = {other for other in Code if other.value.startswith(f"{check}-") and other is not code}
+            assert set(about.never_milder_than) == others

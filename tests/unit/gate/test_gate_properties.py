@@ -1,0 +1,165 @@
+"""Losing evidence never helps: whatever is dropped from what was seen, the verdict is no milder."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from custody.attribute.model import Grade
+from custody.gate.codes import Code, Level
+from custody.gate.model import AddedTo, Gap, Recorded, Seen, Stretch, Unseen, Whose
+from custody.gate.rules import GateRules, LevelName
+from custody.model.lines import Lines
+from tests.unit.gate.building import HOUR_NS, NOON_NS, PERIOD, UNSEEN, level, nobodys
+
+LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Bounds that a change of up to four lines a stretch meets exactly, and misses by a line to either side."""
+HOURS = (0.0, 1.0, 24.0)
+
+
+@st.composite
+def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
+    """Levels that fit together: each of missing evidence at least as strict as what it stands for."""
+    weak, share = (draw(st.integers(0, 2)) for _ in range(2))
+    none = draw(st.integers(max(weak, share), 2))
+    unseen = draw(st.integers(none, 2))
+    places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
+    return {code.value: LEVELS[place] for code, place in places.items()}
+
+
+some_rules = st.builds(
+    GateRules,
+    tier_max=st.integers(1, 6),
+    grade_min=st.sampled_from([grade.value for grade in Grade]),
+    agent_share_max=st.sampled_from(SHARES),
+    gap_hours_before=st.sampled_from(HOURS),
+    gap_hours_after=st.sampled_from(HOURS),
+    levels=some_levels(),
+)
+"""Rules whose bounds lie where the values of a change are drawn."""
+
+# Half of what is drawn is as good as can be: else something is always wrong already, and dropping more shows nothing.
+some_stretches = st.builds(
+    Stretch,
+    lines=st.integers(1, 4).map(lambda count: Lines(1, count)),
+    whose=st.sampled_from((Whose.AGENT, Whose.AGENT, Whose.PERSON, Whose.MIXED, Whose.NONE)),
+    tier=st.just(1) | st.integers(1, 6) | st.none(),
+    grade=st.just(Grade.ATTESTED) | st.sampled_from(Grade) | st.none(),
+)
+some_files = st.builds(
+    AddedTo,
+    path=st.just("file.py"),
+    found=st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
+    | st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
+    | st.just(UNSEEN),
+)
+edges_ns = [
+    edge + aside
+    for hours in HOURS
+    for edge in (PERIOD.base_ns, NOON_NS - int(hours * HOUR_NS), PERIOD.last_ns + int(hours * HOUR_NS))
+    for aside in (-1, 0, 1)
+]
+some_gaps = st.builds(Gap, at_ns=st.sampled_from(edges_ns) | st.none(), what=st.just("lost"))
+some_recorded = st.builds(
+    Recorded,
+    gaps=st.just(()) | st.lists(some_gaps, max_size=2).map(tuple),
+    damage=st.just(()) | st.just(("broken",)),
+)
+some_changes = st.builds(
+    Seen,
+    files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
+    period=st.just(PERIOD) | st.none(),
+    recorded=some_recorded | some_recorded | st.just(UNSEEN),
+)
+
+
+def drops(seen: Seen) -> Iterator[Seen]:
+    """The same change with one piece of evidence less, for every piece."""
+    yield replace(seen, recorded=UNSEEN)
+    yield replace(seen, period=None)
+    yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
+    for place, file in enumerate(seen.files):
+        for found in less_found(file.found):
+            yield replace(seen, files=(*seen.files[:place], replace(file, found=found), *seen.files[place + 1 :]))
+
+
+def less_recorded(recorded: Recorded | Unseen) -> Iterator[Recorded]:
+    """When a gap was is forgotten, or one more thing was lost."""
+    if isinstance(recorded, Unseen):
+        return
+    yield replace(recorded, gaps=(*recorded.gaps, Gap(None, "one more")))
+    yield replace(recorded, damage=(*recorded.damage, "one more"))
+    for place, gap in enumerate(recorded.gaps):
+        yield replace(recorded, gaps=(*recorded.gaps[:place], replace(gap, at_ns=None), *recorded.gaps[place + 1 :]))
+
+
+def less_found(found: tuple[Stretch, ...] | Unseen) -> Iterator[tuple[Stretch, ...] | Unseen]:
+    """One answer less, or a weaker one."""
+    if isinstance(found, Unseen):
+        return
+    yield UNSEEN
+    for place, stretch in enumerate(found):
+        for less in less_known(stretch):
+            yield (*found[:place], less, *found[place + 1 :])
+
+
+def less_known(stretch: Stretch) -> Iterator[Stretch]:
+    """The same lines with less known of them."""
+    yield replace(nobodys(), lines=stretch.lines)
+    if stretch.whose is Whose.NONE:
+        return
+    yield replace(stretch, tier=None)
+    yield replace(stretch, grade=None)
+    if stretch.whose is Whose.AGENT:
+        yield replace(stretch, whose=Whose.MIXED)  # an edit that brought the rest of the line was lost
+    if stretch.tier is not None and stretch.tier < 6:
+        yield replace(stretch, tier=stretch.tier + 1)
+    if stretch.grade not in (None, Grade.CLAIMED):
+        assert stretch.grade is not None
+        yield replace(stretch, grade=list(Grade)[stretch.grade.standing - 1])
+
+
+@given(seen=some_changes, rules=some_rules)
+@settings(max_examples=400)
+def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: Seen, rules: GateRules) -> None:
+    before = level(seen, rules)
+    event(before.value)
+    for less in drops(seen):
+        assert level(less, rules).strictness >= before.strictness, less
+
+
+@given(seen=some_changes, rules=some_rules)
+def test_dropping_everything_is_as_strict_as_can_be(seen: Seen, rules: GateRules) -> None:
+    strictest = max((rules.level(code) for code in Code), key=lambda one: one.strictness)
+    assert level(replace(seen, recorded=UNSEEN), rules) is strictest
+    unread = tuple(replace(file, found=UNSEEN) for file in seen.files)
+    assert level(replace(seen, files=unread), rules) is strictest
+
+
+@given(seen=some_changes, rules=some_rules, code=st.sampled_from(Code), to=st.sampled_from(LEVELS))
+def test_a_stricter_rule_never_makes_the_verdict_milder(
+    seen: Seen, rules: GateRules, code: Code, to: LevelName
+) -> None:
+    if Level(to).strictness < rules.level(code).strictness:
+        return
+    every = {**rules.levels, code.value: to}
+    # What may not be milder than this one goes with it.
+    for other in Code:
+        if Level(every[other.value]).strictness < Level(to).strictness:
+            every[other.value] = to
+    stricter = replace(rules, levels=every)
+    assert level(seen, stricter).strictness >= level(seen, rules).strictness
+
+
+@given(seen=some_changes, rules=some_rules)
+def test_stricter_bounds_never_make_the_verdict_milder(seen: Seen, rules: GateRules) -> None:
+    before = level(seen, rules).strictness
+    stricter = [
+        replace(rules, tier_max=max(1, rules.tier_max - 1)),
+        replace(rules, grade_min="attested"),
+        replace(rules, agent_share_max=max(0.0, rules.agent_share_max - 0.25)),
+        replace(rules, gap_hours_before=rules.gap_hours_before + 1, gap_hours_after=rules.gap_hours_after + 1),
+    ]
+    assert all(level(seen, one).strictness >= before for one in stricter)

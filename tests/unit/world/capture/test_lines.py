@@ -1,0 +1,36 @@
+"""Lines come one at a time, and one that is too long costs no memory."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from custody.world.capture import lines
+from custody.world.capture.lines import Line, files_below, lines_of
+
+
+def test_lines_are_counted_from_one_and_lose_their_ends(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"a\n\nb")
+    assert list(lines_of(tmp_path / "f")) == [Line(1, b"a", 2, True), Line(2, b"", 1, True), Line(3, b"b", 1, False)]
+
+
+def test_a_line_over_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 10)
+    monkeypatch.setattr(lines, "CHUNK_BYTES", 4)
+    (tmp_path / "f").write_bytes(b"123456789\n" + b"x" * 25 + b"\nb\n" + b"y" * 30)
+    assert [(line.data, line.size, line.whole) for line in lines_of(tmp_path / "f")] == [
+        (b"123456789", 10, True),
+        (b"", 26, True),
+        (b"b", 2, True),
+        (b"", 30, False),
+    ]
+
+
+def test_files_are_found_at_any_depth_and_those_changed_last_come_last(tmp_path: Path) -> None:
+    for at, name in ((3, "a.jsonl"), (1, "p/q/b.jsonl"), (2, "p/c.jsonl"), (0, "p/d.txt")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (at, at))
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert [path.name for path in files_below(tmp_path, ".jsonl")] == ["b.jsonl", "c.jsonl", "a.jsonl"]

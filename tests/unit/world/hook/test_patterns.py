@@ -1,0 +1,92 @@
+"""Every pattern takes linear time and is asked for whenever it would match; the unseen half stays unseen."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.redaction_growth import adversarial, seeds
+from custody.world.hook.patterns import RULES, Rule
+from custody.world.hook.redact import RedactionError, redact_text
+from custody.world.hook.trip import forget, trips
+
+ROOT = Path(__file__).parents[4]
+ENDLESS = re._constants.MAXREPEAT  # type: ignore[attr-defined]
+SEEDS = 3
+CALLS_SLACK = 400
+"""Calls that any text costs, however short; the texts are long enough for all passes that redaction may make."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_nothing_must_follow_an_endless_repetition(rule: Rule) -> None:
+    (whole, *fallback) = _branches(re._parser.parse(rule.pattern))  # type: ignore[attr-defined]
+    if fallback:
+        return  # what fails after its beginning is taken up by the other half as a whole
+    endless = False
+    for operation, argument in whole:
+        is_repeat = operation is re._constants.MAX_REPEAT  # type: ignore[attr-defined]
+        assert not endless or (is_repeat and argument[0] == 0)
+        endless = endless or (is_repeat and argument[1] is ENDLESS)
+
+
+def _branches(parsed: Any) -> list[list[Any]]:
+    items = list(parsed)
+    if len(items) == 1 and items[0][0] is re._constants.BRANCH:  # type: ignore[attr-defined]
+        return [list(branch) for branch in items[0][1][1]]
+    return [items]
+
+
+@given(st.data(), st.sampled_from(RULES), st.sampled_from(["", " ", "\n", '"', "\\n", "=", "é", "\t"]))
+def test_what_a_rule_takes_out_trips_the_wire(data: st.DataObject, rule: Rule, before: str) -> None:
+    text = before + data.draw(st.from_regex(rule.pattern))
+    if redact_text(text)[1]:
+        assert trips(json.dumps({"a": text}).encode())
+        assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize("tail", ["", "a", "A1b2C3d4E5f6G7h8I9j0", '="', ": ", "\\", " -p "])
+def test_twice_the_text_is_at_most_twice_the_work(tail: str) -> None:
+    for seed in _some(tail):
+        for once, twice in zip(adversarial(seed, 10_000), adversarial(seed, 20_000), strict=True):
+            _calls(twice)  # patterns are compiled when they are first asked for
+            assert _calls(twice) <= 2 * _calls(once) + CALLS_SLACK, seed
+
+
+def _some(tail: str) -> Iterator[str]:
+    ending = [seed for seed in seeds() if seed.endswith(tail)]
+    yield from ending[:: max(1, len(ending) // SEEDS)]
+
+
+def _calls(text: str) -> int:
+    """How many functions are called to look at ``text`` and to redact it; the same on every machine."""
+    count = 0
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    forget()
+    sys.setprofile(called)
+    try:
+        trips(text.encode())
+        redact_text(text)
+    except RedactionError:
+        pass  # it never comes to rest; that too must be found out in few steps
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_only_the_figures_read_the_unseen_half() -> None:
+    word = "redaction" + "_unseen"
+    folders = [ROOT / "src", ROOT / "tests", ROOT / "bench"]
+    files = [file for folder in folders for file in folder.rglob("*.py") if word not in file.parent.parts]
+    naming = {str(file.relative_to(ROOT)) for file in files if word in file.read_text(encoding="utf-8")}
+    assert naming <= {"bench/redaction.py", "bench/redaction_corpus/__init__.py"}
