@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from random import Random
 from bench.attribution import templates
 from bench.attribution.telling import stamp
 from bench.attribution.world import surroundings
+from bench.bars import BenchError
 from bench.growth import Growth, Population
 from bench.runner import Ground, Thunk
 from bench.store import an_arrival
@@ -101,30 +103,30 @@ def fill(store: Store, size: int, version: str) -> None:
 
     The states are laid down and not replayed: how long replaying takes is another question, and the rows are the same.
     """
+    pattern = store.lineage.last_of(RepoPath(FILE.encode()))
+    if pattern is None:
+        raise BenchError("nothing of the file that is asked about was replayed")
     numbers = iter(range(size))
     while batch := list(islice(numbers, BATCH)):
         arrivals = [an_arrival(n) for n in batch]
         store.append(arrivals)
         with store.db.writing():
-            lay_states(store, arrivals, version)
+            lay_states(store, arrivals, version, pattern)
 
 
-def lay_states(store: Store, arrivals: Sequence[Arrival], version: str) -> None:
-    """One state for each record, as a call that brought a few lines leaves it."""
+def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern: StateRow) -> None:
+    """One state for each record, like ``pattern`` but of another file and with a few lines of its own."""
     (head,) = store.tables.chains()
     first, seq = store.lineage.newest() + 1, int(head.seq) - len(arrivals) + 1
     for place, arrival in enumerate(arrivals):
         keys = tuple(key_of(arrival.entry.event, line) for line in range(LINES_BROUGHT))
-        row = StateRow(
+        row = replace(
+            pattern,
             id=first + place,
             path=RepoPath(f"src/f{(seq + place) // PER_FILE}.py".encode()),
             at_ns=arrival.entry.at_ns,
             ref=RecordRef(head.store, Seq(seq + place)),
-            n=0,
-            call=f"bench {seq + place}",
-            text=None,
             keys=keys,
-            origins=b"",
         )
         store.lineage.put(row, keys)
     store.lineage.read_until(head.store, int(head.seq), version)

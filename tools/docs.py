@@ -19,6 +19,7 @@ from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
 from tools.pages.database import database_page
 from tools.pages.errors import errors_page
+from tools.pages.reasons import reasons_page
 from tools.pages.rules import rules_page
 from tools.pages.schemas import schema_files, schemas_page
 from tools.problems import Problem, Undocumented
@@ -37,6 +38,7 @@ GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
         "cli.md": cli_page,
         "damage.md": damage_page,
         "errors.md": errors_page,
+        "reasons.md": reasons_page,
         "rules.md": rules_page,
         "schema.md": database_page,
         "schemas.md": schemas_page,

@@ -195,4 +195,5 @@ def _soft(line: Line, around: Collection[Who | None]) -> Line:
     return line
 
 
-Settled = Callable[[Page], Page]
+Reshaping = Callable[[Page], Page]
+"""Changes the shape of a file and says itself whose every line is afterwards."""

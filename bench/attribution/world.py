@@ -22,7 +22,7 @@ from bench.attribution.truth import (
     Declared,
     Line,
     Page,
-    Settled,
+    Reshaping,
     Who,
     lines_of,
     overwritten,
@@ -287,7 +287,7 @@ class Person:
         end = there.at(after)[1]
         self.world.lay(target, put(there, (end, end), carried))
 
-    def reshape(self, name: str, change: Settled) -> None:
+    def reshape(self, name: str, change: Reshaping) -> None:
         """Run a tool that says itself which line comes from which: a formatter, an indenter."""
         self.world.lay(name, change(self.world.pages[name]))
 

@@ -56,8 +56,13 @@ class Scene:
         self, *parents: CommitSha, at: int = 0, message: str = "a change", checkout: bool = True, **files: str | bytes
     ) -> CommitSha:
         """A commit that has exactly these files (``__`` stands for the dot), so many seconds after noon."""
-        return self.commit_of({_path(name): _bytes(content) for name, content in files.items()}, *parents, at=at,
-                              message=message, checkout=checkout)
+        return self.commit_of(
+            {_path(name): _bytes(content) for name, content in files.items()},
+            *parents,
+            at=at,
+            message=message,
+            checkout=checkout,
+        )
 
     def commit_of(
         self,

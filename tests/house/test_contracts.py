@@ -18,6 +18,8 @@ PLANTED_IMPORTS = {
         ("wire/planted.py", "import custody.world.store"),
         ("trust/planted.py", "import custody.attribute"),
         ("dedupe/planted.py", "import custody.wire"),
+        ("attribute/planted.py", "import custody.gate"),
+        ("gate/planted.py", "import custody.wire"),
         ("world/store/planted.py", "import custody.app"),
         ("app/planted.py", "def f() -> None:\n    import custody.cli"),
         ("utils.py", "a_room_without_a_floor = True"),
@@ -46,6 +48,10 @@ PLANTED_IMPORTS = {
         ("dedupe/planted.py", "import msgspec"),
         ("trust/planted.py", "def f() -> None:\n    import pathlib"),
     ],
+    "gate": [
+        ("gate/planted.py", "import os"),
+        ("gate/checks/planted.py", "import msgspec"),
+    ],
     "wire": [
         ("wire/planted.py", "from os import path"),
         ("wire/planted.py", "import click"),
@@ -57,6 +63,7 @@ PLANTED_IMPORTS = {
     "thin": [
         ("cli/planted.py", "import custody.world.store"),
         ("cli/planted.py", "import custody.trust.rules"),
+        ("cli/planted.py", "import custody.gate.codes"),
         ("cli/planted.py", "def f() -> None:\n    from custody.world import git"),
         ("__main__.py", "import custody.world.git"),
     ],

@@ -1,7 +1,7 @@
 """Everything that one question about a file's lines needs, open at once: store, git, replayed states, history."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,8 @@ from custody.wire.rules import rules_digest
 from custody.world.git import Commit as GitCommit
 from custody.world.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
 from custody.world.store import Store, StoreUnwritable
+
+TRACES = ".agent-trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def attributing(desk: Desk, profile: Profile | None = None) -> Iterator[Attribut
     assert isinstance(rules, AttributeRules), "the table of attribution holds its rules"
     if profile is not None:
         rules = replace(rules, profile=profile)
-    with reading_with_traces(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
+    with _reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
         evidence = Attributing(desk, store, objects, rules)
         try:
             evidence.catch_up()
@@ -165,6 +167,15 @@ def attributing(desk: Desk, profile: Profile | None = None) -> Iterator[Attribut
                 raise
             evidence = Attributing(desk, stack.enter_context(copy), objects, rules)
         yield evidence
+
+
+def _reading(desk: Desk) -> AbstractContextManager[Store]:
+    """The desk's store, with what other tools' traces in the work tree say where there are any."""
+    work_tree = desk.repository.work_tree
+    if work_tree is None or not (work_tree / TRACES).is_dir():
+        return desk.reading()
+
+    return reading_with_traces(desk)
 
 
 def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:

@@ -19,6 +19,7 @@ from custody.model.views import Prompt
 from custody.wire.blame import Attribution, BlameReport, Class, Searched, SignalSeen
 from custody.wire.bodies import digest_text
 from custody.wire.times import text_from
+from custody.world.git import Repository
 
 SUMMARY_SIGNS_MAX = 200
 
@@ -45,7 +46,7 @@ def blame(
     repository = desk.repository
     path = repository.path(file, desk.folder)
     bare = repository.work_tree is None
-    commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
+    commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
     with attributing(desk, profile) as evidence:
         blamed = Reporting(evidence).blamed(path, commit, _in_order(stretches))
         evidence.save()
@@ -86,6 +87,7 @@ class Reporting:
     def _by_document(
         self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
     ) -> tuple[Sequence[str], list[Answer]]:
+
         texts = self._evidence.texts(path, commit)
         _check(stretches, path, len(texts))
         found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
@@ -154,6 +156,14 @@ def _signals(answer: Answer) -> tuple[Signal, ...]:
 
 def _seen(signal: Signal) -> SignalSeen:
     return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+
+
+def _resolved(repository: Repository, revision: str) -> CommitSha:
+    try:
+        return repository.resolve(revision)
+    except InputError as error:
+        hint = "name a commit, branch or tag that is here, such as 'HEAD~1'"
+        raise InputError(f"cannot find the revision {revision!a}", hint=hint) from error
 
 
 def _in_order(stretches: Sequence[Lines]) -> list[Lines]:

@@ -35,8 +35,8 @@ class Change:
 
 
 def change_of(repository: Repository, typed: str) -> Change:
-    """What ``BASE..HEAD``, ``BASE...HEAD`` or ``BASE`` alone brings; a side that is left out is HEAD."""
-    base, head = (repository.resolve(name or "HEAD") for name in _sides(typed))
+    """What ``BASE..HEAD``, ``BASE...HEAD`` or ``BASE`` alone brings."""
+    base, head = map(repository.resolve, _sides(typed))
     brought = _commits(repository, head, without=base)
     fork = _fork(repository, base, head, brought)
     with repository.diffs([Comparison(head, fork)], renames=True) as answers:
@@ -46,11 +46,14 @@ def change_of(repository: Repository, typed: str) -> Change:
 
 
 def _sides(typed: str) -> tuple[str, str]:
-    """Both dots mean the same here: a change is what its commits bring, not what its base has got meanwhile."""
+    """Two dots mean the same as three here: a change is what its commits bring, not what its base got meanwhile.
+
+    A base that is left out is not HEAD, as it is for git: an empty variable in a script would make an empty change.
+    """
     for dots in ("...", ".."):
         base, found, head = typed.partition(dots)
         if found:
-            return base, head
+            return base, head or "HEAD"
     return typed, "HEAD"
 
 

@@ -10,10 +10,11 @@ from types import MappingProxyType
 
 from custody.app.drain import drain, show
 from custody.model.errors import InputError, SpoolError, StoreError
+from custody.model.views import View
+from custody.wire.canonical import Json
 from custody.wire.events import GENERIC
-from custody.wire.traces import TRACES_VERSION, link_views, trace_views
-from custody.wire.views import READER_VERSION, views_of
-from custody.world.capture import HOOK_VERSION, TRANSCRIPT_VERSION, hook_views, snapshot_views, transcript_views
+from custody.wire.readers import HOOK_VERSION, READER_VERSION, TRACES_VERSION, TRANSCRIPT_VERSION
+from custody.wire.views import views_of
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
 from custody.world.hook.homes import fallback_of
@@ -33,11 +34,44 @@ from custody.world.store import (
     overlay,
 )
 
+# Agents' readers are many and large, and most questions read no record of theirs.
+
+
+def _hook_views(payload: Json) -> tuple[View, ...]:
+    from custody.world.capture import hook_views
+
+    return hook_views(payload)
+
+
+def _snapshot_views(payload: Json) -> tuple[View, ...]:
+    from custody.world.capture import snapshot_views
+
+    return snapshot_views(payload)
+
+
+def _transcript_views(payload: Json) -> tuple[View, ...]:
+    from custody.world.capture import transcript_views
+
+    return transcript_views(payload)
+
+
+def _trace_views(payload: Json) -> tuple[View, ...]:
+    from custody.wire.traces import trace_views
+
+    return trace_views(payload)
+
+
+def _link_views(payload: Json) -> tuple[View, ...]:
+    from custody.wire.traces import link_views
+
+    return link_views(payload)
+
+
 READERS = MappingProxyType(
     {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
-    | {"hook": Reader(HOOK_VERSION, hook_views), "snapshot": Reader(HOOK_VERSION, snapshot_views)}
-    | {"transcript": Reader(TRANSCRIPT_VERSION, transcript_views)}
-    | {"trace": Reader(TRACES_VERSION, trace_views), "trace_link": Reader(TRACES_VERSION, link_views)}
+    | {"hook": Reader(HOOK_VERSION, _hook_views), "snapshot": Reader(HOOK_VERSION, _snapshot_views)}
+    | {"transcript": Reader(TRANSCRIPT_VERSION, _transcript_views)}
+    | {"trace": Reader(TRACES_VERSION, _trace_views), "trace_link": Reader(TRACES_VERSION, _link_views)}
 )
 
 Talk = Callable[[str], None]

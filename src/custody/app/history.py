@@ -66,7 +66,8 @@ class History:
         self._rules = lineage.rules
         self._newest = self._tables.newest()
         self._memo: dict[tuple[CommitSha, RepoPath], list[Line]] = {}
-        self._walked_commits: dict[tuple[CommitSha, RepoPath], int] = {}
+        self._read_for: dict[tuple[CommitSha, RepoPath], tuple[int, Sequence[str]]] = {}
+        self._noted: list[str] = []
         self._asked: set[tuple[CommitSha, RepoPath]] = set()
         self._states: dict[int, StateRow] = {}
         self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
@@ -104,6 +105,8 @@ class History:
     ) -> list[Line]:
         """Lines that a commit (or the work tree) added, explained by everything that is known."""
         version = Version(lines, commit, self._rules)
+        if version.is_closed:
+            return version.closed()
         donors = self._donors(version, commit, path)
         version.take_from(donors)
         if len(version.open_keys) > self._rules.hunk_lines_max:
@@ -131,20 +134,22 @@ class History:
         unpacked = None if row is None else unpack_version(row[1], texts, keyed=keyed or stale)
         if row is None or unpacked is None:
             return None
-        lines, commits = unpacked
+        lines, commits, notes = unpacked
         if stale and not self._is_fresh(commit, path, row[0], lines):
             return None
         self.searched.commits += commits
+        for note in notes:
+            self._note(note)
         if keyed or stale:
             self._memo[(commit, path)] = lines
         return lines
 
     def _is_fresh(self, commit: CommitSha, path: RepoPath, seen: int, lines: Sequence[Line]) -> bool:
         """Whether nothing that arrived since could explain a line that was not explained."""
-        unknown = list(dict.fromkeys(line.key for line in lines if line.tells and not line.origin.is_agent))
+        unknown = list(dict.fromkeys(line.key for line in lines if line.tells and line.origin.share < 1.0))
         if self._tables.has_newer(unknown, seen):
             return False
-        return not self._tables.has_earlier(path, seen, self._until_ns(Commit(commit, self._made_ns(commit, lines))))
+        return not self._tables.has_earlier(path, seen, self._made_ns(commit, lines))
 
     def _made_ns(self, commit: CommitSha, lines: Sequence[Line]) -> int:
         """When a commit was made, or the latest one among its lines where clocks went backwards."""
@@ -157,20 +162,22 @@ class History:
     def save(self) -> None:
         """Keep the versions that were asked for, so that the next question starts from there."""
         for commit, path in sorted(self._asked):
-            packed = pack_version(self._memo[(commit, path)], self._walked_commits.get((commit, path), 0))
+            packed = pack_version(self._memo[(commit, path)], *self._read_for.get((commit, path), (0, ())))
             self._tables.put_version(path, commit, self._lineage.version, self._newest, packed)
 
     # --- the walk ---------------------------------------------------------------------------------------------------
 
     def _walked(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[Line]:
         self._asked.add((commit, path))
+        before, noted, self._noted = self.searched.commits, self._noted, []
         changes = self._changes(commit, path)
-        self._walked_commits[(commit, path)] = len(changes)
-        if not changes:
-            return base_version(texts)
         for change in reversed(changes):
             if (change.commit.id, path) not in self._memo:
                 self._memo[(change.commit.id, path)] = self._changed(change, path)
+        self._read_for[(commit, path)] = (self.searched.commits - before, tuple(dict.fromkeys(self._noted)))
+        self._noted = [*noted, *self._noted]
+        if not changes:
+            return base_version(texts)
         top = self._memo[(changes[0].commit.id, path)]
         # The walk and the commit must agree on what the file holds; where they do not, nothing is claimed.
         return top if len(top) == len(texts) else base_version(texts)
@@ -205,8 +212,6 @@ class History:
             sides.append(spliced(old, made))
             hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
         lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
-        if not any(isinstance(line, Open) for line in lines):
-            return [line for line in lines if isinstance(line, Line)]
         return self.explained(lines, commit, path, hunks[0])
 
     def _parent(self, parent: CommitSha, path: RepoPath) -> list[Line]:
@@ -247,6 +252,7 @@ class History:
         return self.version(commit, path)
 
     def _note(self, limit: str) -> None:
+        self._noted.append(limit)
         if limit not in self.searched.limits:
             self.searched.limits.append(limit)
 
@@ -287,6 +293,7 @@ class History:
             keys=row.keys,
             origins=unpack_origins(row.origins),
             read=lambda: self._lineage.text_of_state(row),
+            read_before=lambda: self._lineage.text_before_state(row),
             absent=absent,
         )
 
@@ -362,6 +369,6 @@ def _all_removed(hunks: Iterable[tuple[Hunk, Removed]]) -> Removed:
 
 
 def _made_ns(commit: GitCommit) -> int:
-    """When a commit was made, as far as it says so."""
+    """When a commit was made, as far as it says so; git keeps whole seconds, and a call in its own came before it."""
     seconds = [person.at.seconds for person in (commit.author, commit.committer) if person.at is not None]
-    return max(seconds, default=0) * NS
+    return max(seconds, default=0) * NS + NS - 1

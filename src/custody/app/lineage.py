@@ -193,6 +193,12 @@ class Lineage:
             self._texts[state.id] = self._read(state)
         return self._texts[state.id]
 
+    def text_before_state(self, state: StateRow) -> list[str]:
+        """The lines that a state's call found, as far as its record holds them."""
+        seen = self.store.views.at(state.ref, state.n)
+        before = seen.view.before if seen is not None and isinstance(seen.view, FileEdit) else None
+        return [] if before is None else lines_of(before.content or "")
+
     def _read(self, state: StateRow) -> list[str]:
         """The lines of a state as they were kept beside it, or those of its record."""
         if state.text is not None:

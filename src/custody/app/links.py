@@ -17,7 +17,8 @@ from custody.world.store import Store
 NS = 1_000_000_000
 OPEN_NS_MAX = 24 * 3600 * NS
 """A session whose last event is older than this no longer counts as at work."""
-REWRITES_MAX = 64
+REWRITES_MAX = 1_000
+"""Commits that one commit may have been rewritten from."""
 
 _NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 
@@ -41,7 +42,7 @@ class Links:
         """The records that say that the session made the commit; none when there is no link."""
         found = {
             *self._said(commit.id, worked.session),
-            *self._seen(commit.id, worked, 0),
+            *self._seen(commit.id, worked),
             *self._requested(commit, worked.session),
         }
         return tuple(sorted(found))
@@ -53,19 +54,33 @@ class Links:
             if isinstance(view, CommitLink) and view.session == session and view.origin is not LinkOrigin.CONTENT:
                 yield seen.record.ref
 
-    def _seen(self, commit: CommitSha, worked: Worked, depth: int) -> Iterator[RecordRef]:
-        """Git's own hook saw the commit while the session was at work on it."""
+    def _seen(self, commit: CommitSha, worked: Worked) -> Iterator[RecordRef]:
+        """Git's own hook saw the commit, or one that it was rewritten from, while the session was at work on it."""
+        for ref, view in self._views(commit):
+            if self._was_at_work(view, worked) or any(self._is_linked(old, worked) for old in self._replaced(view)):
+                yield ref
+
+    def _is_linked(self, commit: CommitSha, worked: Worked) -> bool:
+        said = any(True for _ in self._said(commit, worked.session))
+        return said or any(self._was_at_work(view, worked) for _, view in self._views(commit))
+
+    def _replaced(self, view: CommitSeen) -> Iterator[CommitSha]:
+        """The commits that one came from, however often rewritten; each once, since records may go in circles."""
+        waiting, known = [*view.replaced], set[CommitSha]()
+        while waiting and len(known) < REWRITES_MAX:
+            commit = waiting.pop()
+            if commit not in known:
+                known.add(commit)
+                yield commit
+                waiting.extend(old for _, older in self._views(commit) for old in older.replaced)
+
+    def _views(self, commit: CommitSha) -> Iterator[tuple[RecordRef, CommitSeen]]:
         for seen in self._store.commits_seen(commit):
-            view = seen.view
-            if not isinstance(view, CommitSeen):
-                continue
-            if worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked.session, view.at_ns):
-                yield seen.record.ref
-            for old in view.replaced if depth < REWRITES_MAX else ():
-                if any(True for _ in self._said(old, worked.session)) or any(
-                    True for _ in self._seen(old, worked, depth + 1)
-                ):
-                    yield seen.record.ref
+            if isinstance(seen.view, CommitSeen):
+                yield seen.record.ref, seen.view
+
+    def _was_at_work(self, view: CommitSeen, worked: Worked) -> bool:
+        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked.session, view.at_ns)
 
     def _is_open(self, session: SessionId, at_ns: int) -> bool:
         """Whether the session was still at work: its last event less than a day before, and it had not ended."""

@@ -11,6 +11,7 @@ from custody.app.blame import class_of
 from custody.app.desk import Desk
 from custody.app.findings import Answers
 from custody.attribute.model import Attributed
+from custody.attribute.text import is_informative, keys_of
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
@@ -18,13 +19,15 @@ from custody.wire.blame import Class
 from custody.wire.bodies import digest_text
 from custody.wire.stats import LeftOut, Share, StatsReport
 from custody.wire.times import text_from
-from custody.world.git import Comparison, Repository, Walk
+from custody.world.git import Comparison, FileChange, Kind, Repository, Walk
 
 NS = 1_000_000_000
 SECONDS_MAX = 253_402_300_799
 """The last second of the year 9999: a commit may claim any moment."""
 REGULAR = frozenset((0o100644, 0o100755, 0o100664))
 LEFT_OUT_NAMED_MAX = 1_000
+CAPTURED = ("file_edit", "file_state", "traced_file")
+"""The views that tell of a file."""
 UNKNOWN = "unknown"
 HERE = "."
 """Stands for the files that are in the folder itself."""
@@ -118,11 +121,10 @@ def stats(desk: Desk, where: str | None = None, *, revision: str | None = None) 
     # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
     with attributing(desk, "lineage") as evidence:
         since_ns = evidence.history.since_ns
-        changed = _changed(repository, commit, root, since_ns)
         counting = _Counting(evidence, commit, root)
         desk.progress.start("counting", len(files))
         for path in files:
-            counting.count(path, is_changed=path in changed)
+            counting.count(path)
             desk.progress.step(1)
         digest = evidence.digest
     return _report(counting.counted, root, commit, digest_text(digest), since_ns)
@@ -150,6 +152,17 @@ def _report(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The files that commits since the first capture changed, and those of which something may have been captured.
+
+    A file that a commit brought while it took a captured one away may be that one under another name.
+    """
+
+    changed: frozenset[RepoPath]
+    captured: frozenset[RepoPath]
+
+
 class _Counting:
     """Files of one commit are asked about one after the other."""
 
@@ -159,22 +172,34 @@ class _Counting:
         self._answers = Answers(evidence)
         self._commit = commit
         self._root = root
+        self._reach = _reach(evidence, commit, root)
 
-    def count(self, path: RepoPath, *, is_changed: bool) -> None:
-        """Count the lines of a file; one that no commit changed since the first capture needs no history."""
+    def count(self, path: RepoPath) -> None:
+        """Count the lines of a file."""
         folder = _folder(path, self._root)
         try:
-            if is_changed:
-                answers = self._answers.of(self._evidence.version(path, self._commit))
-                for answer in answers:
+            texts = self._evidence.texts(path, self._commit)
+            if self._may_be_known(path, texts):
+                for answer in self._answers.of(self._evidence.version(path, self._commit)):
                     self.counted.add(answer, folder, self._month(answer))
                 self._keep()
             else:
-                self.counted.add_unknown(len(self._evidence.texts(path, self._commit)), folder)
+                self.counted.add_unknown(len(texts), folder)
         except InputError as error:
             self.counted.left_out.append(LeftOut(path.display, error.message))
             return
         self.counted.files += 1
+
+    def _may_be_known(self, path: RepoPath, texts: Sequence[str]) -> bool:
+        """Whether a file's history can tell anything: asking every file for it would cost some processes of git each.
+
+        It cannot where no commit changed the file since the first capture. Nor where nothing was captured of it under
+        any of its names, and none of its lines is one that an agent once brought somewhere.
+        """
+        if path not in self._reach.changed or path in self._reach.captured:
+            return path in self._reach.changed
+        telling = list(dict.fromkeys(keys_of(line for line in texts if is_informative(line))))
+        return self._evidence.lineage.tables.has_newer(telling, 0)
 
     def _keep(self) -> None:
         """Save what was worked out and begin afresh: a file's history shares nothing with the next one's.
@@ -215,20 +240,34 @@ def _files(repository: Repository, commit: CommitSha, root: RepoPath | None) -> 
     return found
 
 
-def _changed(
-    repository: Repository, commit: CommitSha, root: RepoPath | None, since_ns: int | None
-) -> frozenset[RepoPath]:
-    """The files that any commit changed since the first capture: of the lines of others nothing can be known."""
+def _reach(evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> _Reach:
+    """Which files any commit changed since the first capture, and which of them may have been captured."""
+    since_ns = evidence.history.since_ns
     if since_ns is None:
-        return frozenset()
-    paths = [] if root is None else [root]
-    walk = Walk(since_seconds=max(0, since_ns // NS))
-    with repository.log([commit], paths, walk) as commits:
+        return _Reach(frozenset(), frozenset())
+    # Of the whole repository also for one folder: a file may have come into it from another.
+    captured = {
+        RepoPath(path)
+        for table in CAPTURED
+        for path in evidence.store.views.distinct(table, "path", "1 = 1", ())
+        if isinstance(path, bytes)
+    }
+    changed: set[RepoPath] = set()
+    for files in reversed(_changes(evidence.repository, commit, since_ns)):
+        changed.update(file.path for file in files)
+        if any(file.kind is Kind.DELETED and file.path in captured for file in files):
+            captured.update(file.path for file in files if file.kind is Kind.ADDED)
+    return _Reach(frozenset(changed), frozenset(captured))
+
+
+def _changes(repository: Repository, commit: CommitSha, since_ns: int) -> list[tuple[FileChange, ...]]:
+    """What each commit since a moment changed, newest first."""
+    with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as commits:
         questions = [Comparison(one.id, parent) for one in commits for parent in (one.parents or (None,))]
     if not questions:
-        return frozenset()
-    with repository.changes(questions, paths, renames=False) as answers:
-        return frozenset(file.path for answer in answers for file in answer.files)
+        return []
+    with repository.changes(questions, renames=False) as answers:
+        return [tuple(answer.files) for answer in answers]
 
 
 def _folder(path: RepoPath, root: RepoPath | None) -> str:

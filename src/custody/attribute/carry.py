@@ -6,9 +6,11 @@ parent's file to a commit's. Positions count: of two equal lines, the one at the
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
+from typing import NamedTuple
 
 from custody.attribute.text import bare, is_informative, words_of
 
@@ -31,26 +33,68 @@ class Gap:
 
 
 def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
-    """Pairs of equal items, rising on both sides: ends first, then items that are unique on both, then what is between.
+    """Pairs of equal items, rising on both sides.
 
     >>> align("abcd", "xbcy")
     [(1, 1), (2, 2)]
     """
-    pairs: list[Pair] = []
+    return [pair for block in equal_blocks(old, new) for pair in block.pairs]
+
+
+def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["Block"]:
+    """Runs of equal items, rising on both sides: ends first, then items that are unique on both, then what is between.
+
+    Runs are as long as they can be: two that touch are one.
+    """
+    old, new = list(old), list(new)  # slices of both are compared, which a tuple and a list never survive
+    found: list[Block] = []
     waiting = [Gap(0, len(old), 0, len(new))]
     while waiting:
         gap = waiting.pop()
-        inner = _trimmed(old, new, gap, pairs)
+        inner = _trimmed(old, new, gap, found)
         if inner.old_first == inner.old_end or inner.new_first == inner.new_end:
             continue
         anchors = _anchors(old, new, inner)
         if anchors:
-            pairs.extend(anchors)
-            waiting.extend(gaps_between(anchors, inner))
+            blocks = [Block(run[0][0], run[0][1], len(run)) for run in runs(anchors)]
+            found.extend(blocks)
+            waiting.extend(gaps_of(blocks, inner))
         else:
-            pairs.extend(_longest(old, new, inner))
-    pairs.sort()
-    return pairs
+            found.extend(_longest(old, new, inner))
+    return _joined(sorted(found))
+
+
+class Block(NamedTuple):
+    """``length`` equal items from ``old`` and from ``new`` on."""
+
+    old: int
+    new: int
+    length: int
+
+    @property
+    def pairs(self) -> Iterator[Pair]:
+        """Its items one by one, as pairs (old, new)."""
+        return zip(range(self.old, self.old + self.length), range(self.new, self.new + self.length), strict=True)
+
+
+def _joined(blocks: Iterable[Block]) -> list[Block]:
+    joined: list[Block] = []
+    for block in blocks:
+        last = joined[-1] if joined else None
+        if last is not None and (last.old + last.length, last.new + last.length) == (block.old, block.new):
+            joined[-1] = Block(last.old, last.new, last.length + block.length)
+        else:
+            joined.append(block)
+    return joined
+
+
+def gaps_of(blocks: Sequence[Block], whole: Gap) -> Iterator[Gap]:
+    """The stretches that ``blocks`` leave between them inside ``whole``, where either side has lines."""
+    old_at, new_at = whole.old_first, whole.new_first
+    for block in (*blocks, Block(whole.old_end, whole.new_end, 0)):
+        if block.old > old_at or block.new > new_at:
+            yield Gap(old_at, block.old, new_at, block.new)
+        old_at, new_at = block.old + block.length, block.new + block.length
 
 
 def gaps_between(pairs: Sequence[Pair], whole: Gap) -> Iterator[Gap]:
@@ -67,13 +111,18 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 
     A line that says little never leads: it is the same line only beside one that says something.
     """
-    pairs = align(old, new)
-    for gap in list(gaps_between(pairs, Gap(0, len(old), 0, len(new)))):
+    blocks = equal_blocks(old, new)
+    for gap in list(gaps_of(blocks, Gap(0, len(old), 0, len(new)))):
         if gap.old_first < gap.old_end and gap.new_first < gap.new_end:
             ours = [bare(line) for line in old[gap.old_first : gap.old_end]]
             theirs = [bare(line) for line in new[gap.new_first : gap.new_end]]
-            pairs.extend((gap.old_first + i, gap.new_first + j) for i, j in align(ours, theirs))
-    return {j: i for run in runs(sorted(pairs)) if any(is_informative(new[j]) for _, j in run) for i, j in run}
+            inside = equal_blocks(ours, theirs)
+            blocks.extend(Block(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
+    found: dict[int, int] = {}
+    for block in _joined(sorted(blocks)):
+        if any(is_informative(line) for line in islice(new, block.new, block.new + block.length)):
+            found.update((j, i) for i, j in block.pairs)
+    return found
 
 
 def runs(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
@@ -91,67 +140,59 @@ def runs(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 class Moved:
     """Blocks of new lines that are old lines at another place; each line is used once.
 
-    ``old`` and ``new`` are what stands for a line; ``signs`` is how much each new line says, 0 for one that says
-    little. ``taken`` and ``placed`` are old and new lines that are spoken for.
+    ``old`` and ``new`` are what stands for the lines that are free, by their place; ``signs`` is how much each new one
+    says, 0 for one that says little. ``is_only`` tells whether an item stands but once on either side of the whole.
     """
 
-    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], signs: Sequence[int]) -> None:
+    def __init__(
+        self,
+        old: Mapping[int, Hashable],
+        new: Mapping[int, Hashable],
+        signs: Callable[[int], int],
+        is_only: Callable[[Hashable], bool],
+    ) -> None:
         self._old = old
         self._new = new
         self._signs = signs
+        self._is_only = is_only
 
-    def blocks(self, taken: set[int], placed: Container[int], signs_min: int) -> dict[int, int]:
-        """For new lines that are not placed, the free old lines that they are, in blocks of at least so many signs."""
-        wanted = {item for j, item in enumerate(self._new) if self._signs[j] and j not in placed}
+    def blocks(self, signs_min: int) -> dict[int, int]:
+        """For new lines, the old lines that they are, in blocks of at least so many signs."""
+        wanted = {item for j, item in self._new.items() if self._signs(j)}
         places: dict[Hashable, list[int]] = {}
-        for i, item in enumerate(self._old):
-            if item in wanted and i not in taken:
+        for i, item in self._old.items():
+            if item in wanted:
                 places.setdefault(item, []).append(i)
         moved: dict[int, int] = {}
-        for j in range(len(self._new)) if places else ():
-            if self._signs[j] and j not in placed and j not in moved:
-                block = self._longest(j, places, taken, placed, moved)
-                if sum(self._signs[k] for k, _ in block) >= signs_min and self._is_recognised(block):
+        taken: set[int] = set()
+        for j, item in self._new.items() if places else ():
+            if item in places and j not in moved and self._signs(j):
+                block = self._longest(j, places[item], taken, moved)
+                if sum(self._signs(k) for k, _ in block) >= signs_min and self._is_recognised(block):
                     moved.update(block)
                     taken.update(i for _, i in block)
         return moved
 
     def _is_recognised(self, block: Sequence[Pair]) -> bool:
         """Whether a block is known again: two lines that say something are; a single one must be the only one."""
-        telling = [(k, i) for k, i in block if self._signs[k]]
-        if len(telling) > 1:
-            return True
-        return all(
-            self._count(self._new, self._new[k]) == 1 == self._count(self._old, self._old[i]) for k, i in telling
-        )
+        telling = [k for k, _ in block if self._signs(k)]
+        return len(telling) > 1 or all(self._is_only(self._new[k]) for k in telling)
 
-    @staticmethod
-    def _count(items: Sequence[Hashable], item: Hashable) -> int:
-        return sum(1 for other in items if other == item)
-
-    def _longest(
-        self,
-        j: int,
-        places: dict[Hashable, list[int]],
-        taken: set[int],
-        placed: Container[int],
-        moved: dict[int, int],
-    ) -> list[Pair]:
+    def _longest(self, j: int, starts: Sequence[int], taken: set[int], moved: dict[int, int]) -> list[Pair]:
         """The longest run of new lines around ``j`` that some free run of old lines equals, as pairs (new, old)."""
         best: list[Pair] = []
-        for start in places.get(self._new[j], ()):
+        for start in starts:
             block: list[Pair] = []
             for step, (i, k) in ((1, (start, j)), (-1, (start - 1, j - 1))):
-                while self._is_same(i, k, taken, placed) and k not in moved and (step > 0 or not self._signs[k]):
+                while self._is_same(i, k, taken) and k not in moved and (step > 0 or not self._signs(k)):
                     block.append((k, i))
                     i, k = i + step, k + step
             if len(block) > len(best):
                 best = block
         return best
 
-    def _is_same(self, i: int, k: int, taken: set[int], placed: Container[int]) -> bool:
-        inside = 0 <= i < len(self._old) and 0 <= k < len(self._new)
-        return inside and i not in taken and k not in placed and self._old[i] == self._new[k]
+    def _is_same(self, i: int, k: int, taken: set[int]) -> bool:
+        return i in self._old and k in self._new and i not in taken and self._old[i] == self._new[k]
 
 
 def signs_of(line: str) -> int:
@@ -161,8 +202,17 @@ def signs_of(line: str) -> int:
 
 def moved_blocks(old: Sequence[str], new: Sequence[str], found: dict[int, int], signs_min: int) -> dict[int, int]:
     """For new lines that have no match, old ones without a match elsewhere: blocks of at least so many signs."""
-    moved = Moved([bare(line) for line in old], [bare(line) for line in new], [signs_of(line) for line in new])
-    return moved.blocks(set(found.values()), found, signs_min)
+    taken = set(found.values())
+
+    def is_only(item: Hashable) -> bool:
+        return all(sum(1 for line in lines if bare(line) == item) == 1 for lines in (old, new))
+
+    return Moved(
+        {i: bare(line) for i, line in enumerate(old) if i not in taken},
+        {j: bare(line) for j, line in enumerate(new) if j not in found},
+        lambda j: signs_of(new[j]),
+        is_only,
+    ).blocks(signs_min)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +229,7 @@ class Words:
         return sum(count for _, count in self.parts) / self.total if self.total else 0.0
 
 
-def shared_words(old: Sequence[str], new: Sequence[str], gap: Gap) -> dict[int, Words]:
+def shared_words(old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap: Gap) -> dict[int, Words]:
     """For the new lines of a replaced stretch, where their words come from, aligned over the whole stretch."""
     ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in words_of(old[i])]
     theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in words_of(new[j])]
@@ -194,16 +244,33 @@ def shared_words(old: Sequence[str], new: Sequence[str], gap: Gap) -> dict[int, 
     }
 
 
-def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, pairs: list[Pair]) -> Gap:
-    """The gap without the equal items at its ends, which are added to ``pairs``."""
+def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, found: list[Block]) -> Gap:
+    """The gap without the equal items at its ends, which are added to ``found``."""
     i, j, i_end, j_end = gap.old_first, gap.new_first, gap.old_end, gap.new_end
-    while i < i_end and j < j_end and old[i] == new[j]:
-        pairs.append((i, j))
-        i, j = i + 1, j + 1
-    while i < i_end and j < j_end and old[i_end - 1] == new[j_end - 1]:
-        i_end, j_end = i_end - 1, j_end - 1
-        pairs.append((i_end, j_end))
-    return Gap(i, i_end, j, j_end)
+    room = min(i_end - i, j_end - j)
+    head = _equal_length(lambda at, to: old[i + at : i + to] == new[j + at : j + to], room)
+    room -= head
+    tail = _equal_length(lambda at, to: old[i_end - to : i_end - at] == new[j_end - to : j_end - at], room)
+    if head:
+        found.append(Block(i, j, head))
+    if tail:
+        found.append(Block(i_end - tail, j_end - tail, tail))
+    return Gap(i + head, i_end - tail, j + head, j_end - tail)
+
+
+def _equal_length(is_equal: Callable[[int, int], bool], room: int) -> int:
+    """How far two stretches are equal, compared in steps that grow while they are and shrink when they are not."""
+    length, step = 0, 1
+    while length < room:
+        step = min(step, room - length)
+        if is_equal(length, length + step):
+            length += step
+            step *= 2
+        elif step == 1:
+            break
+        else:
+            step = max(1, step // 4)
+    return length
 
 
 def _anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[Pair]:
@@ -251,14 +318,10 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
     return chain[::-1]
 
 
-def _longest(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[Pair]:
-    """Pairs in a stretch where nothing is unique: the longest equal run first, then what is on its two sides."""
+def _longest(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[Block]:
+    """Blocks in a stretch where nothing is unique: the longest equal run first, then what is on its two sides."""
     ours, theirs = old[gap.old_first : gap.old_end], new[gap.new_first : gap.new_end]
     if len(ours) * len(theirs) > GAP_PRODUCT_MAX:
         return []
     blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    return [
-        (gap.old_first + block.a + step, gap.new_first + block.b + step)
-        for block in blocks
-        for step in range(block.size)
-    ]
+    return [Block(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]

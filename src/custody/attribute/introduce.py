@@ -5,21 +5,12 @@ open lines decides first. A line of a donor can be used once and only at its own
 that the same boilerplate typed again elsewhere is not taken for the agent's.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from custody.attribute.carry import (
-    Gap,
-    Moved,
-    Pair,
-    Words,
-    align,
-    gaps_between,
-    runs,
-    shared_words,
-    signs_of,
-)
+from custody.attribute.carry import Block, Gap, Moved, Pair, Words, equal_blocks, gaps_of, shared_words, signs_of
 from custody.attribute.lineage import UNKNOWN, Known, Origin, blended
 from custody.attribute.rules import AttributeRules
 from custody.attribute.text import bare, is_informative, key_of, keys_of, words_of
@@ -69,6 +60,7 @@ class Hunk:
 class Donor:
     """A captured state that may explain lines; ``read`` gives its text, which is often not needed.
 
+    ``read_before`` gives the text before its call, as far as that was captured.
     ``absent`` is given for a state of another file: only lines that this other file no longer has can have moved here.
     """
 
@@ -77,6 +69,7 @@ class Donor:
     keys: Sequence[int]
     origins: Sequence[Origin]
     read: Callable[[], Sequence[str]]
+    read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
 
 
@@ -131,11 +124,20 @@ def _between(lines: Sequence[Line]) -> list[Line | Open]:
 
 def joined(sides: Sequence[list[Line | Open]]) -> list[Line | Open]:
     """A merge: each line as the first parent that has it knows it; open where no parent has it."""
+    if len(sides) == 1:
+        return sides[0]
     first, *others = sides
     return [
         next((line for line in same_place if isinstance(line, Line)), same_place[0])
         for same_place in zip(first, *others, strict=True)
     ]
+
+
+class _Texts(dict[int, str]):
+    """The texts of open lines by their place; every other line is empty."""
+
+    def __missing__(self, _place: int) -> str:
+        return ""
 
 
 class Version:
@@ -146,15 +148,21 @@ class Version:
         self._commit = commit
         self._rules = rules
         self._keys = [line.key for line in lines]
-        self._open = {j for j, line in enumerate(lines) if isinstance(line, Open)}
-        self._first_open = sorted(self._open)
-        self._texts = [line.text if isinstance(line, Open) else "" for line in lines]
-        self._aligned: dict[int, list[Pair]] = {}
+        self._first_open = [j for j, line in enumerate(lines) if isinstance(line, Open)]
+        self._open = set(self._first_open)
+        opened = ((j, lines[j]) for j in self._first_open)
+        self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, Open)})
+        self._aligned: dict[int, list[Block]] = {}
 
     @property
     def open_keys(self) -> list[int]:
         """The keys of open lines that say something."""
         return list(dict.fromkeys(self._keys[j] for j in sorted(self._open) if self._lines[j].tells))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no line at all is open."""
+        return not self._open
 
     @property
     def is_settled(self) -> bool:
@@ -163,7 +171,7 @@ class Version:
 
     def take_from(self, donors: Sequence[Donor]) -> None:
         """Let donors explain open lines by equal lines at their place, the one that explains most first."""
-        left = {donor.state: (donor, self._offer(donor)) for donor in donors}
+        left = {donor.state: (donor, offer) for donor, offer in self._offers(donors)}
         while left and self._open:
             best = max(left.values(), key=self._standing)
             donor, offer = best
@@ -174,14 +182,21 @@ class Version:
                 self._settle(j, donor.origins[i], ())
             del left[donor.state]
 
+    def _offers(self, donors: Sequence[Donor]) -> Iterator[tuple[Donor, list[Pair]]]:
+        """What donors offer, those that would win a tie first: one that explains everything needs no others."""
+        telling = sum(1 for j in self._open if self._lines[j].tells)
+        for donor in sorted(donors, key=self._preference, reverse=True):
+            offer = self._offer(donor)
+            yield donor, offer
+            if sum(1 for _, j in offer if self._lines[j].tells) == telling:
+                return
+
     def take_moved(self, removed: Removed) -> None:
         """Let lines that this commit removed somewhere explain open ones as moved blocks."""
         if not self._open or not removed.known.lines:
             return
-        signs = [signs_of(text) for text in self._texts]
-        placed = set(range(len(self._lines))) - self._open
-        moved = Moved(keys_of(removed.known.lines), self._keys, signs)
-        for j, i in moved.blocks(set(), placed, self._rules.moved_signs_min).items():
+        gone = keys_of(removed.known.lines)
+        for j, i in self._moved(dict(enumerate(gone)), gone).items():
             self._settle(j, removed.known.origins[i], removed.trails[i])
 
     def take_words(self, replaced: Iterable[tuple[Hunk, Removed]], donors: Sequence[Donor]) -> None:
@@ -190,12 +205,16 @@ class Version:
         for hunk, removed in replaced:
             for j, share, origin, trail in self._like_replaced(hunk, removed):
                 offers[j] = (share, origin, trail)
-        for donor in donors:
+        # What was written after the commit may be like its lines, but they were there before.
+        for donor in (donor for donor in donors if donor.at_ns <= self._commit.at_ns):
             for j, share, origin in self._like_donor(donor):
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
+        # A line that a call found there is older than the call, however like it what the call made of it is.
+        older = {key for donor in donors for key in keys_of(donor.read_before())} if offers else set()
         for j, (_, origin, trail) in offers.items():
-            self._settle(j, origin, trail)
+            if self._keys[j] not in older:
+                self._settle(j, origin, trail)
 
     def follow(self) -> None:
         """Let lines that say little go with their neighbours among the added lines, where both agree.
@@ -219,38 +238,67 @@ class Version:
             else:
                 self._settle(j, UNKNOWN, ())
         self._open.clear()
-        return [line for line in self._lines if isinstance(line, Line)]
+        return cast("list[Line]", self._lines)  # nothing is open any more
 
     def _offer(self, donor: Donor) -> list[Pair]:
         """The open lines that a donor explains, as pairs (its line, ours)."""
         held = set(donor.keys)
         if not any(self._keys[j] in held for j in self._open):
             return []
-        pairs = align(donor.keys, self._keys)
-        self._aligned[donor.state] = pairs
-        offered = [pair for run in runs(pairs) if self._is_telling(run, donor) for pair in run]
-        offered += self._moved_from(donor, pairs) if donor.absent is None else []
-        return [(i, j) for i, j in offered if j in self._open and donor.origins[i] != UNKNOWN]
+        blocks = self._blocks(donor)
+        believed = [block for block in blocks if self._is_telling(block, donor)]
+        offered = [(block.old + j - block.new, j) for block in believed for j in self._open_in(block)]
+        offered += self._moved_from(donor, blocks) if donor.absent is None else []
+        return [(i, j) for i, j in offered if donor.origins[i] != UNKNOWN]
 
-    def _moved_from(self, donor: Donor, pairs: Sequence[Pair]) -> list[Pair]:
+    def _blocks(self, donor: Donor) -> list[Block]:
+        """Where a donor's lines stand here; remembered, since donors are asked more than once."""
+        if donor.state not in self._aligned:
+            self._aligned[donor.state] = equal_blocks(donor.keys, self._keys)
+        return self._aligned[donor.state]
+
+    def _open_in(self, block: Block) -> Iterator[int]:
+        """The open lines inside a block."""
+        at = bisect_left(self._first_open, block.new)
+        while at < len(self._first_open) and self._first_open[at] < block.new + block.length:
+            if self._first_open[at] in self._open:
+                yield self._first_open[at]
+            at += 1
+
+    def _moved_from(self, donor: Donor, blocks: Sequence[Block]) -> list[Pair]:
         """Open lines that stand elsewhere in the donor, in blocks; a line of it that is at its place is not moved."""
-        signs = [signs_of(text) for text in self._texts]
-        taken = {i for i, _ in pairs}
-        placed = {j for _, j in pairs}.union(range(len(self._keys))).difference(self._open)
-        moved = Moved(donor.keys, self._keys, signs).blocks(taken, placed, self._rules.moved_signs_min)
-        return [(i, j) for j, i in moved.items()]
+        free = {
+            i: donor.keys[i]
+            for gap in gaps_of(blocks, Gap(0, len(donor.keys), 0, len(self._keys)))
+            for i in range(gap.old_first, gap.old_end)
+        }
+        placed = {j for block in blocks for j in self._open_in(block)}
+        return [(i, j) for j, i in self._moved(free, donor.keys, placed).items()]
 
-    def _is_telling(self, run: Sequence[Pair], donor: Donor) -> bool:
+    def _moved(self, free: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()) -> dict[int, int]:
+        """Open lines that are free lines of another text, in blocks that are known again."""
+
+        def is_only(item: Hashable) -> bool:
+            return all(sum(1 for other in keys if other == item) == 1 for keys in (whole, self._keys))
+
+        here = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
+        return Moved(free, here, lambda j: signs_of(self._texts[j]), is_only).blocks(self._rules.moved_signs_min)
+
+    def _is_telling(self, block: Block, donor: Donor) -> bool:
         """Whether a run of equal lines is enough to believe: it says something, and of another file, enough."""
+        places = range(block.new, block.new + block.length)
         if donor.absent is None:
-            return any(self._lines[j].tells for _, j in run)
-        signs = sum(len(bare(self._texts[j])) for _, j in run if donor.absent(self._keys[j]))
+            return any(self._lines[j].tells for j in places)
+        signs = sum(len(bare(self._texts[j])) for j in places if donor.absent(self._keys[j]))
         return signs >= self._rules.moved_signs_min
 
     def _standing(self, offered: tuple[Donor, list[Pair]]) -> tuple[int, bool, int, int]:
         donor, offer = offered
         explains = sum(1 for _, j in offer if j in self._open and self._lines[j].tells)
-        return explains, donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
+        return explains, *self._preference(donor)
+
+    def _preference(self, donor: Donor) -> tuple[bool, int, int]:
+        return donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
 
     def _like_replaced(
         self, hunk: Hunk, removed: Removed
@@ -264,19 +312,19 @@ class Version:
     def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, Origin]]:
         if donor.absent is not None or not self._is_unused(donor):
             return
-        pairs = self._aligned.get(donor.state)
-        if pairs is None:
-            pairs = self._aligned[donor.state] = align(donor.keys, self._keys)
-        for gap in gaps_between(pairs, Gap(0, len(donor.keys), 0, len(self._keys))):
+        for gap in gaps_of(self._blocks(donor), Gap(0, len(donor.keys), 0, len(self._keys))):
             if gap.old_first < gap.old_end and not self._open.isdisjoint(range(gap.new_first, gap.new_end)):
                 for j, words in self._shared(donor.read(), gap).items():
                     if words.share >= self._rules.carry_words_share_min:
                         yield j, words.share, blended(words, donor.origins)
 
     def _is_unused(self, donor: Donor) -> bool:
-        """Whether an agent's line of a donor is not here as it is: only then can an open line be like it."""
-        here = set(self._keys)
-        return any(key not in here for key, origin in zip(donor.keys, donor.origins, strict=True) if origin.is_agent)
+        """Whether an agent's line of a donor is not at its place here: only then can an open line be like it."""
+        return any(
+            donor.origins[i].is_agent
+            for gap in gaps_of(self._blocks(donor), Gap(0, len(donor.keys), 0, len(self._keys)))
+            for i in range(gap.old_first, gap.old_end)
+        )
 
     def _shared(self, old: Sequence[str], gap: Gap) -> dict[int, Words]:
         return {j: words for j, words in shared_words(old, self._texts, gap).items() if j in self._open}
@@ -298,4 +346,4 @@ class Version:
         come = (*trail, self._commit.id)[-self._rules.recursions_max :]
         self._lines[j] = Line(line.key, line.tells, origin, come)
         self._open.discard(j)
-        self._texts[j] = ""
+        self._texts.pop(j, None)

@@ -106,8 +106,8 @@ def carried(old: Known, new: Sequence[str], newcomers: Origin, words_share_min: 
     for j, i in (*found.items(), *moved.items()):
         origins[j] = old.origins[i]
     if len(found) + len(moved) < len(new):
-        pairs = sorted((i, j) for j, i in found.items())
-        for gap in gaps_between(pairs, Gap(0, len(old.lines), 0, len(new))):
+        pairs = ((i, j) for j, i in sorted(found.items()))  # rising on both sides
+        for gap in gaps_between(list(pairs), Gap(0, len(old.lines), 0, len(new))):
             _carry_words(old, new, gap, origins, words_share_min)
     return Known(new, tuple(newcomers if origin is None else origin for origin in origins))
 

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from custody.attribute.introduce import Line
 from custody.attribute.lineage import Origin
@@ -11,6 +12,15 @@ from custody.model.ids import CommitSha
 
 _MILLION = 1_000_000
 _NO_TRAIL = "-"
+_BAR = "|"
+
+
+class Unpacked(NamedTuple):
+    """A version as it was kept: how many commits were read for it, and what was noted then."""
+
+    lines: list[Line]
+    commits: int
+    notes: list[str]
 
 
 def pack_origins(origins: Iterable[Origin]) -> bytes:
@@ -36,24 +46,26 @@ def unpack_origins(data: bytes) -> list[Origin]:
     return found
 
 
-def pack_version(lines: Sequence[Line], commits: int) -> bytes:
-    """The origins and trails of a version, and how many commits were read for it; its text is git's."""
+def pack_version(lines: Sequence[Line], commits: int, notes: Sequence[str] = ()) -> bytes:
+    """The origins and trails of a version, how many commits were read for it, and what was noted; its text is git's."""
     trails = list(dict.fromkeys(line.trail for line in lines))
     index = {trail: n for n, trail in enumerate(trails)}
     packed = array("q")
     for (origin, trail), run in groupby(lines, key=lambda line: (line.origin, line.trail)):
         packed.extend((sum(1 for _ in run), origin.state, round(origin.share * _MILLION), index[trail]))
     names = ";".join(",".join(commit or "" for commit in trail) if trail else _NO_TRAIL for trail in trails)
-    return f"{commits};{names}\n".encode("ascii") + packed.tobytes()
+    read = _BAR.join((str(commits), *notes))
+    return f"{read};{names}\n".encode("ascii") + packed.tobytes()
 
 
-def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> tuple[list[Line], int] | None:
-    """The version with the lines of ``texts``, and the commits read; None when it was packed for another text.
+def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> Unpacked | None:
+    """The version with the lines of ``texts``, what was read and noted; None when it was packed for another text.
 
     Without ``keyed`` the lines have no keys: enough to answer, not to compare.
     """
     names, _, runs = data.partition(b"\n")
-    commits, *trail_names = names.decode("ascii").split(";")
+    read, *trail_names = names.decode("ascii").split(";")
+    commits, *notes = read.split(_BAR)
     trails = [_trail(trail) for trail in trail_names]
     numbers = array("q")
     numbers.frombytes(runs)
@@ -67,7 +79,7 @@ def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> 
         else:
             found.extend([Line(0, False, origin, trails[trail])] * count)
     total = sum(numbers[at] for at in range(0, len(numbers), 4))
-    return (found, int(commits)) if total == len(texts) else None
+    return Unpacked(found, int(commits), notes) if total == len(texts) else None
 
 
 def _trail(name: str) -> tuple[CommitSha | None, ...]:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from importlib import import_module
 from types import MappingProxyType, TracebackType
 from typing import NoReturn
@@ -139,6 +138,8 @@ def main() -> NoReturn:
 
 def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """What nobody expected is a bug of ours: show it and leave with its status (the interpreter's own would be 1)."""
+    import traceback  # slow to import, and hardly ever needed
+
     traceback.print_exception(kind, error, trace)
     click.echo(f"custody: this is a bug in custody {__version__}; nothing acknowledged is lost", err=True)
     sys.stdout.flush()

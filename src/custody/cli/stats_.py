@@ -14,6 +14,7 @@ from custody.wire.stats import Share, StatsReport
 
 ROWS_SHOWN_MAX = 20
 NAME_WIDTH_MAX = 40
+PERCENT_WIDTH = 7
 BAR_WIDTH_MIN = 10
 BAR_WIDTH_MAX = 40
 FULL, EMPTY = "█", "░"
@@ -83,11 +84,13 @@ def _table(name: str, rows: Sequence[Share], signs: tuple[str, str], *, by_share
     wide = min(NAME_WIDTH_MAX, max(len(name), *(len(row.name) for row in shown)))
     digits = max(len("lines"), *(len(f"{row.lines:,}") for row in shown))
     what = "agents'" if by_share else "of all"
-    bar = _bar_width(wide + digits + len(what) + 6)
-    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>7}"
+    bar = _bar_width(wide + digits + PERCENT_WIDTH + 6)
+    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>{PERCENT_WIDTH}}"
     for row in shown:
         value = row.share if by_share else row.part
-        yield f"{_cut(row.name, wide):<{wide}}  {row.lines:>{digits},}  {value:>7.1%}  {_bar(value, bar, signs)}"
+        figures = f"{row.lines:>{digits},}  {value:>{PERCENT_WIDTH}.1%}"
+        drawn = _bar(value, bar, signs, is_some=bool(row.agent + row.mixed) if by_share else True)
+        yield f"{_cut(row.name, wide):<{wide}}  {figures}  {drawn}"
     if len(rows) > len(shown):
         rest = rows[ROWS_SHOWN_MAX:]
         yield f"({len(rest):,} more with {sum(row.lines for row in rest):,} line(s); --json has them)"
@@ -97,9 +100,13 @@ def _bar_width(taken: int) -> int:
     return max(BAR_WIDTH_MIN, min(BAR_WIDTH_MAX, shutil.get_terminal_size().columns - taken))
 
 
-def _bar(value: float, width: int, signs: tuple[str, str]) -> str:
-    """A bar of which something shows whenever there is something."""
-    full = max(round(value * width), 1 if value > 0 else 0)
+def _bar(value: float, width: int, signs: tuple[str, str], *, is_some: bool) -> str:
+    """A bar of which something shows whenever there is something, and which is full only when that is all."""
+    full = round(value * width)
+    if is_some:
+        full = max(full, 1)
+    if value < 1.0:
+        full = min(full, width - 1)
     return signs[0] * full + signs[1] * (width - full)
 
 

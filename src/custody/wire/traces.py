@@ -19,8 +19,6 @@ from custody.wire.events import TraceEvent, TraceLinkEvent, event_from
 from custody.wire.times import ns_from, text_from
 from custody.wire.views import observation_of
 
-TRACES_VERSION = 1
-"""Raised whenever a trace gives other views; stores then rebuild."""
 UNKNOWN_AGENT = "unknown"
 """Whose trace it is where it does not say so."""
 

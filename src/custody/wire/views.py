@@ -48,9 +48,6 @@ from custody.wire.events import (
 )
 from custody.wire.times import ns_from
 
-READER_VERSION = 2
-"""Raised whenever the same payload gives other views; stores then rebuild."""
-
 
 def views_of(payload: Json) -> tuple[View, ...]:
     """The views that one generic event's payload gives."""

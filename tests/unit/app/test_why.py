@@ -12,6 +12,7 @@ from custody.wire.why import CallLink, CommitLink, LineLink, PromptLink, Session
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository
+from tests.builders.traces import a_conversation, a_range, a_trace, written
 
 BEFORE, AFTER = 1_769_860_000, 1_769_862_000
 """Commits before and after the events, which happen at noon of the same day."""
@@ -136,7 +137,7 @@ def test_what_was_erased_is_named(built: Built, kind: str, ends: str) -> None:
     desk = Desk(built.path)
     with desk.reading() as store:
         (record,) = (one for one in store.tables.records_of_kind(kind))
-    erase(desk, str(record.ref), who="ana", why="a secret")
+    erase(desk, [str(record.ref)], who="ana", why="a secret")
     assert asked(built).ends.startswith(ends)
 
 
@@ -169,6 +170,25 @@ def test_another_revision_is_asked_about_as_it_was(built: Built) -> None:
     captured(built, "session", "prompt", "call")
     committed(built)
     assert whats(asked(built, line=1, revision="HEAD~1")) == ["line", "commit", "end"]
+
+
+def test_a_line_that_only_a_trace_of_another_tool_tells_of_ends_there(built: Built) -> None:
+    told = a_trace("a.py", a_conversation(a_range(5, 6)), timestamp="2026-01-31T12:00:00Z")
+    written(built.path / ".agent-trace" / "traces.jsonl", told)
+    committed(built)
+    report = asked(built)
+    assert whats(report) == ["line", "commit", "session", "end"]
+    session = report.chain[2]
+    assert isinstance(session, SessionLink) and session.model == "maker/model-1" and session.records
+    assert report.ends == "a trace of another tool tells of the line: it names neither call nor prompt"
+
+
+def test_a_bare_repository_is_asked_about_its_head(tmp_path: Path) -> None:
+    bare = a_repository(tmp_path / "bare", bare=True)
+    commit = bare.commit({b"a.py": OLD.encode()})
+    report = asked(bare, line=1)
+    assert report.revision == commit
+    assert whats(report) == ["line", "commit", "end"]
 
 
 @pytest.mark.parametrize("line", [0, 7])

@@ -1,6 +1,7 @@
 """Which new line is which old line, step by step."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ FIRST, SECOND, THIRD = (f"{name}_thing = compute_something({name})" for name in 
 def test_pairs_are_equal_rise_on_both_sides_and_use_each_item_once(old: list[str], new: list[str]) -> None:
     pairs = align(old, new)
     assert all(old[i] == new[j] for i, j in pairs)
-    assert all(a < c and b < d for (a, b), (c, d) in zip(pairs, pairs[1:], strict=False))
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
 
 
 @given(ITEMS)

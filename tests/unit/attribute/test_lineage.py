@@ -45,7 +45,8 @@ def test_a_persons_line_inside_the_text_that_the_agent_wrote_stays_the_persons()
 
 def test_a_whole_file_written_over_a_persons_lines_leaves_them_the_persons() -> None:
     before = [*OLD, "person_line_one = 1", "person_line_two = 2"]
-    known = replayed(Step(2, before, ["# made by the agent", *before]), replayed(Step(1, None, OLD), None, RULES), RULES)
+    written = replayed(Step(1, None, OLD), None, RULES)
+    known = replayed(Step(2, before, ["# made by the agent", *before]), written, RULES)
     assert states(known) == [2, 1, 1, 1, -1, -1]
 
 

@@ -33,7 +33,9 @@ def test_versions_come_back_with_their_trails_and_what_was_read(
 ) -> None:
     lines = [Line(key_of(text), is_informative(text), origin, trail) for text, origin, trail in drawn]
     texts = [text for text, _, _ in drawn]
-    assert unpack_version(pack_version(lines, commits), texts) == (lines, commits)
+    notes = ["more than 5,000 lines were compared line by line only"]
+    assert unpack_version(pack_version(lines, commits), texts) == (lines, commits, [])
+    assert unpack_version(pack_version(lines, commits, notes), texts) == (lines, commits, notes)
 
 
 def test_a_version_of_another_text_is_not_used() -> None:

@@ -109,3 +109,20 @@ def test_a_prompt_that_came_twice_is_listed_once(repository: Path) -> None:
     for at in ("2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"):
         spool_of(repository).put(an_event("prompt", id="p", at=at, text="why?"))
     assert custody(repository, "log", "s1").out.count("why?") == 1
+
+
+def test_the_same_session_of_two_agents_is_chosen_by_the_agent(repository: Path) -> None:
+    for agent, text in (("one", "first?"), ("two", "second?")):
+        spool_of(repository).put(an_event("prompt", agent=agent, session="same", text=text))
+        spool_of(repository).put(an_event("call", agent=agent, session="same", id="c"))
+    ran = custody(repository, "log", "same")
+    assert ran.status == 2
+    assert "fits several sessions: one same, two same" in ran.err
+    assert "choose one with --agent" in ran.err
+    assert "second?" in custody(repository, "log", "same", "--agent", "two").out
+    assert (
+        "no session of the agent 'three' is named 'same'" in custody(repository, "log", "same", "--agent", "three").err
+    )
+    listed = custody(repository, "log", "--agent", "one").out.splitlines()
+    assert [line.split()[1] for line in listed] == ["one"]
+    assert all("1 prompt(s), 1 call(s)" in line for line in custody(repository, "log").out.splitlines())

@@ -1,6 +1,7 @@
 """A verdict is as strict as its strictest reason, and no check at all is no verdict."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +66,10 @@ def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> N
         if name == "UNSEEN":
             others = {other for other in Code if other.value.startswith(f"{check}-") and other is not code}
             assert set(about.never_milder_than) == others
+
+
+def test_every_code_has_its_paragraph_and_its_row_in_the_reference() -> None:
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    page, reference = (docs / "gate.md").read_text(), (docs / "reference" / "reasons.md").read_text()
+    assert [code.value for code in Code if f"\n`{code.value}`: " not in page] == []
+    assert [code.value for code in Code if f"\n| `{code.value}` | " not in reference] == []

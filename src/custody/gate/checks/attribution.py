@@ -36,6 +36,7 @@ def _unseen(seen: Seen, rules: GateRules) -> Iterator[Reason]:
     else:
         yield from _gaps([gap for gap in seen.recorded.gaps if _concerns(gap, seen.period, rules)], rules)
         yield from _damage(seen.recorded.damage, rules)
+    yield from _unread(seen, rules)
 
 
 def _concerns(gap: Gap, period: Period | None, rules: GateRules) -> bool:

@@ -4,15 +4,13 @@ Readers of events touch nothing: they are functions of what the store hands them
 that they are handed, and nothing that is named inside them.
 """
 
-from custody.world.capture.hooks import HOOK_VERSION, hook_views, snapshot_views
+from custody.world.capture.hooks import hook_views, snapshot_views
 from custody.world.capture.lines import Line, lines_of
-from custody.world.capture.reading import TRANSCRIPT_READERS, TRANSCRIPT_VERSION, transcript_views
+from custody.world.capture.reading import TRANSCRIPT_READERS, transcript_views
 from custody.world.capture.transcripts import Found, Named, Passed, Started, TranscriptReader, Trouble
 
 __all__ = [
-    "HOOK_VERSION",
     "TRANSCRIPT_READERS",
-    "TRANSCRIPT_VERSION",
     "Found",
     "Line",
     "Named",

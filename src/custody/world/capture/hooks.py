@@ -13,9 +13,6 @@ from custody.wire.times import ns_from
 from custody.wire.views import observation_of, text_view
 from custody.world.capture import claude, githooks
 
-HOOK_VERSION = 2
-"""Raised whenever a reader gives other views for the same event; stores then rebuild."""
-
 READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = MappingProxyType(
     {"claude-code": claude.views_of, "git": githooks.views_of}
 )

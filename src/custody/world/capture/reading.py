@@ -11,9 +11,6 @@ from custody.wire.views import observation_of
 from custody.world.capture.claude_transcript import ClaudeTranscripts
 from custody.world.capture.transcripts import TranscriptReader
 
-TRANSCRIPT_VERSION = 1
-"""Raised whenever a reader gives other views for the same line; stores then rebuild."""
-
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
     {reader.agent: reader for reader in (ClaudeTranscripts(),)}
 )

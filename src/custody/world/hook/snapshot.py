@@ -66,7 +66,10 @@ def phase_of(event: str, tool: str | None) -> str | None:
 
 
 def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | None:
-    """Spool what changed since the last look; nothing when nothing did. The first look only remembers."""
+    """Spool what changed since the last look; nothing when nothing did.
+
+    The first look keeps what is not as git's index has it: that was there before anything was captured.
+    """
     found = work_tree_of(folder)
     if found is None:
         return None
@@ -80,13 +83,14 @@ def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | No
     for words in _unseen(before or {}, now, len(paths)):
         add_gap(home, f"{around['agent']}: {words}", dict(os.environ))
     name = None
-    if before is not None:
-        files, missed = _changes(root, before, now)
-        if missed:
-            add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
-        if files or missed:
-            event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
-            name = _keep({**event, "missed": missed}, home)
+    if before is None:
+        before, phase = _as_indexed(root, now), BEFORE
+    files, missed = _changes(root, before, now)
+    if missed:
+        add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
+    if files or missed:
+        event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
+        name = _keep({**event, "missed": missed}, home)
     # Last, so that a change is seen again by the next look when this one was killed before it was durable.
     remember(memory, now)
     return name
@@ -113,6 +117,29 @@ def look(root: bytes, paths: list[bytes]) -> Seen:
             word = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
             seen[path] = b"%d %d %d %d %o" % word
     return seen
+
+
+def _as_indexed(root: bytes, now: Seen) -> Seen:
+    """Of the files seen now, those that are as git's index has them, by size and time; all when git does not tell."""
+    out = _git(root, [b"ls-files", b"-z", b"-c", b"--debug"])
+    if out is None:
+        return now
+    same: Seen = {path: word for path, word in now.items() if word == NESTED or path == LEFT_OUT}
+    # Each entry is its name, NUL, then lines of facts before the next name.
+    path, *rest = out.split(b"\0")
+    for part in rest:
+        facts, _, following = part.rpartition(b"\n")
+        if path in now and now[path].split(b" ")[:2] == _size_and_time(facts):
+            same[path] = now[path]
+        path = following
+    return same
+
+
+def _size_and_time(facts: bytes) -> list[bytes]:
+    """The size and the time in nanoseconds that the index remembers of a file."""
+    size = facts.partition(b"size: ")[2].split(b"\t")[0]
+    seconds, _, fraction = facts.partition(b"mtime: ")[2].split(b"\n")[0].partition(b":")
+    return [size, seconds + fraction.rjust(9, b"0")]
 
 
 def listed(root: bytes) -> list[bytes] | None:

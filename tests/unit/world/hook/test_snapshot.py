@@ -67,6 +67,19 @@ def test_nothing_changed_is_no_snapshot(repository: Path) -> None:
     assert snapshots(repository) == []
 
 
+@pytest.mark.parametrize("first", ["PreToolUse", "PostToolUse"])
+def test_the_first_look_keeps_what_was_not_committed_as_nobodys(repository: Path, first: str) -> None:
+    (repository / "kept.py").write_text("a person had begun this\n")
+    (repository / "new.py").write_text("and this\n")
+    shell(repository, first)
+    (taken,) = snapshots(repository)
+    assert taken["phase"] == "before"
+    assert {file["path"]: file["text"] for file in taken["files"]} == {
+        "kept.py": "a person had begun this\n",
+        "new.py": "and this\n",
+    }
+
+
 def test_binary_and_odd_files(repository: Path) -> None:
     shell(repository, "PreToolUse")
     (repository / "image.png").write_bytes(b"\x89PNG\0\0")
@@ -101,7 +114,7 @@ def test_deletions_do_not_crowd_out_what_was_written(repository: Path) -> None:
         (repository / f"f{n}").unlink()
     (repository / "zz.py").write_text("new\n")
     shell(repository, "PostToolUse")
-    (taken,) = snapshots(repository)
+    _, taken = snapshots(repository)
     assert taken["files"][0] == {"path": "zz.py", "text": "new\n"}
     assert (len(taken["files"]), taken["missed"]) == (snapshot.FILES_MAX + 1, 5)
 
@@ -111,7 +124,7 @@ def test_a_file_that_is_only_ignored_now_is_not_gone(repository: Path) -> None:
     shell(repository, "PreToolUse")
     (repository / ".gitignore").write_text("*.log\n")
     shell(repository, "PostToolUse")
-    (taken,) = snapshots(repository)
+    _, taken = snapshots(repository)
     assert [file["path"] for file in taken["files"]] == [".gitignore"]
 
 
@@ -145,7 +158,7 @@ def test_git_is_given_no_chance_to_run_anything(repository: Path, tmp_path: Path
     shell(repository, "PreToolUse")
     (repository / "kept.py").write_text("changed\n")
     shell(repository, "PostToolUse")
-    assert len(snapshots(repository)) == 1
+    assert [taken["phase"] for taken in snapshots(repository)] == ["before", "after"]
     assert not marker.exists()
 
 

@@ -1,0 +1,13 @@
+"""The versions of the readers that make views; another one makes stores make their views again.
+
+They stand apart from the readers, which most questions need not load.
+"""
+
+READER_VERSION = 2
+"""Of generic events."""
+HOOK_VERSION = 2
+"""Of hook events and snapshots."""
+TRANSCRIPT_VERSION = 1
+"""Of transcripts' lines."""
+TRACES_VERSION = 1
+"""Of other tools' traces."""

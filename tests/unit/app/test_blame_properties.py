@@ -1,0 +1,158 @@
+"""What holds for whatever was captured: strangers and order are nothing, and less evidence never makes more of it."""
+
+import json
+import random
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.app.erase import erase
+from custody.wire.reports import encode_report
+from tests.builders.drawn_lines import LOW_LINES, PERSONS_LINES, Turn, lives
+from tests.builders.events import an_event
+from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
+
+FEW = settings(max_examples=20)
+"""Each example makes a repository and asks git."""
+RANK = {".": 0, "P": 0, "m": 1, "A": 2}
+OTHERS = st.lists(st.integers(0, 9), max_size=4).map(
+    lambda some: [f"stranger_{n} = of_another_file({n})" for n in some]
+)
+
+
+def a_scene() -> Scene:
+    return Scene(Path(tempfile.mkdtemp(prefix="custody-")))
+
+
+def events_of(life: Sequence[Turn], same_time: bool = False) -> list[bytes]:
+    """What a hook left of the agent's turns; two of them may have happened in the same moment."""
+    return [
+        an_edit_event(
+            "app.py", text(*turn.before), text(*turn.after), at=10 * (n - n % 2 if same_time else n), id=f"e{n}"
+        )
+        for n, turn in enumerate(life)
+        if turn.by_agent
+    ]
+
+
+def lived(life: Sequence[Turn], *, kept: bool = False, events: Sequence[bytes] | None = None) -> Scene:
+    """The file as it is in the end, perhaps committed half-way and at the end."""
+    scene = a_scene().saw(*(events_of(life) if events is None else events))
+    last = text(*life[-1].after)
+    if kept:
+        half = scene.committed(at=10 * (len(life) // 2) + 5, app__py=text(*life[len(life) // 2].after))
+        scene.committed(half, at=10 * len(life), app__py=last)
+    return scene.wrote("app.py", last)
+
+
+def answers(scene: Scene, *, searched: bool = False) -> list[dict[str, Any]]:
+    """What is said of each line, without the places of records and (unless asked for) how many were looked at."""
+    found = json.loads(encode_report(scene.report()))["attributions"]
+    for one in found:
+        for signal in one["evidence"]:
+            del signal["records"]
+        if not searched and one["searched"] is not None:
+            del one["searched"]["records"], one["searched"]["since"]
+    assert isinstance(found, list)
+    return found
+
+
+@FEW
+@given(lives(), st.booleans())
+def test_every_line_is_told_once_in_order_and_no_persons_line_is_an_agents(life: list[Turn], kept: bool) -> None:
+    scene = lived(life, kept=kept)
+    told = scene.said()
+    numbers = [number for one in told for number in range(one.start_line, one.end_line + 1)]
+    assert numbers == list(range(1, len(life[-1].after) + 1))
+    for line, mark in zip(life[-1].after, scene.marks(), strict=True):
+        assert not (mark in "Am" and line in PERSONS_LINES), line
+
+
+@FEW
+@given(lives(), OTHERS, st.booleans())
+def test_unrelated_records_never_change_an_answer(life: list[Turn], others: list[str], kept: bool) -> None:
+    scene = lived(life, kept=kept)
+    before = answers(scene)
+    scene.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
+    scene.saw(an_event("prompt", at=moment(4), session="another", id="o3"))
+    assert answers(scene) == before
+    fresh = lived(life, kept=kept)
+    fresh.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
+    assert answers(fresh) == before
+
+
+@FEW
+@given(lives(), st.booleans(), st.booleans(), st.integers(0, 4), st.randoms(use_true_random=False))
+def test_the_order_in_which_records_arrive_never_matters(
+    life: list[Turn], kept: bool, same_time: bool, portion: int, chance: random.Random
+) -> None:
+    events = events_of(life, same_time)
+    straight = lived(life, kept=kept, events=events)
+    shuffled = list(events)
+    chance.shuffle(shuffled)
+    mixed = lived(life, kept=kept, events=shuffled[:portion])
+    mixed.marks()
+    mixed.saw(*shuffled[portion:])
+    assert answers(mixed, searched=True) == answers(straight, searched=True)
+
+
+@FEW
+@given(lives(), st.booleans(), st.integers(0, 9))
+def test_erasing_a_record_never_makes_more_of_any_line(life: list[Turn], kept: bool, which: int) -> None:
+    scene = lived(life, kept=kept)
+    before, events = scene.marks(), events_of(life)
+    if not events:
+        return
+    erase(scene.desk, [str(which % len(events) + 1)], who="ana", why="a secret")
+    after = scene.marks()
+    assert all(RANK[new] <= RANK[old] for old, new in zip(before, after, strict=True)), (before, after)
+    if len(events) == 1:
+        assert set(after) <= {"."}
+
+
+@FEW
+@given(lives(), st.sets(st.sampled_from(("link", "head", "session", "time")), min_size=1))
+def test_less_evidence_never_reaches_a_better_tier(life: list[Turn], dropped: set[str]) -> None:
+    whole, less = (_with_evidence(life, without) for without in (set[str](), dropped))
+    for full, part in zip(_tiers(whole), _tiers(less), strict=True):
+        assert part >= full
+
+
+def _with_evidence(life: Sequence[Turn], without: set[str]) -> Scene:
+    """A life with a base commit, a link and a model, without what is named; without a time it is days off."""
+    scene = a_scene()
+    base = scene.committed(at=-86_400, app__py=text(*life[0].before))
+    last = scene.committed(base, at=100, app__py=text(*life[-1].after))
+    head, day = None if "head" in without else base, 86_400 if "time" in without else 0
+    for n, turn in enumerate(life):
+        if turn.by_agent:
+            scene.edited("app.py", text(*turn.before), text(*turn.after), at=n - day, id=f"e{n}", head=head)
+    if "link" not in without:
+        scene.saw(an_event("link", session=SESSION, commit=last, origin="hook", at=moment(101)))
+    if "session" not in without:
+        scene.saw(an_event("session", session=SESSION, at=moment(-5 - day)))
+    return scene
+
+
+def _tiers(scene: Scene) -> list[int]:
+    """The tier of each line; 7 where there is none."""
+    return [one.tier or 7 for one in scene.said() for _ in range(one.start_line, one.end_line + 1)]
+
+
+@FEW
+@given(lives())
+def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(life: list[Turn]) -> None:
+    scene = lived(life, kept=True)
+    first = encode_report(scene.report())
+    assert encode_report(scene.report()) == first
+    with scene.desk.writing() as store:
+        store.db.run("DELETE FROM lineage_version")
+    assert encode_report(scene.report()) == first
+
+
+def test_lines_that_say_little_are_drawn_too() -> None:
+    assert set(LOW_LINES).isdisjoint(PERSONS_LINES)

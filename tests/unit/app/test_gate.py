@@ -1,0 +1,252 @@
+"""A change judged in a real repository: which lines it adds, what is known of them, and what is missing."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.app.change import change_of
+from custody.app.desk import Desk
+from custody.app.gate import gate
+from custody.model.errors import InputError
+from custody.wire.gate import GateReport
+from custody.wire.times import text_from
+from custody.world.hook.homes import add_gap
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.hooks import home_of
+from tests.builders.repo import NOON, SUBMODULE, Built, Files, a_history, a_repository
+
+NS = 1_000_000_000
+OLD = b"one = first(1)\ntwo = second(2)\n"
+ADDED = b"alpha = beta(gamma)\ndelta = epsilon(zeta)\n"
+NEW = OLD + ADDED
+
+
+class World:
+    """A repository in which a second commit adds two lines to a file, and perhaps more to others."""
+
+    def __init__(self, folder: Path, **others: bytes) -> None:
+        self.built: Built = a_repository(folder)
+        more = {name.encode(): content for name, content in others.items()}
+        self.first, self.second = a_history(self.built, {b"a.py": OLD}, {b"a.py": NEW, **more})
+        self.built.checkout()
+        self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * NS)
+
+    def edited(self, after: bytes = NEW, *, at: int = NOON + 90, path: str = "a.py", number: int = 1) -> "World":
+        """An agent was seen to make the file so, on top of the first commit."""
+        spool_of(self.built.path).put(
+            an_event(
+                id=str(number),
+                at=text_from(at * NS),
+                path=path,
+                before=OLD.decode(),
+                after=after.decode(),
+                head=self.first,
+            )
+        )
+        return self
+
+    def said(self, change: str | None = None) -> GateReport:
+        return gate(self.desk, f"{self.first}..{self.second}" if change is None else change)
+
+    def rules(self, text: str) -> "World":
+        (self.built.path / "custody.toml").write_text(text)
+        return self
+
+
+def codes(report: GateReport) -> list[str]:
+    return [reason.code for reason in report.reasons]
+
+
+def counts(report: GateReport) -> tuple[int, int, int, int]:
+    """Agents' lines, mixed, persons', and those without evidence."""
+    return report.added.agent, report.added.mixed, report.added.person, report.added.none
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "repository")
+
+
+class TestVerdict:
+    def test_lines_that_an_agent_was_seen_to_write_are_approved(self, world: World) -> None:
+        report = world.edited().said()
+        assert (report.level, report.outcome, codes(report)) == ("approve", "fine", [])
+        assert counts(report) == (2, 0, 0, 0)
+        assert (report.base, report.head, report.fork) == (world.first, world.second, world.first)
+        assert report.checks == ["attribution"]
+
+    def test_where_nothing_was_recorded_nobody_looked(self, world: World) -> None:
+        report = world.said()
+        assert (report.level, codes(report)) == ("review", ["ATTR-UNSEEN"])
+        assert report.reasons[0].sentence == "nothing was ever recorded here"
+        assert counts(report) == (0, 0, 0, 2)
+        assert not home_of(world.built.path).exists(), "looking must not make anything"
+
+    def test_a_line_that_no_record_shows_has_no_evidence(self, world: World) -> None:
+        report = world.edited(OLD + b"alpha = beta(gamma)\n").said()
+        assert codes(report) == ["ATTR-NONE"]
+        assert report.reasons[0].sentence == "nothing shows who wrote 1 of 2 added line(s), the first at 'a.py:4'"
+        assert counts(report) == (1, 0, 0, 1)
+
+    def test_rules_of_the_repository_decide(self, world: World) -> None:
+        assert codes(world.edited().rules("[gate]\ntier_max = 1\n").said()) == ["ATTR-WEAK"]
+        assert codes(world.rules("[gate]\ngrade_min = 'witnessed'\n").said()) == ["ATTR-WEAK"]
+        assert codes(world.rules("[gate]\nagent_share_max = 0.99\n").said()) == ["ATTR-SHARE"]
+
+    def test_the_profile_in_force_gives_the_answers(self, world: World) -> None:
+        report = world.edited().rules("[attribute]\nprofile = 'document'\n").said()
+        assert sum(counts(report)) == 2
+        assert report.rules_digest != world.rules("").said().rules_digest
+
+    def test_only_block_is_found(self, world: World) -> None:
+        report = world.rules('[gate.levels]\nATTR-UNSEEN = "block"\n').said()
+        assert (report.level, report.outcome) == ("block", "found")
+
+    def test_the_digest_names_the_rules_of_gate_and_attribution(self, world: World) -> None:
+        others = ("", "[gate]\ntier_max = 1\n", "[attribute]\nnear_lines_max = 1\n")
+        digests = [world.rules(rule).said().rules_digest for rule in others]
+        assert len(set(digests)) == 3
+        assert world.rules("[trust]\nema_alpha = 0.1\n").said().rules_digest == digests[0]
+
+
+class TestUnseen:
+    def test_a_gap_of_the_changes_time_is_told(self, world: World) -> None:
+        world.edited()
+        gap(world, NOON + 90, "the disk was full")
+        report = world.said()
+        assert codes(report) == ["ATTR-UNSEEN"]
+        assert report.reasons[0].sentence.endswith("the last one: the disk was full")
+
+    @pytest.mark.parametrize("at", [NOON + 60 - 30 * 86_400, NOON + 120 + 2 * 3600])
+    def test_a_gap_of_another_time_is_not(self, world: World, at: int) -> None:
+        world.edited()
+        gap(world, at, "long ago, or later")
+        assert codes(world.said()) == []
+
+    def test_a_gap_without_a_time_and_one_that_was_counted_now_are_found_in_every_place(self, world: World) -> None:
+        world.edited()
+        state = Path(os.environ["HOME"]) / ".local/state/custody"
+        state.mkdir(parents=True)
+        (state / "gaps").write_text("no repository could be found\n")
+        assert codes(world.said()) == ["ATTR-UNSEEN"]
+        (state / "gaps").unlink()
+        assert codes(world.said()) == []
+        add_gap(str(world.desk.home), "much later than the change", dict(os.environ))
+        assert codes(world.said()) == []
+
+    def test_gaps_that_cannot_be_read_are_not_no_gaps(self, world: World) -> None:
+        world.edited()
+        (home_of(world.built.path) / "gaps").mkdir()
+        report = world.said()
+        assert codes(report) == ["ATTR-UNSEEN"]
+        assert report.reasons[0].sentence.startswith("the store cannot be read: cannot read what could not be recorded")
+
+    def test_a_record_that_is_gone_from_the_chain_is_told(self, world: World) -> None:
+        world.edited().edited(OLD, number=2)
+        assert codes(world.said()) == []
+        with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
+            db.execute("DELETE FROM record WHERE seq = 2")
+        report = world.said()
+        assert "ATTR-UNSEEN" in codes(report)
+        assert "record 2 is missing" in report.reasons[0].sentence
+
+    def test_a_store_that_is_no_database_is_told(self, world: World) -> None:
+        home_of(world.built.path).mkdir(parents=True)
+        (home_of(world.built.path) / "custody.db").write_bytes(b"no database at all" * 1000)
+        report = world.said()
+        assert set(codes(report)) == {"ATTR-UNSEEN"}
+        assert [unread.path for unread in report.unread] == ["a.py"]
+
+    def test_a_binary_file_is_unseen(self, tmp_path: Path) -> None:
+        report = World(tmp_path / "repository", logo=b"\0\1\2").edited().said()
+        assert codes(report) == ["ATTR-UNSEEN"]
+        assert report.reasons[0].sentence == "nothing is known of what 1 file(s) got: 'logo' is a binary file"
+        assert [(unread.path, unread.why) for unread in report.unread] == [("logo", "is a binary file")]
+        assert counts(report) == (2, 0, 0, 0)
+
+    def test_a_submodule_is_unseen(self, world: World) -> None:
+        files: Files = {b"a.py": NEW, b"lib": (SUBMODULE, world.first.encode())}
+        third = world.built.commit(files, world.second)
+        report = world.edited().said(f"{world.second}..{third}")
+        assert codes(report) == ["ATTR-UNSEEN"]
+        assert [unread.path for unread in report.unread] == ["lib"]
+
+
+class TestChange:
+    def test_an_empty_change_is_approved_without_reasons(self, world: World) -> None:
+        for change in (f"{world.second}..{world.second}", f"{world.second}..{world.first}"):
+            report = world.said(change)
+            assert (report.level, report.reasons, counts(report)) == ("approve", [], (0, 0, 0, 0))
+
+    def test_lines_and_files_that_only_go_add_nothing(self, world: World) -> None:
+        third = world.built.commit({b"b.py": OLD, b"logo": b"\0"}, world.second)
+        fourth = world.built.commit({b"b.py": b"one = first(1)\n"}, third)
+        assert world.said(f"{third}..{fourth}").level == "approve"
+
+    def test_a_file_with_another_name_adds_nothing(self, world: World) -> None:
+        third = world.built.commit({b"b.py": NEW}, world.second)
+        assert world.said(f"{world.second}..{third}").level == "approve"
+
+    @pytest.mark.parametrize("change", ["{0}..{1}", "{0}...{1}", "{0}", "{0}..", "main~1..main"])
+    def test_the_ways_to_name_a_change(self, world: World, change: str) -> None:
+        found = change_of(world.desk.repository, change.format(world.first, world.second))
+        assert (found.base, found.head, found.fork) == (world.first, world.second, world.first)
+        assert [[str(lines) for lines in one.lines] for one in found.additions] == [["3-4"]]
+
+    def test_a_name_that_is_none_is_the_callers_turn(self, world: World) -> None:
+        for change in ("nowhere..HEAD", "HEAD..nowhere", "--all", "", "..HEAD", "..", "...HEAD", "a..b..c"):
+            with pytest.raises(InputError):
+                world.said(change)
+
+    @pytest.mark.parametrize("dots", ["..", "..."])
+    def test_what_the_base_got_meanwhile_is_not_the_changes(self, world: World, dots: str) -> None:
+        theirs = world.built.commit({b"a.py": b"two = second(2)\n"}, world.first, ref="refs/heads/theirs")
+        found = change_of(world.desk.repository, f"{theirs}{dots}{world.second}")
+        assert (found.base, found.fork) == (theirs, world.first)
+        assert [[str(lines) for lines in one.lines] for one in found.additions] == [["3-4"]]
+
+    def test_a_merge_of_the_base_moves_the_fork(self, world: World) -> None:
+        theirs = world.built.commit({b"a.py": OLD, b"t.py": b"t = 1\n"}, world.first, ref="refs/heads/theirs")
+        merged = world.built.commit({b"a.py": NEW, b"t.py": b"t = 1\n"}, world.second, theirs)
+        later = world.built.commit({b"a.py": OLD, b"t.py": b"t = 2\n"}, theirs, ref="refs/heads/theirs")
+        found = change_of(world.desk.repository, f"{later}..{merged}")
+        assert found.fork == theirs
+        assert [one.path.display for one in found.additions] == ["a.py"]
+
+    def test_where_two_forks_are_as_new_the_base_itself_counts(self, world: World) -> None:
+        left, right = world.second, world.built.commit({b"a.py": OLD, b"r.py": b"r = 1\n"}, world.first)
+        both = {b"a.py": NEW, b"r.py": b"r = 1\n"}
+        one, other = world.built.commit(both, left, right), world.built.commit({**both, b"o.py": b"o\n"}, right, left)
+        found = change_of(world.desk.repository, f"{one}..{other}")
+        assert found.fork == one
+        assert [addition.path.display for addition in found.additions] == ["o.py"]
+
+    def test_histories_without_a_common_commit_are_compared_as_they_are(self, world: World) -> None:
+        stranger = world.built.commit({b"a.py": NEW, b"s.py": b"s = 1\n"}, ref="refs/heads/stranger")
+        found = change_of(world.desk.repository, f"{world.second}..{stranger}")
+        assert found.fork == world.second
+        assert [addition.path.display for addition in found.additions] == ["s.py"]
+
+    def test_its_time_is_that_of_its_commits(self, world: World) -> None:
+        found = change_of(world.desk.repository, f"{world.first}..{world.second}")
+        assert found.period is not None
+        assert [found.period.base_ns, found.period.first_ns, found.period.last_ns] == [
+            (NOON + 60) * NS,
+            (NOON + 120) * NS,
+            (NOON + 120) * NS,
+        ]
+
+    def test_a_bare_repository_can_be_judged(self, tmp_path: Path) -> None:
+        built = a_repository(tmp_path / "bare", bare=True)
+        first, second = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
+        assert codes(gate(Desk(built.path), f"{first}..{second}")) == ["ATTR-UNSEEN"]
+
+
+def gap(world: World, at: int, words: str) -> None:
+    """Something could not be recorded at that moment."""
+    with (home_of(world.built.path) / "gaps").open("a") as file:
+        file.write(f"{at * NS} {words}\n")

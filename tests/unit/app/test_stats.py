@@ -1,0 +1,160 @@
+"""Whose lines are counted where, what is left out, and that counting agrees with blame."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.desk import Desk, Progress
+from custody.app.history import History
+from custody.app.stats import stats
+from custody.model.errors import InputError
+from custody.model.paths import RepoPath
+from custody.wire.stats import Share, StatsReport
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import LINK, Built, a_repository
+
+BEFORE, AFTER = 1_769_860_000, 1_769_862_000
+OLD = "def total(numbers):\n    return sum(numbers)\n"
+NEW = OLD + "def mean(numbers):\n    return total(numbers) / len(numbers)\n"
+FRESH = "import json\nprint(json.dumps({'made': True}))\n"
+UNTOUCHED = "first = 1\nsecond = 2\nthird = 3\n"
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """A repository in which one agent changed a file, another brought one, and nobody touched the rest."""
+    made = a_repository(tmp_path / "repository")
+    begun: dict[bytes, bytes | tuple[str, bytes]] = {
+        b"src/a.py": OLD.encode(),
+        b"docs/x/old.txt": UNTOUCHED.encode(),
+        b"logo.png": b"\x89PNG\0\0",
+        b"e": b"",
+    }
+    made.commit(begun, at=BEFORE - 30 * 86_400)
+    spool = spool_of(made.path)
+    spool.put(an_event("session", model="m-1", at="2026-01-31T11:00:00Z"))
+    spool.put(an_event("edit", id="e1", path="src/a.py", before=OLD, after=NEW, head=made.head()))
+    spool.put(an_event("edit", id="e2", agent="other", session="s2", path="src/b.py", before="", after=FRESH))
+    whole = {**begun, b"src/a.py": NEW.encode(), b"src/b.py": FRESH.encode(), b"link": (LINK, b"src/a.py")}
+    made.commit(whole, made.head(), at=AFTER)
+    made.checkout()
+    return made
+
+
+def counted(built: Built, where: str | None = None, **more: str) -> StatsReport:
+    return stats(Desk(built.path), where, **more)
+
+
+def lines(rows: list[Share]) -> Mapping[str, int]:
+    return {row.name: row.lines for row in rows}
+
+
+def test_lines_are_counted_by_class_model_agent_tier_folder_and_month(built: Built) -> None:
+    report = counted(built)
+    assert (report.files, report.totals.lines, report.totals.agent) == (4, 9, 4)
+    assert report.totals.share == round(4 / 9, 4)
+    assert lines(report.classes) == {"agent": 4, "none": 5}
+    assert lines(report.models) == {"m-1": 2, "unknown": 2}
+    assert lines(report.agents) == {"other": 2, "robot": 2}
+    assert sum(lines(report.tiers).values()) == 4
+    assert lines(report.folders) == {"src/": 6, "docs/": 3}
+    assert lines(report.months) == {"2026-01": 4}
+
+
+def test_each_row_says_its_share_and_its_part_of_all(built: Built) -> None:
+    (src, docs) = counted(built).folders
+    assert (src.share, src.part) == (round(4 / 6, 4), round(6 / 9, 4))
+    assert (docs.share, docs.part) == (0.0, round(3 / 9, 4))
+
+
+def test_counting_agrees_with_blame(built: Built) -> None:
+    desk = Desk(built.path)
+    found = Counter[str]()
+    for path in ("src/a.py", "src/b.py", "docs/x/old.txt"):
+        for one in blame(desk, path, revision="HEAD").report.attributions:
+            found[one.kind] += one.end_line - one.start_line + 1
+    assert dict(found) == lines(counted(built).classes)
+
+
+def test_binary_files_are_left_out_and_named(built: Built) -> None:
+    report = counted(built)
+    assert [(one.path, one.why) for one in report.left_out] == [("logo.png", "'logo.png' is a binary file")]
+    assert report.left_out_count == 1
+
+
+def test_a_file_a_folder_and_the_root_can_be_asked_about(built: Built) -> None:
+    assert counted(built, "src/a.py").totals.lines == 4
+    assert lines(counted(built, "src/a.py").folders) == {".": 4}
+    assert lines(counted(built, "docs").folders) == {"x/": 3}
+    assert counted(built, ".").path is None
+    assert stats(Desk(built.path / "src"), "a.py").totals.lines == 4
+
+
+def test_another_revision_is_counted_as_it_was(built: Built) -> None:
+    assert counted(built, revision="HEAD~1").totals.agent == 0
+
+
+def test_a_path_without_files_is_refused(built: Built) -> None:
+    with pytest.raises(InputError, match="no file is at or below 'nowhere'"):
+        counted(built, "nowhere")
+
+
+def test_without_any_capture_every_line_is_none(tmp_path: Path) -> None:
+    made = a_repository(tmp_path / "repository")
+    made.commit({b"a.py": OLD.encode()})
+    report = counted(made)
+    assert (report.since, lines(report.classes), report.months) == (None, {"none": 2}, [])
+
+
+def test_a_file_that_no_commit_changed_since_capture_needs_no_history(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+    version = History.version
+
+    def noted(self: History, commit: str, path: RepoPath, **more: bool) -> object:
+        asked.append(path.raw)
+        return version(self, commit, path, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(History, "version", noted)
+    counted(built)
+    assert set(asked) == {b"src/a.py", b"src/b.py"}
+
+
+def test_progress_counts_files(built: Built) -> None:
+    told: list[object] = []
+    desk = Desk(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
+    stats(desk)
+    assert told.count(1) >= 5
+    assert ("counting", 5) in told
+
+
+def test_a_line_that_is_partly_an_agents_counts_by_its_share(built: Built) -> None:
+    edited = NEW.replace("total(numbers) / len(numbers)", "total(numbers) / float(len(numbers))")
+    built.commit({b"src/a.py": edited.encode()}, built.head(), at=AFTER + 60)
+    totals = counted(built).totals
+    assert (totals.agent, totals.mixed) == (1, 1)
+    assert 1.5 / 4 <= totals.share < 2 / 4
+
+
+def test_a_captured_file_is_followed_to_another_name_where_no_line_of_the_agent_is_as_it_was(tmp_path: Path) -> None:
+    made = a_repository(tmp_path / "repository")
+    old = "".join(f"constant_{n} = compute_constant({n})\n" for n in range(9))
+    new, edited = (old + f"answer = weigh(constant_1, constant_2{more})\n" for more in ("", ", constant_3"))
+    made.commit({b"a.py": old.encode()}, at=BEFORE)
+    spool_of(made.path).put(an_event("edit", path="a.py", before=old, after=new, head=made.head()))
+    made.commit({b"a.py": new.encode()}, made.head(), at=AFTER)
+    made.commit({b"z.py": edited.encode()}, made.head(), at=AFTER + 60)
+    assert lines(counted(made).classes) == {"mixed": 1, "none": 9}
+
+
+def test_a_file_whose_lines_no_agent_brought_needs_no_history(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = "nothing_like_it = 41\nnor_this_one = 43\n"
+    kept = {b"src/a.py": NEW.encode(), b"src/b.py": FRESH.encode()}
+    built.commit({**kept, b"other.py": other.encode()}, built.head(), at=AFTER + 60)
+    monkeypatch.setattr(History, "version", lambda *_, **__: pytest.fail("asked for history"))
+    assert lines(counted(built, "other.py").classes) == {"none": 2}

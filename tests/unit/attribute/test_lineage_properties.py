@@ -1,0 +1,139 @@
+"""What holds for any life of a file: no line is lost or told twice, and a person's line is never an agent's."""
+
+import random
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.attribute.introduce import Commit, Donor, Hunk, Line, Open, Removed, Version, spliced
+from custody.attribute.lineage import BETWEEN, UNKNOWN, Known, Origin, Step, carried, replayed
+from custody.attribute.rules import AttributeRules
+from custody.attribute.text import bare, keys_of, words_of
+from custody.model.ids import CommitSha
+from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
+
+RULES = AttributeRules()
+COMMIT = Commit(CommitSha("c" * 40), 10_000)
+TEXTS = st.lists(st.sampled_from(AGENTS_LINES + PERSONS_LINES + LOW_LINES), max_size=8)
+ORIGINS = st.sampled_from((UNKNOWN, BETWEEN, Origin(1), Origin(2), Origin(3, 0.75)))
+
+
+@st.composite
+def known_texts(draw: st.DrawFn) -> Known:
+    lines = draw(TEXTS)
+    return Known(lines, [draw(ORIGINS) for _ in lines])
+
+
+def states_of(life: Sequence[Turn]) -> list[Known]:
+    """The states after each of the agent's turns."""
+    found: list[Known] = []
+    for turn in life:
+        if turn.by_agent:
+            step = Step(len(found) + 1, turn.before, turn.after)
+            found.append(replayed(step, found[-1] if found else None, RULES))
+    return found
+
+
+def donors_of(states: Sequence[Known]) -> list[Donor]:
+    return [
+        Donor(n, n, keys_of(known.lines), known.origins, lambda lines=known.lines: lines)  # type: ignore[misc]
+        for n, known in enumerate(states, start=1)
+    ]
+
+
+def explained(lines: Sequence[str], donors: Sequence[Donor]) -> list[Line]:
+    hunk = Hunk(0, (), 0, tuple(lines))
+    version = Version(spliced([], [hunk]), COMMIT, RULES)
+    version.take_from(donors)
+    version.take_words((), donors)
+    version.follow()
+    return version.closed()
+
+
+@given(lives())
+def test_a_persons_line_is_never_the_agents_and_every_line_has_one_origin(life: list[Turn]) -> None:
+    for known in states_of(life):
+        assert len(known.lines) == len(known.origins)
+        for line, origin in zip(known.lines, known.origins, strict=True):
+            assert not (origin.is_agent and line in PERSONS_LINES), line
+
+
+@given(lives())
+def test_what_the_agent_wrote_itself_and_nobody_touched_is_the_agents(life: list[Turn]) -> None:
+    agents = [turn for turn in life if turn.by_agent]
+    only = [Turn(True, turn.before if n else (), turn.after) for n, turn in enumerate(agents)]
+    alone = [turn for n, turn in enumerate(only) if n == 0 or turn.before == only[n - 1].after]
+    for known in states_of(alone):
+        for line, origin in zip(known.lines, known.origins, strict=True):
+            assert origin.is_agent or line in LOW_LINES
+
+
+@given(known_texts(), TEXTS, st.sampled_from((0.7, 0.95)))
+def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
+    old: Known, new: list[str], words_share_min: float
+) -> None:
+    newcomer = Origin(99)
+    known = carried(old, new, newcomer, words_share_min, RULES)
+    assert len(known.origins) == len(new)
+    allowed = {origin.state for origin in old.origins} | {newcomer.state}
+    assert {origin.state for origin in known.origins} <= allowed
+    assert all(0.0 <= origin.share <= 1.0 for origin in known.origins)
+    assert all(origin.share == 0.0 for origin in known.origins if not origin.is_agent)
+
+
+@given(known_texts())
+def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: Known) -> None:
+    known = carried(old, old.lines, Origin(99), 0.7, RULES)
+    for line, before, after in zip(old.lines, old.origins, known.origins, strict=True):
+        assert after == before or line in LOW_LINES
+
+
+@given(lives(), TEXTS, st.randoms(use_true_random=False))
+def test_every_line_of_a_commit_is_told_once_in_order_and_the_order_of_donors_is_nothing(
+    life: list[Turn], committed: list[str], chance: random.Random
+) -> None:
+    donors = donors_of(states_of(life))
+    lines = explained(committed, donors)
+    assert [line.key for line in lines] == keys_of(committed)
+    assert all(line.trail == (COMMIT.id,) for line in lines)
+    chance.shuffle(donors)
+    assert explained(committed, donors) == lines
+
+
+@given(lives(), TEXTS)
+def test_a_line_with_a_word_that_no_call_left_is_never_wholly_the_agents(
+    life: list[Turn], committed: list[str]
+) -> None:
+    states = states_of(life)
+    left = {word for known in states for line in known.lines for word in words_of(line)}
+    held = {bare(line) for known in states for line in known.lines}
+    texts = [*committed, "gamma = compute_gamma(alpha, never_captured)"]
+    for text, line in zip(texts, explained(texts, donors_of(states)), strict=True):
+        if bare(text) not in held and not left.issuperset(words_of(text)):
+            assert not (line.origin.is_agent and line.origin.share >= 1.0), text
+
+
+@given(lives(), TEXTS)
+def test_a_persons_line_in_a_commit_is_never_an_agents(life: list[Turn], committed: list[str]) -> None:
+    for text, line in zip(committed, explained(committed, donors_of(states_of(life))), strict=True):
+        assert not (line.origin.is_agent and text in PERSONS_LINES), text
+
+
+@given(lives(), TEXTS, TEXTS)
+def test_strangers_among_donors_change_nothing(life: list[Turn], committed: list[str], foreign: list[str]) -> None:
+    donors = donors_of(states_of(life))
+    strange = [f"stranger_{n} = of_another_file_{n}" for n, _ in enumerate(foreign)]
+    stranger = Donor(50, 50, keys_of(strange), [Origin(50)] * len(strange), lambda: strange)
+    assert explained(committed, [*donors, stranger]) == explained(committed, donors)
+
+
+@given(known_texts(), TEXTS)
+def test_kept_lines_stay_whatever_is_put_beside_them(old: Known, added: list[str]) -> None:
+    lines: list[Line | Open] = list(spliced([], []))
+    base = [Line(key, True, origin, ()) for key, origin in zip(keys_of(old.lines), old.origins, strict=True)]
+    lines = spliced(base, [Hunk(len(base), (), len(base), tuple(added))])
+    version = Version(lines, COMMIT, RULES)
+    version.take_moved(Removed(Known(added, [Origin(7)] * len(added)), [()] * len(added)))
+    version.follow()
+    assert version.closed()[: len(base)] == base

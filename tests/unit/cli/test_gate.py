@@ -1,0 +1,107 @@
+"""``custody gate`` as a user sees it: the level first, a line for each reason, exit status 1 only for block."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from custody.wire.times import text_from
+from tests.builders.cli import Ran, custody, spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, a_history, a_repository
+
+NS = 1_000_000_000
+OLD = "one = first(1)\n"
+SEEN = OLD + "alpha = beta(gamma)\n"
+NEW = SEEN + "delta = epsilon(zeta)\n"
+
+NOTHING_RECORDED = """\
+review
+  ATTR-UNSEEN (review): nothing was ever recorded here; run 'custody init' so that agents' work is recorded, or\
+ 'custody import' what was recorded elsewhere
+FORK..HEAD: 2 added line(s): 2 none
+"""
+HALF_KNOWN = """\
+block
+  ATTR-NONE (block): nothing shows who wrote 1 of 2 added line(s), the first at 'a.py:3'; import the transcripts of\
+ the sessions that worked on it, or have a person read these lines
+  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%: 1 of 2 added line(s), the first at\
+ 'a.py:2'; have a person read the change
+FORK..HEAD: 2 added line(s): 1 agent, 1 none
+"""
+STRICT = '[gate]\nagent_share_max = 0.25\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose last commit adds two lines."""
+    built = a_repository(tmp_path / "repository")
+    a_history(built, {b"a.py": OLD.encode()}, {b"a.py": NEW.encode()})
+    built.checkout()
+    return built.path
+
+
+def said(repository: Path, ran: Ran) -> str:
+    """What was printed, without the ids of the commits."""
+    head = (repository / ".git" / "refs" / "heads" / "main").read_text()[:12]
+    first, _, last = ran.out.rstrip("\n").rpartition("\n")
+    assert f"..{head}: " in last or not last.count(": ")
+    return f"{first}\nFORK..HEAD: {last.partition(': ')[2]}\n"
+
+
+def an_agent_wrote(repository: Path, after: str) -> None:
+    spool_of(repository).put(an_event(at=text_from((NOON + 90) * NS), path="a.py", before=OLD, after=after))
+
+
+def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
+    ran = custody(repository, "gate", "HEAD~1..HEAD")
+    assert (ran.status, said(repository, ran), ran.err) == (0, NOTHING_RECORDED, "")
+
+
+def test_what_is_known_is_approved(repository: Path) -> None:
+    an_agent_wrote(repository, NEW)
+    ran = custody(repository, "gate", "HEAD~1")
+    assert (ran.status, said(repository, ran)) == (0, "approve\nFORK..HEAD: 2 added line(s): 2 agent\n")
+
+
+def test_reasons_stand_by_strictness_and_block_is_status_1(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    (repository / "custody.toml").write_text(STRICT)
+    ran = custody(repository, "gate", "HEAD~1...HEAD")
+    assert (ran.status, said(repository, ran)) == (1, HALF_KNOWN)
+
+
+def test_an_empty_change_says_that_it_is_one(repository: Path) -> None:
+    ran = custody(repository, "gate", "HEAD")
+    assert (ran.status, said(repository, ran)) == (0, "approve\nFORK..HEAD: no lines added\n")
+
+
+def test_json(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    (repository / "custody.toml").write_text(STRICT)
+    ran = custody(repository, "gate", "HEAD~1", "--json")
+    assert ran.status == 1
+    report = json.loads(ran.out)
+    assert (report["report"], report["version"], report["outcome"]) == ("gate", 1, "found")
+    assert report["level"] == "block"
+    assert report["added"] == {"agent": 1, "mixed": 0, "person": 0, "none": 1}
+    assert [(reason["code"], reason["level"]) for reason in report["reasons"]] == [
+        ("ATTR-NONE", "block"),
+        ("ATTR-SHARE", "review"),
+    ]
+    assert all(sorted(reason) == ["code", "level", "remedy", "sentence"] for reason in report["reasons"])
+    assert report["rules_digest"] == "sha256:DIGEST"
+
+
+@pytest.mark.parametrize("change", ["nowhere..HEAD", "HEAD..nowhere", "..-x"])
+def test_a_commit_that_is_not_there_is_the_callers_turn(repository: Path, change: str) -> None:
+    ran = custody(repository, "gate", change)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("custody: ")
+
+
+def test_levels_that_do_not_fit_are_the_callers_turn(repository: Path) -> None:
+    (repository / "custody.toml").write_text('[gate.levels]\nATTR-SHARE = "block"\n')
+    ran = custody(repository, "gate", "HEAD~1")
+    assert (ran.status, ran.out) == (2, "")
+    assert "'gate.levels' has ATTR-UNSEEN at review, milder than ATTR-SHARE at block" in ran.err
