@@ -310,24 +310,6 @@ class UninstallReport(Report, frozen=True, kw_only=True, tag="uninstall"):
     purged: bool
 
 
-REPORTS: tuple[type[Report], ...] = (
-    VerifyReport,
-    DoctorReport,
-    ExportReport,
-    ImportReport,
-    ImportTranscriptsReport,
-    ImportEventsReport,
-    EraseReport,
-    RecordsReport,
-    ShowReport,
-    LogReport,
-    SessionReport,
-    RulesReport,
-    InitReport,
-    UninstallReport,
-)
-
-
 def encode_report(report: Report) -> bytes:
     """A report as canonical JSON."""
     return dump(msgspec.to_builtins(report))

@@ -4,9 +4,54 @@ from typing import Any
 
 import msgspec
 
+from custody.wire.blame import BlameReport
 from custody.wire.events import AnyEvent
 from custody.wire.exports import Line
-from custody.wire.reports import REPORTS
+from custody.wire.gate import GateReport
+from custody.wire.reports import (
+    DoctorReport,
+    EraseReport,
+    ExportReport,
+    ExportTracesReport,
+    ImportEventsReport,
+    ImportReport,
+    ImportTracesReport,
+    ImportTranscriptsReport,
+    InitReport,
+    LogReport,
+    RecordsReport,
+    Report,
+    RulesReport,
+    SessionReport,
+    ShowReport,
+    UninstallReport,
+    VerifyReport,
+)
+from custody.wire.stats import StatsReport
+from custody.wire.why import WhyReport
+
+REPORTS: tuple[type[Report], ...] = (
+    DoctorReport,
+    EraseReport,
+    ExportReport,
+    ExportTracesReport,
+    ImportEventsReport,
+    ImportReport,
+    ImportTracesReport,
+    ImportTranscriptsReport,
+    InitReport,
+    LogReport,
+    RecordsReport,
+    RulesReport,
+    SessionReport,
+    ShowReport,
+    UninstallReport,
+    VerifyReport,
+    BlameReport,
+    WhyReport,
+    StatsReport,
+    GateReport,
+)
 
 
 def schemas() -> dict[str, dict[str, Any]]:

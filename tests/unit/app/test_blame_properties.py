@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from custody.app.erase import erase
 from custody.wire.reports import encode_report
-from tests.builders.drawn_lines import LOW_LINES, PERSONS_LINES, Turn, lives
+from tests.builders.drawn_lines import PERSONS_LINES, Turn, lives
 from tests.builders.events import an_event
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
 
-FEW = settings(max_examples=20)
-"""Each example makes a repository and asks git."""
+FEW = settings(max_examples=settings().max_examples // 12)
+"""Each example makes a repository or two and asks git, which takes its time."""
 RANK = {".": 0, "P": 0, "m": 1, "A": 2}
 OTHERS = st.lists(st.integers(0, 9), max_size=4).map(
     lambda some: [f"stranger_{n} = of_another_file({n})" for n in some]
@@ -75,14 +75,15 @@ def test_every_line_is_told_once_in_order_and_no_persons_line_is_an_agents(life:
 @FEW
 @given(lives(), OTHERS, st.booleans())
 def test_unrelated_records_never_change_an_answer(life: list[Turn], others: list[str], kept: bool) -> None:
+    assume(any(turn.by_agent for turn in life))  # what was captured first says since when anything was searched
     scene = lived(life, kept=kept)
     before = answers(scene)
     scene.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
     scene.saw(an_event("prompt", at=moment(4), session="another", id="o3"))
     assert answers(scene) == before
-    fresh = lived(life, kept=kept)
-    fresh.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
-    assert answers(fresh) == before
+    with scene.desk.writing() as store:
+        store.db.run("DELETE FROM lineage_version")
+    assert answers(scene) == before
 
 
 @FEW
@@ -105,8 +106,7 @@ def test_the_order_in_which_records_arrive_never_matters(
 def test_erasing_a_record_never_makes_more_of_any_line(life: list[Turn], kept: bool, which: int) -> None:
     scene = lived(life, kept=kept)
     before, events = scene.marks(), events_of(life)
-    if not events:
-        return
+    assume(events)
     erase(scene.desk, [str(which % len(events) + 1)], who="ana", why="a secret")
     after = scene.marks()
     assert all(RANK[new] <= RANK[old] for old, new in zip(before, after, strict=True)), (before, after)
@@ -152,7 +152,3 @@ def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(life: lis
     with scene.desk.writing() as store:
         store.db.run("DELETE FROM lineage_version")
     assert encode_report(scene.report()) == first
-
-
-def test_lines_that_say_little_are_drawn_too() -> None:
-    assert set(LOW_LINES).isdisjoint(PERSONS_LINES)

@@ -32,6 +32,7 @@ SEEN = """\
   attribute.tier_confidence           1, 0.999, 0.95, 0.85, 0.7, 0.4  default
   attribute.carry_words_share_min     0.7                             default
   attribute.call_words_share_min      0.95                            default
+  attribute.moved_signs_min           24                              default
   attribute.mixed_share_min           0.5                             default
   attribute.horizon_days_before       2                               default
   attribute.candidate_edits_max       8                               default

@@ -10,7 +10,6 @@ from hypothesis import given
 from custody.model.errors import Outcome
 from custody.wire.canonical import NESTING_MAX, Json, dump, parse
 from custody.wire.reports import (
-    REPORTS,
     EraseReport,
     Finding,
     ImportReport,
@@ -19,6 +18,7 @@ from custody.wire.reports import (
     ShowReport,
     encode_report,
 )
+from custody.wire.schema import REPORTS
 from tests.builders.drawn import exactly, json_values, texts
 
 STORE = "5" * 32

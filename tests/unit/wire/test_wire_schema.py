@@ -10,8 +10,7 @@ import pytest
 
 from custody.wire.events import EVENTS
 from custody.wire.exports import Line
-from custody.wire.reports import REPORTS
-from custody.wire.schema import schemas
+from custody.wire.schema import REPORTS, schemas
 from tests.builders.events import KINDS as GENERIC_KINDS
 from tests.builders.events import an_event
 
