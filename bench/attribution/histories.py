@@ -13,7 +13,7 @@ from random import Random
 
 from bench.attribution.formatter import formatted
 from bench.attribution.scenario import Play, Scenario
-from bench.attribution.truth import EITHER, PERSON, WORD, Kind, Line, Page, Who, page_of, put, says_little
+from bench.attribution.truth import EITHER, PERSON, WORD, Line, Page, Who, page_of, put, says_little
 from bench.attribution.versions import Versions
 from bench.attribution.world import Agent, World
 
@@ -48,7 +48,8 @@ class Replay:
     neat: bool = False
     agents: list[Agent] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
-    by_agents: set[str] = field(default_factory=set)
+    written: dict[str, set[Who]] = field(default_factory=dict)
+    """Who ever wrote a line with this text, white space aside."""
 
     @property
     def page(self) -> Page:
@@ -64,6 +65,7 @@ class Replay:
     def begin(self, text: str) -> None:
         """A person's file."""
         self.world.person.write(self.name, text)
+        self._note(self.page.lines)
         self.made.append(self.world.commit("begin"))
         self.agents = [self.world.agent(f"session {n}") for n in range(self.random.randint(1, 3))]
 
@@ -88,7 +90,6 @@ class Replay:
         if agent is None:
             self.world.lay(self.name, after)
             return
-        self.by_agents.update(squeezed(line.text) for line in fresh if line.who == agent.who)
         strings = edit_strings(self.page, hunk)
         if strings is None:
             agent.write_as(self.name, after)
@@ -99,15 +100,20 @@ class Replay:
         agent, page = self.random.choice(self.agents), self.page
         for hunk in reversed(hunks):
             fresh = self._fresh(hunk, agent.who, gone, page)
-            self.by_agents.update(squeezed(line.text) for line in fresh if line.who == agent.who)
             page = slid(put(page, (hunk.first, hunk.last), fresh), hunk)
         agent.write_as(self.name, page)
 
     def _fresh(self, hunk: Hunk, who: Who, gone: Sequence[Line], page: Page | None = None) -> list[Line]:
         old = (page or self.page).lines[hunk.first : hunk.last]
         here = {squeezed(line.text) for line in (page or self.page).lines}
-        back = (self.by_agents - here) if who.kind is Kind.PERSON else set()
-        return [Line(text, author(text, who, old, gone, back)) for text in hunk.texts]
+        back = {text for text, authors in self.written.items() if text not in here and authors - {who}}
+        fresh = [Line(text, author(text, who, old, gone, back)) for text in hunk.texts]
+        self._note(fresh)
+        return fresh
+
+    def _note(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self.written.setdefault(squeezed(line.text), set()).add(line.who)
 
     # What happens between versions.
 

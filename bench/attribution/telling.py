@@ -19,7 +19,8 @@ from bench.bars import BenchError
 
 CUSTODY = str(Path(sys.executable).parent / "custody")
 NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
-DAYS_BACK = 5
+DAYS_BACK = 60
+"""More than any story lets pass: nothing may seem to happen after the question is asked."""
 TICK_S = 20.0
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from custody.app.desk import Desk
+from custody.app.gone import Gone
 from custody.app.history import History
 from custody.app.import_traces import reading_with_traces
 from custody.app.lineage import Lineage
@@ -71,7 +72,12 @@ class Attributing:
     @cached_property
     def history(self) -> History:
         """Versions of files along commits."""
-        return History(self.repository, self.objects, self.lineage)
+        return History(self.repository, self.objects, self.lineage, self.gone)
+
+    @cached_property
+    def gone(self) -> Gone:
+        """What commits took out of files."""
+        return Gone(self.repository)
 
     def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
         """A file with its origins, as of a commit or (None) as it is on disk."""

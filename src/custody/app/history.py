@@ -7,6 +7,7 @@ edit (and two days) are not walked: of their lines nothing can be known.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from custody.app.gone import Gone, hunk_of
 from custody.app.lineage import Lineage
 from custody.attribute.introduce import (
     NO_LINES,
@@ -28,14 +29,11 @@ from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
 from custody.world.git import Commit as GitCommit
 from custody.world.git import Comparison, FileAt, FileDiff, Kind, Object, ObjectReader, Repository, Walk, parse_commit
-from custody.world.git import Hunk as GitHunk
 from custody.world.store import StateRow
 
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS
 DAY_NS = 24 * HOUR_NS
-ELSEWHERE_FILES_MAX = 200
-"""Files of one commit in which a moved line is looked for."""
 
 
 @dataclass(slots=True)
@@ -58,8 +56,11 @@ class _Change:
 class History:
     """Versions of files along the commits of one repository."""
 
-    def __init__(self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage) -> None:
+    def __init__(
+        self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage, gone: Gone | None = None
+    ) -> None:
         self._repository = repository
+        self._gone = gone or Gone(repository)
         self._objects = objects
         self._lineage = lineage
         self._tables = lineage.tables
@@ -208,7 +209,7 @@ class History:
         sides, hunks = [], []
         for parent, diff in zip(change.parents or (None,), change.diffs, strict=True):
             old = [] if parent is None else self._parent(parent, path)
-            made = [] if diff is None else [_hunk(hunk) for hunk in diff.hunks]
+            made = [] if diff is None else [hunk_of(hunk) for hunk in diff.hunks]
             sides.append(spliced(old, made))
             hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
         lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
@@ -230,7 +231,7 @@ class History:
             return self.explained(spliced([], [hunk]), commit, path, [(hunk, NO_LINES)])
         parent = self._first_parent(git_commit.id)
         old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
-        made = [_hunk(hunk) for hunk in diff.hunks]
+        made = [hunk_of(hunk) for hunk in diff.hunks]
         lines = spliced(old, made)
         return self.explained(lines, commit, path, [(hunk, _removed(old, hunk)) for hunk in made])
 
@@ -310,18 +311,14 @@ class History:
         """Lines that the same commit took out of other files, when some could be the open ones."""
         if commit.id is None or self.since_ns is None:
             return NO_LINES
-        (answer,) = self._repository.diffs([Comparison(commit.id)])
         wanted = set(version.open_keys)
         found: list[tuple[str, Line]] = []
-        for diff in answer.files[:ELSEWHERE_FILES_MAX]:
-            if diff.change.path == path or diff.change.old is None:
-                continue
-            made = [_hunk(hunk) for hunk in diff.hunks]
-            if wanted.isdisjoint(key for hunk in made for key in keys_of(hunk.removed)):
+        for taken in self._gone.by(commit.id):
+            if taken.now == path or wanted.isdisjoint(taken.keys):
                 continue
             parent = self._first_parent(commit.id)
-            old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
-            for hunk in made:
+            old = [] if parent is None else self._elsewhere(parent, taken.path)
+            for hunk in taken.hunks:
                 found.extend(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
         return _removed_of(found)
 
@@ -337,17 +334,6 @@ def _of_path(files: Iterable[FileDiff], path: RepoPath) -> FileDiff | None:
 
 def _is_new(diff: FileDiff | None) -> bool:
     return diff is not None and diff.change.old is None
-
-
-def _hunk(hunk: GitHunk) -> Hunk:
-    """git's hunk with lines from 0 and without line ends; where nothing was, git names the line before."""
-    old_first = hunk.old_first - 1 if hunk.old_count else hunk.old_first
-    new_first = hunk.new_first - 1 if hunk.new_count else hunk.new_first
-    return Hunk(old_first, _texts(hunk.removed), new_first, _texts(hunk.added))
-
-
-def _texts(lines: Iterable[bytes]) -> tuple[str, ...]:
-    return tuple(text_of(line).removesuffix("\n").removesuffix("\r") for line in lines)
 
 
 def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:

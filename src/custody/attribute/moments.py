@@ -1,5 +1,6 @@
 """What was captured of one file, in order: edits and looks, each once however many records tell of it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -13,6 +14,7 @@ SHELL = ":shell:"
 TRANSCRIPT = "transcript"
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
+_NUMBER = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,17 @@ def merged(moments: Iterable[Moment]) -> list[Moment]:
         seen.setdefault(moment.observed, []).append(moment)
     found = {name: reduce(_one, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
     whole = [moment for moment in found.values() if not _is_outdone(moment, found)]
-    return sorted(whole, key=lambda moment: (moment.at_ns, not moment.is_call, moment.observed))
+    return sorted(whole, key=lambda moment: (moment.at_ns, place_of(moment.observed)))
+
+
+def place_of(observed: str) -> tuple[bool, tuple[str | int, ...]]:
+    """Where something observed stands among others of the same moment: looks after calls, numbers by their value.
+
+    >>> sorted(["a s c:shell:10", "a s c:look 1", "a s c:shell:9"], key=place_of)
+    ['a s c:shell:9', 'a s c:shell:10', 'a s c:look 1']
+    """
+    pieces = _NUMBER.split(observed)
+    return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
 def _one(better: Moment, worse: Moment) -> Moment:

@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913 - one argument for each option
         words = "\n".join(_porcelain(blamed.report))
     else:
         words = "\n".join((*_lines(blamed, verbose=verbose), _summary(blamed.report)))
-    return answer(blamed.report, words, as_json=as_json)
+    return answer(blamed.report, words, as_json=as_json, tabs=True)
 
 
 def _stretch(text: str) -> Lines:

@@ -34,18 +34,19 @@ def say(sentence: str) -> None:
     click.echo(f"custody: {sentence}", err=True)
 
 
-def answer(report: Report, words: str, *, as_json: bool) -> int:
-    """Print the answer, as words or as JSON, and give the exit status it stands for."""
+def answer(report: Report, words: str, *, as_json: bool, tabs: bool = False) -> int:
+    """Print the answer, as words or as JSON, and give the exit status it stands for; ``tabs`` may stand in words."""
     if as_json:
         click.echo(encode_report(report))
     elif words:
-        click.echo(printable(words))
+        click.echo(printable(words, tabs=tabs))
     return EXIT[Outcome(report.outcome)]
 
 
-def printable(words: str) -> str:
+def printable(words: str, *, tabs: bool = False) -> str:
     """``words`` as any terminal can show them: what a record holds can neither move the cursor nor fail to print."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else ascii(sign)[1:-1] for sign in words)
+    kept = "\n\t" if tabs else "\n"
+    return "".join(sign if sign.isprintable() or sign in kept else ascii(sign)[1:-1] for sign in words)
 
 
 def _progress(ctx: click.Context) -> Progress:

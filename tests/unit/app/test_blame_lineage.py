@@ -186,6 +186,15 @@ def test_a_commit_never_takes_lines_from_a_call_that_came_after_it(scene: Scene)
     assert (scene.marks("app.py", base), scene.marks()) == ("...", ".A.")
 
 
+def test_a_call_in_the_very_second_of_the_commit_came_before_it(scene: Scene) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    line = "total = price * count * rate"
+    half = moment(20).replace("Z", ".5Z")
+    scene.saw(an_event("edit", path="app.py", before=OLD, after=OLD + text(line), at=half, session=SESSION, head=base))
+    scene.committed(base, at=20, app__py=OLD + text(f"{line} * tax"))
+    assert scene.marks() == "...m"
+
+
 def test_what_was_committed_long_before_a_call_wrote_it_again_is_not_the_calls(scene: Scene) -> None:
     base = scene.committed(at=0, app__py=OLD)
     scene.edited("app.py", None, OLD, at=7200)

@@ -214,3 +214,42 @@ def test_a_way_through_commits_has_an_end() -> None:
     version = Version(opened("moved_far_away = compute_it()"), COMMIT, rules)
     version.take_moved(long)
     assert version.closed()[0].trail == (EARLIER, SHA)
+
+
+def test_a_line_is_not_made_of_words_that_were_written_after_the_commit() -> None:
+    donor = a_donor(["alpha_line = 1", "total = price * count * rate", "beta_line = 2"], at_ns=COMMIT.at_ns + 1)
+    lines = opened("alpha_line = 1", "total = price * count * tax", "beta_line = 2")
+    version = a_version(lines, donor)
+    version.take_words((), [donor])
+    assert states(version) == [1, 0, 1]
+
+
+def test_a_line_that_the_call_found_there_is_older_than_the_call() -> None:
+    found = ["alpha_line = 1", "total = price * count"]
+    donor = a_donor(["alpha_line = 1", "total = price * count * rate"], [UNKNOWN, ONE], read_before=lambda: found)
+    version = a_version(opened(*found), donor)
+    version.take_words((), [donor])
+    assert states(version) == [0, 0]
+    hunk = Hunk(0, ("total = price * count * rate",), 0, ("total = price * count",))
+    version = a_version(spliced(kept("total = price * count * rate", origin=ONE), [hunk]))
+    version.take_words([(hunk, removed("total = price * count * rate"))], [donor])
+    assert states(version) == [0], "put back as it was before the call"
+
+
+def test_lines_stand_where_the_donor_has_them_though_white_space_differs() -> None:
+    donor = a_donor(["alpha_line = 1", "    beta_line = 2"])
+    assert states(a_version(opened("alpha_line=1", "\tbeta_line = 2"), donor)) == [1, 1]
+
+
+def test_what_moved_inside_the_donor_is_known_again() -> None:
+    block = ["def moved_function(argument):", "    return argument * 2"]
+    rest = ["alpha_line = 1", "beta_line = 2", "gamma_line = 3"]
+    donor = a_donor([*block, *rest], [ONE, ONE, UNKNOWN, UNKNOWN, UNKNOWN])
+    assert states(a_version(opened(*rest, *block), donor)) == [0, 0, 0, 1, 1]
+
+
+def test_a_settled_version_has_no_open_line_that_says_something() -> None:
+    version = a_version(opened("alpha_line = 1", "}"), a_donor(["alpha_line = 1"]))
+    assert (version.is_settled, version.open_keys) == (True, [])
+    version = a_version(opened("alpha_line = 1", "alpha_line = 1", "}"))
+    assert (version.is_settled, version.open_keys) == (False, [key_of("alpha_line = 1")])

@@ -39,7 +39,7 @@ SEEN = """\
   attribute.hunk_lines_max            5000                            default
   attribute.recursions_max            64                              default
 
-1 of 22 rules differ from their defaults
+1 of 23 rules differ from their defaults
 read: custody.toml; not there: .ai-git/config.yaml, config/classification_rules.yaml, config/thresholds.yaml,\
  pyproject.toml, environment, ~/.config/custody/config.toml
 attribute   sha256:DIGEST

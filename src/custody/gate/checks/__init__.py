@@ -1,1 +1,1 @@
-"""One file per check."""
+"""One file per check; like all of the gate, they may touch nothing outside."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from custody.attribute.moments import place_of
 from custody.model.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.world.store.db import Db, Row
@@ -184,18 +185,23 @@ class LineageTables:
         """The last state of a file, or the last up to a moment."""
         until = "" if until_ns is None else " AND at_ns <= ?"
         values = (path.raw,) if until_ns is None else (path.raw, until_ns)
-        rows = self._db.rows(
-            f"SELECT {_STATE} FROM lineage_state WHERE path = ?{until} ORDER BY at_ns DESC, id DESC LIMIT 1", values
+        last = f"SELECT max(at_ns) FROM lineage_state WHERE path = ?{until}"
+        return _latest(
+            self._db.rows(
+                f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND at_ns = ({last})", (path.raw, *values)
+            )
         )
-        return _state(rows[0]) if rows else None
 
     def same_text(self, path: RepoPath, keys: Sequence[int]) -> StateRow | None:
         """The last state of a file whose lines are exactly these."""
-        rows = self._db.rows(
-            f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND hashes = ? ORDER BY at_ns DESC, id DESC LIMIT 1",
-            (path.raw, packed_keys(keys)),
+        values = (path.raw, packed_keys(keys))
+        last = "SELECT max(at_ns) FROM lineage_state WHERE path = ? AND hashes = ?"
+        return _latest(
+            self._db.rows(
+                f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND hashes = ? AND at_ns = ({last})",
+                (*values, *values),
+            )
         )
-        return _state(rows[0]) if rows else None
 
     def put(self, state: StateRow, brought: Iterable[int]) -> None:
         """Keep a state and the keys of the lines that its call brought."""
@@ -279,6 +285,12 @@ class LineageTables:
 def packed_keys(keys: Iterable[int]) -> bytes:
     """Keys as they are stored: 8 bytes each."""
     return array("q", keys).tobytes()
+
+
+def _latest(rows: Iterable[Row]) -> StateRow | None:
+    """The last of several states of one moment; ids say only which was replayed first."""
+    states = [_state(row) for row in rows]
+    return max(states, key=lambda state: (place_of(state.told.observed), state.id), default=None)
 
 
 def _state(row: Row) -> StateRow:

@@ -79,6 +79,48 @@ def test_what_is_asked_is_what_is_walked(branched: tuple[Built, list[CommitSha]]
     assert list(log([])) == []
 
 
+def test_commits_made_earlier_are_left_out(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, (_, b, c, d, e) = branched
+    log = discover(built.path).log
+    assert [commit.id for commit in log([e], walk=Walk(since_seconds=NOON + 180))] == [e, d, c]
+    assert [commit.id for commit in log([e], walk=Walk(since_seconds=NOON + 181))] == [e, d]
+    assert list(log([b], walk=Walk(since_seconds=NOON + 181))) == []
+
+
+def test_a_simplified_walk_passes_over_what_did_not_change_the_file(branched: tuple[Built, list[CommitSha]]) -> None:
+    built, (a, b, c, d, e) = branched
+    log = discover(built.path).log
+    simplified = Walk(simplified=True)
+    assert [(commit.id, commit.parents) for commit in log([e], [RepoPath(b"x")], simplified)] == [
+        (e, (b,)),
+        (b, (a,)),
+        (a, ()),
+    ]
+    assert [(commit.id, commit.parents) for commit in log([d], [RepoPath(b"y")], simplified)] == [(c, ())]
+    whole = list(log([e], walk=simplified))
+    assert [commit.parents for commit in whole] == [(d,), (b, c), (a,), (a,), ()]
+
+
+def test_in_a_simplified_walk_children_come_before_parents_whatever_the_clock_says(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    one = built.commit({b"x": b"1\n"}, at=NOON + 500)
+    two = built.commit({b"x": b"2\n"}, one, at=NOON)
+    three = built.commit({b"x": b"3\n"}, two, at=NOON + 900)
+    commits = list(discover(tmp_path).log([three], [RepoPath(b"x")], Walk(simplified=True)))
+    assert [commit.id for commit in commits] == [three, two, one]
+    assert commits[0].author.at == Moment(NOON + 900, "+0000")
+
+
+def test_a_simplified_walk_ends_where_it_was_told_to_with_the_parents_beyond(
+    branched: tuple[Built, list[CommitSha]],
+) -> None:
+    built, (_, b, *_, e) = branched
+    walk = Walk(since_seconds=NOON + 300, simplified=True)
+    (commit,) = discover(built.path).log([e], [RepoPath(b"x")], walk)
+    assert commit.id == e
+    assert set(commit.parents) <= {b, *built.git("rev-parse", "HEAD~1").decode().split()}
+
+
 def test_a_shallow_cut_has_no_parents(branched: tuple[Built, list[CommitSha]], tmp_path: Path) -> None:
     built, (*_, d, e) = branched
     clone = a_clone(built, tmp_path / "clone", "--depth=2")

@@ -1,0 +1,120 @@
+"""The same records give the same answer about every line, whichever database keeps them."""
+
+import json
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.erase import erase
+from custody.model.ids import EventId
+from custody.model.lines import Lines
+from custody.wire.arrivals import arrival_of
+from custody.wire.reports import encode_report
+from tests.builders.cli import custody
+from tests.builders.events import an_event
+from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
+from tests.builders.repo import NOON
+
+OLD = text("import alpha_module", "price = read_price(source)", "print_the_price(price)")
+NEW = OLD + text("def discount(prices, percent):", "    return total(prices) * percent", "}", "last_line = of(prices)")
+TYPED = NEW.replace("percent\n", "percent + tax\n").replace("price = ", "\tprice  =  ")
+ODD = "d/caf\udce9\n'.py"
+
+
+def a_desk(folder: Path, database: str | None = None) -> Desk:
+    """A desk whose clock stands still and whose chance can be foreseen."""
+    tokens = count(1)
+    return Desk(folder, database, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(tokens):032x}")
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Commits of an agent and a person, renamed, merged and with a name that is no text."""
+    made = Scene(tmp_path / "repository")
+    base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
+    second = made.committed(base, at=20, app__py=NEW)
+    third = made.committed(second, at=30, new_name__py=NEW)
+    side = made.committed(third, at=35, new_name__py="typed_on_a_side = 1\n" + NEW)
+    made.commit_of(
+        {
+            b"new_name.py": b"typed_on_a_side = 1\n" + TYPED.encode(),
+            ODD.encode("utf-8", "surrogateescape"): NEW.encode(),
+        },
+        side,
+        third,
+        at=40,
+    )
+    return made
+
+
+def events(scene: Scene) -> list[bytes]:
+    base = scene.built.git("rev-list", "--max-parents=0", "HEAD").decode().strip()
+    second = scene.built.git("log", "--format=%H", "--diff-filter=M", "--", "app.py").decode().split()[0]
+    return [
+        an_event("session", session=SESSION, model="maker/model-1", at=moment(1)),
+        an_event("prompt", session=SESSION, text="add a \ud83d\ude00 discount", at=moment(2)),
+        an_edit_event("app.py", OLD, NEW, at=10, head=base),
+        an_edit_event(ODD, OLD, NEW, at=11, head=base, session="s2", proposed=OLD),
+        an_edit_event(
+            "app.py", "price = read_price(source)\n", "cost = nothing\n", at=12, lines=[{"first": 2, "last": 2}]
+        ),
+        an_edit_event("erased.py", None, text(*(f"a_secret_line_{n} = {n}" for n in range(300))), at=13),
+        an_event("link", session=SESSION, commit=second, origin="hook", at=moment(21)),
+    ]
+
+
+def recorded(desk: Desk, scene: Scene) -> Desk:
+    with desk.writing() as store:
+        store.append([arrival_of(EventId(f"event-{n}"), event) for n, event in enumerate(events(scene))])
+    return desk
+
+
+def answers(desk: Desk) -> list[bytes]:
+    """The file on disk, at revisions, in stretches and under either profile; each asked twice."""
+    asked: list[Callable[[], object]] = [
+        lambda: blame(desk, "new_name.py").report,
+        lambda: blame(desk, "new_name.py", revision="HEAD~1").report,
+        lambda: blame(desk, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(desk, ODD).report,
+        lambda: blame(desk, "new_name.py", profile="document").report,
+    ]
+    return [encode_report(ask()) for ask in asked for _ in range(2)]  # type: ignore[arg-type]
+
+
+def test_both_databases_give_the_same_bytes(scene: Scene, fresh_postgres: str) -> None:
+    folder = scene.built.path
+    sqlite, postgres = recorded(a_desk(folder), scene), recorded(a_desk(folder, fresh_postgres), scene)
+    first = answers(sqlite)
+    assert first == answers(postgres)
+    classes = {one["class"] for answer in first for one in json.loads(answer)["attributions"]}
+    assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
+    for desk in (sqlite, postgres):
+        erase(desk, ["3"], who="ana", why="a secret")
+    after = answers(sqlite)
+    assert after == answers(postgres)
+    assert after[0] != first[0]
+
+
+def test_late_records_are_used_by_both(scene: Scene, fresh_postgres: str) -> None:
+    found = []
+    for desk in (a_desk(scene.built.path), a_desk(scene.built.path, fresh_postgres)):
+        given = events(scene)
+        with desk.writing() as store:
+            store.append([arrival_of(EventId("late-3"), given[3])])
+        before = encode_report(blame(desk, "new_name.py").report)
+        with desk.writing() as store:
+            store.append([arrival_of(EventId(f"late-{n}"), given[n]) for n in (5, 2, 6, 0)])
+        found.append((before, *answers(desk)))
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+
+
+def test_the_verb_answers_from_a_team_database(scene: Scene, fresh_postgres: str) -> None:
+    recorded(Desk(scene.built.path, fresh_postgres), scene)
+    ran = custody(scene.built.path, "--database", fresh_postgres, "blame", "new_name.py", "--porcelain")
+    assert (ran.status, ran.err) == (0, "")
+    assert {row.split("\t")[1] for row in ran.out.splitlines()} == {"agent", "mixed", "none"}

@@ -1,0 +1,184 @@
+"""Replayed states and versions, in and out of the database."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.model.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
+from custody.model.paths import RepoPath
+from custody.world.store import StateRow, Store, Told
+from custody.world.store.lineage import PROBED, VOTERS_MAX
+from tests.builders.events import an_arrival
+from tests.builders.stores import a_sqlite_store
+
+PATH, OTHER = RepoPath(b"src/app.py"), RepoPath(b"caf\xe9\n.py")
+COMMIT = CommitSha("c" * 40)
+CHAIN = StoreId("5" * 32)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with a_sqlite_store(tmp_path) as opened:
+        yield opened
+
+
+def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: Any) -> StateRow:
+    ref = RecordRef(CHAIN, Seq(id_))
+    told = Told(
+        ref=ref,
+        at_ns=at_ns,
+        observed=f"robot s1 e{id_}",
+        agent=AgentName("robot"),
+        session=SessionId("s1"),
+        call="c1",
+        revision=COMMIT,
+        kind="hook",
+    )
+    usual: dict[str, Any] = {"n": 0, "text": None, "keys": (1, -2, 2**63 - 1, -(2**63)), "origins": b"\0\1"}
+    return StateRow(id=id_, path=path, at_ns=at_ns, ref=ref, told=told, **{**usual, **fields})
+
+
+def test_a_state_comes_back_as_it_was(store: Store) -> None:
+    state = a_state(7, path=OTHER, text="caf\udce9 = 1\n")
+    store.lineage.put(state, [1, 2, 1])
+    assert store.lineage.states([7, 8]) == [state]
+    assert store.lineage.told(7) == state.told
+    assert store.lineage.told(8) is None
+    bare = replace(a_state(9), told=replace(a_state(9).told, session=None, call=None, revision=None))
+    store.lineage.put(bare, [])
+    assert store.lineage.states([9]) == [bare]
+
+
+def test_the_last_state_of_a_file_and_the_last_up_to_a_moment(store: Store) -> None:
+    for state in (a_state(1, at_ns=10), a_state(2, at_ns=30), a_state(3, at_ns=20), a_state(4, path=OTHER, at_ns=99)):
+        store.lineage.put(state, [])
+    last = [store.lineage.last_of(PATH, until) for until in (None, 30, 29, 10, 9)]
+    assert [state and state.id for state in last] == [2, 2, 3, 1, None]
+    assert store.lineage.last_of(RepoPath(b"nothing")) is None
+
+
+def test_the_state_with_exactly_these_lines_is_found_the_latest_first(store: Store) -> None:
+    for state in (a_state(1, keys=(1, 2)), a_state(2, keys=(1, 2), at_ns=20), a_state(3, keys=(2, 1), at_ns=30)):
+        store.lineage.put(state, [])
+    found = store.lineage.same_text(PATH, [1, 2])
+    assert found is not None
+    assert found.id == 2
+    assert store.lineage.same_text(PATH, [1]) is None
+    assert store.lineage.same_text(OTHER, [1, 2]) is None
+
+
+def test_how_many_there_are_and_since_when(store: Store) -> None:
+    tables = store.lineage
+    assert (tables.newest(), tables.count(), tables.earliest_ns(), tables.first_traced_ns()) == (0, 0, None, None)
+    tables.put(a_state(3, at_ns=30), [])
+    tables.put(a_state(5, at_ns=20), [])
+    assert (tables.newest(), tables.count(), tables.earliest_ns()) == (5, 2, 20)
+
+
+def test_states_are_voted_for_by_the_lines_that_they_brought(store: Store) -> None:
+    store.lineage.put(a_state(1), [11, 12, 12])
+    store.lineage.put(a_state(2), [12])
+    assert store.lineage.voted([11, 12, 13]) == {1: 2, 2: 1}
+    assert store.lineage.voted([]) == {}
+
+
+def test_what_very_many_states_brought_asks_only_the_latest(store: Store) -> None:
+    for n in range(1, VOTERS_MAX + 3):
+        store.lineage.put(a_state(n), [11])
+    assert sorted(store.lineage.voted([11])) == list(range(3, VOTERS_MAX + 3))
+
+
+def test_newer_states_with_one_of_very_many_lines_are_found(store: Store) -> None:
+    store.lineage.put(a_state(5), [PROBED * 2 + 1])
+    keys = list(range(1, PROBED * 2 + 2))
+    assert store.lineage.has_newer(keys, 4)
+    assert not store.lineage.has_newer(keys, 5)
+    assert not store.lineage.has_newer(keys[:-1], 4)
+    assert not store.lineage.has_newer([], 0)
+
+
+def test_evidence_that_came_later_about_an_earlier_moment_is_found(store: Store) -> None:
+    store.lineage.put(a_state(5, at_ns=10), [])
+    assert store.lineage.has_earlier(PATH, 4, 10)
+    assert not store.lineage.has_earlier(PATH, 5, 10)
+    assert not store.lineage.has_earlier(PATH, 4, 9)
+    assert not store.lineage.has_earlier(OTHER, 4, 10)
+
+
+def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) -> None:
+    tables = store.lineage
+    tables.put_version(PATH, COMMIT, "rules", 5, b"one")
+    tables.put_version(PATH, COMMIT, "rules", 6, b"two")
+    assert tables.version(PATH, COMMIT, "rules") == (6, b"two")
+    assert tables.version(PATH, COMMIT, "other rules") is None
+    assert tables.version(OTHER, COMMIT, "rules") is None
+    assert tables.version(PATH, CommitSha("d" * 40), "rules") is None
+    tables.drop_versions(OTHER)
+    assert tables.version(PATH, COMMIT, "rules") is not None
+    tables.drop_versions(PATH)
+    assert tables.version(PATH, COMMIT, "rules") is None
+
+
+def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store: Store) -> None:
+    tables = store.lineage
+    tables.put(a_state(1), [11])
+    tables.put(a_state(2, path=OTHER), [11])
+    tables.put_version(OTHER, COMMIT, "rules", 2, b"")
+    assert tables.ids(PATH) == {"robot s1 e1": 1}
+    tables.forget(PATH)
+    assert (tables.voted([11]), tables.ids(PATH), tables.count()) == ({2: 1}, {}, 1)
+    assert tables.version(OTHER, COMMIT, "rules") is None, "it may speak of the states that are gone"
+
+
+def test_forgetting_everything_reads_every_chain_again(store: Store) -> None:
+    (record,) = store.append([an_arrival("edit", path="src/app.py")]).made
+    tables = store.lineage
+    assert tables.unread("v1") == [(record.store, 0, 1)]
+    tables.read_until(record.store, 1, "v1")
+    assert (tables.unread("v1"), tables.is_of("v1"), tables.is_of("v2")) == ([], True, False)
+    assert tables.unread("v2") == [(record.store, 0, 1)], "another version reads from the start"
+    tables.put(a_state(1), [11])
+    tables.forget_all()
+    assert (tables.count(), tables.voted([11]), tables.unread("v1")) == (0, {}, [(record.store, 0, 1)])
+
+
+def test_only_the_new_records_of_a_chain_are_unread(store: Store) -> None:
+    made = store.append([an_arrival("edit", id="1"), an_arrival("edit", id="2", path="b.py")]).made
+    store.lineage.read_until(made[0].store, 1, "v1")
+    ((chain, after, until),) = store.lineage.unread("v1")
+    assert (after, until) == (1, 2)
+    assert store.lineage.touched(chain, after, until) == {RepoPath(b"b.py")}
+    assert store.lineage.touched(chain, 0, until) == {RepoPath(b"b.py"), PATH}
+
+
+def test_a_chain_that_lost_its_end_is_read_from_the_start(store: Store) -> None:
+    (record,) = store.append([an_arrival("edit")]).made
+    store.lineage.read_until(record.store, 5, "v1")
+    assert store.lineage.unread("v1") == [(record.store, 0, 1)]
+
+
+def test_an_erasure_is_seen_in_its_stretch_only(store: Store) -> None:
+    (record,) = store.append([an_arrival("edit")]).made
+    store.erase([record.entry.digest], who="ana", why="a secret")
+    assert store.lineage.has_erasures(record.store, 0, 2)
+    assert store.lineage.has_erasures(record.store, 1, 2)
+    assert not store.lineage.has_erasures(record.store, 0, 1)
+    assert not store.lineage.has_erasures(record.store, 2, 9)
+
+
+def test_moments_of_a_file_stand_in_the_order_of_time_then_of_records(store: Store) -> None:
+    late, early = "2026-01-31T12:00:01Z", "2026-01-31T12:00:00Z"
+    store.append([an_arrival("edit", id=str(n), at=at) for n, at in enumerate((late, early, early))])
+    moments = store.lineage.moments(PATH)
+    assert [moment[2].seq for moment in moments] == [2, 3, 1]
+
+
+def test_files_stand_in_the_order_in_which_they_were_first_captured(store: Store) -> None:
+    times = {"b.py": "2026-01-31T12:00:01Z", "a.py": "2026-01-31T12:00:02Z", "c.py": "2026-01-31T12:00:00Z"}
+    store.append([an_arrival("edit", id=path, path=path, at=at) for path, at in times.items()])
+    store.append([an_arrival("edit", id="again", path="a.py", at="2026-01-31T11:00:00Z")])
+    ordered = store.lineage.by_first_moment([RepoPath.of(path) for path in times])
+    assert [path.display for path in ordered] == ["a.py", "c.py", "b.py"]
