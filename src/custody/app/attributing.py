@@ -8,10 +8,9 @@ from functools import cached_property
 from custody.app.desk import Desk
 from custody.app.gone import Gone
 from custody.app.history import History
-from custody.app.import_traces import reading_with_traces
 from custody.app.lineage import Lineage
 from custody.app.rules import loaded
-from custody.attribute.carry import Gap, align, gaps_between
+from custody.attribute.carry import Gap, equal_blocks, gaps_of
 from custody.attribute.introduce import Commit, Hunk, Line, Removed, spliced
 from custody.attribute.lineage import Known
 from custody.attribute.rules import AttributeRules, Profile
@@ -148,7 +147,7 @@ class Attributing:
                 gap.new_first,
                 tuple(texts[gap.new_first : gap.new_end]),
             )
-            for gap in gaps_between(align(committed, texts), Gap(0, len(committed), 0, len(texts)))
+            for gap in gaps_of(equal_blocks(committed, texts), Gap(0, len(committed), 0, len(texts)))
         ]
         if not hunks:
             return list(old)
@@ -180,6 +179,7 @@ def _reading(desk: Desk) -> AbstractContextManager[Store]:
     work_tree = desk.repository.work_tree
     if work_tree is None or not (work_tree / TRACES).is_dir():
         return desk.reading()
+    from custody.app.import_traces import reading_with_traces  # few repositories have any, and it loads much
 
     return reading_with_traces(desk)
 

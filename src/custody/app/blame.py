@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from custody.app.answers import Answer
 from custody.app.attributing import Attributing, attributing
-from custody.app.blame_document import document_findings
 from custody.app.desk import Desk
 from custody.app.findings import Answers
 from custody.attribute.model import Attributed, Unattributed
@@ -60,6 +59,7 @@ class Reporting:
         self._evidence = evidence
         self._answers = Answers(evidence)
         self._summaries: dict[str, str | None] = {}
+        self._records: dict[RepoPath, int] = {}
 
     def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
         """The report on one file."""
@@ -87,6 +87,7 @@ class Reporting:
     def _by_document(
         self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
     ) -> tuple[Sequence[str], list[Answer]]:
+        from custody.app.blame_document import document_findings  # the usual profile never needs it
 
         texts = self._evidence.texts(path, commit)
         _check(stretches, path, len(texts))
@@ -120,13 +121,15 @@ class Reporting:
             evidence=[_seen(signal) for signal in _signals(answer)],
             commits=[commit for commit in answer.trail if commit is not None],
             reason=finding.reason if isinstance(finding, Unattributed) else None,
-            searched=self._searched() if kind == "none" else None,
+            searched=self._searched(finding.segment.path) if kind == "none" else None,
         )
 
-    def _searched(self) -> Searched:
+    def _searched(self, path: RepoPath) -> Searched:
+        if path not in self._records:
+            self._records[path] = self._evidence.lineage.tables.count_of(path)
         history = self._evidence.history
         since = None if history.since_ns is None else text_from(history.since_ns)
-        return Searched(since, self._evidence.lineage.tables.count(), history.searched.commits)
+        return Searched(since, self._records[path], history.searched.commits)
 
     def _summary(self, session: SessionId) -> str | None:
         """The first thing that was asked in a session, short."""

@@ -16,6 +16,8 @@ from custody.attribute.text import bare, is_informative, words_of
 
 GAP_PRODUCT_MAX = 1_000_000
 """Old times new lines of a stretch in which no line is unique: beyond it, only its two ends are compared."""
+SLID_LINES_MIN = 3
+"""How many lines must be the same before what was added beside a replacement is taken to stand below them."""
 WORDS_PRODUCT_MAX = 4_000_000
 """The same for words."""
 
@@ -61,7 +63,7 @@ def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["Bloc
             waiting.extend(gaps_of(blocks, inner))
         else:
             found.extend(_longest(old, new, inner))
-    return _joined(sorted(found))
+    return _slid(old, new, _joined(sorted(found)))
 
 
 class Block(NamedTuple):
@@ -86,6 +88,38 @@ def _joined(blocks: Iterable[Block]) -> list[Block]:
         else:
             joined.append(block)
     return joined
+
+
+def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[Block]) -> list[Block]:
+    """The blocks with everything inserted or deleted as far down as it can stand: a copy comes after its original.
+
+    Where lines were replaced too, these are taken one for one, and what is more slides only past several lines.
+    """
+    slid: list[Block] = []
+    for block in blocks:
+        last = slid[-1] if slid else Block(0, 0, 0)
+        old_at, new_at = last.old + last.length, last.new + last.length
+        replaced = min(block.old - old_at, block.new - new_at)
+        if block.new - new_at > replaced:
+            step = _slide(new, new_at + replaced, block.new, block.length)
+        elif block.old - old_at > replaced:
+            step = _slide(old, old_at + replaced, block.old, block.length)
+        else:
+            step = 0
+        if step and (not replaced or step >= SLID_LINES_MIN):
+            slid.append(Block(old_at + replaced, new_at + replaced, step))
+            block = Block(block.old + step, block.new + step, block.length - step)
+        if block.length:
+            slid.append(block)
+    return _joined(slid)
+
+
+def _slide(items: Sequence[Hashable], first: int, end: int, most: int) -> int:
+    """How many lines the stretch from ``first`` up to ``end`` can move down: what it takes in equals what it leaves."""
+    step = 0
+    while step < most and items[first + step] == items[end + step]:
+        step += 1
+    return step
 
 
 def gaps_of(blocks: Sequence[Block], whole: Gap) -> Iterator[Gap]:
@@ -135,6 +169,19 @@ def runs(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         run.append((i, j))
     if run:
         yield run
+
+
+class Only:
+    """Whether an item stands but once in each of several texts; they are counted when it is first asked."""
+
+    def __init__(self, *texts: Iterable[Hashable]) -> None:
+        self._texts = texts
+        self._counts: list[Counter[Hashable]] = []
+
+    def __call__(self, item: Hashable) -> bool:
+        if not self._counts:
+            self._counts = [Counter(text) for text in self._texts]
+        return all(counts[item] == 1 for counts in self._counts)
 
 
 class Moved:
@@ -203,15 +250,11 @@ def signs_of(line: str) -> int:
 def moved_blocks(old: Sequence[str], new: Sequence[str], found: dict[int, int], signs_min: int) -> dict[int, int]:
     """For new lines that have no match, old ones without a match elsewhere: blocks of at least so many signs."""
     taken = set(found.values())
-
-    def is_only(item: Hashable) -> bool:
-        return all(sum(1 for line in lines if bare(line) == item) == 1 for lines in (old, new))
-
     return Moved(
         {i: bare(line) for i, line in enumerate(old) if i not in taken},
         {j: bare(line) for j, line in enumerate(new) if j not in found},
         lambda j: signs_of(new[j]),
-        is_only,
+        Only(map(bare, old), map(bare, new)),
     ).blocks(signs_min)
 
 

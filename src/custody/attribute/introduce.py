@@ -6,11 +6,11 @@ that the same boilerplate typed again elsewhere is not taken for the agent's.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from custody.attribute.carry import Block, Gap, Moved, Pair, Words, equal_blocks, gaps_of, shared_words, signs_of
+from custody.attribute.carry import Block, Gap, Moved, Only, Pair, Words, equal_blocks, gaps_of, shared_words, signs_of
 from custody.attribute.lineage import UNKNOWN, Known, Origin, blended
 from custody.attribute.rules import AttributeRules
 from custody.attribute.text import bare, is_informative, key_of, keys_of, words_of
@@ -153,6 +153,7 @@ class Version:
         opened = ((j, lines[j]) for j in self._first_open)
         self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, Open)})
         self._aligned: dict[int, list[Block]] = {}
+        self._found: dict[int, set[int]] = {}
 
     @property
     def open_keys(self) -> list[int]:
@@ -211,7 +212,7 @@ class Version:
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
         # A line that a call found there is older than the call, however like it what the call made of it is.
-        older = {key for donor in donors for key in keys_of(donor.read_before())} if offers else set()
+        older = {key for donor in donors for key in self._before(donor)} if offers else set()
         for j, (_, origin, trail) in offers.items():
             if self._keys[j] not in older:
                 self._settle(j, origin, trail)
@@ -249,7 +250,18 @@ class Version:
         believed = [block for block in blocks if self._is_telling(block, donor)]
         offered = [(block.old + j - block.new, j) for block in believed for j in self._open_in(block)]
         offered += self._moved_from(donor, blocks) if donor.absent is None else []
-        return [(i, j) for i, j in offered if donor.origins[i] != UNKNOWN]
+        return [(i, j) for i, j in offered if donor.origins[i] != UNKNOWN and not self._is_older(donor, i)]
+
+    def _is_older(self, donor: Donor, i: int) -> bool:
+        """Whether a call that came after the commit found such a line there: then it did not write the commit's."""
+        if donor.at_ns <= self._commit.at_ns or donor.origins[i].state != donor.state:
+            return False
+        return donor.keys[i] in self._before(donor)
+
+    def _before(self, donor: Donor) -> set[int]:
+        if donor.state not in self._found:
+            self._found[donor.state] = set(keys_of(donor.read_before()))
+        return self._found[donor.state]
 
     def _blocks(self, donor: Donor) -> list[Block]:
         """Where a donor's lines stand here; remembered, since donors are asked more than once."""
@@ -277,12 +289,10 @@ class Version:
 
     def _moved(self, free: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()) -> dict[int, int]:
         """Open lines that are free lines of another text, in blocks that are known again."""
-
-        def is_only(item: Hashable) -> bool:
-            return all(sum(1 for other in keys if other == item) == 1 for keys in (whole, self._keys))
-
         here = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
-        return Moved(free, here, lambda j: signs_of(self._texts[j]), is_only).blocks(self._rules.moved_signs_min)
+        return Moved(free, here, lambda j: signs_of(self._texts[j]), Only(whole, self._keys)).blocks(
+            self._rules.moved_signs_min
+        )
 
     def _is_telling(self, block: Block, donor: Donor) -> bool:
         """Whether a run of equal lines is enough to believe: it says something, and of another file, enough."""

@@ -67,3 +67,13 @@ CODES: Mapping[Code, About] = MappingProxyType(
         ),
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing to be said about a change, and what to do about it."""
+
+    code: Code
+    level: Level
+    sentence: str
+    remedy: str

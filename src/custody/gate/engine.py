@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from custody.gate.codes import Code, Level
-from custody.gate.model import Reason, Seen, Verdict
+from custody.gate.codes import Code, Level, Reason
+from custody.gate.model import Seen, Verdict
 from custody.gate.rules import GateRules
 from custody.model.errors import InputError
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.attribute.model import Grade
-from custody.gate.codes import Code, Level
+from custody.gate.codes import Level, Reason
 from custody.model.lines import Lines
 
 
@@ -81,16 +81,6 @@ class Seen:
     files: tuple[AddedTo, ...]
     period: Period | None
     recorded: Recorded | Unseen
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One thing to be said about a change, and what to do about it."""
-
-    code: Code
-    level: Level
-    sentence: str
-    remedy: str
 
 
 @dataclass(frozen=True, slots=True)

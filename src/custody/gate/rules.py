@@ -7,8 +7,7 @@ from typing import Literal
 
 from custody.attribute.model import Grade
 from custody.attribute.rules import TIERS
-from custody.gate.codes import CODES, Code, Level
-from custody.gate.model import Reason
+from custody.gate.codes import CODES, Code, Level, Reason
 from custody.model.errors import RulesError
 from custody.model.rules import check_keys, check_one_of, check_range, check_ranges
 

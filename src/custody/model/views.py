@@ -51,11 +51,12 @@ class LinkOrigin(Enum):
 
 
 class DecisionKind(Enum):
-    """What was decided about a change."""
+    """What was decided about a change; or that an agent's score was lifted."""
 
     ACCEPTED = "accepted"
     MODIFIED = "modified"
     REJECTED = "rejected"
+    RECOVERED = "recovered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,11 @@ class CommitSeen:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person or a rule decided about an agent's change."""
+    """What a person or a rule decided about an agent's change.
+
+    ``commit_name`` is the commit as it was named where that is no full id. ``reverts`` and ``overrides`` are ids of
+    earlier decisions; ``boost`` is how much a recovery lifts the score.
+    """
 
     agent: AgentName
     id: str
@@ -216,6 +221,10 @@ class Decision:
     complexity: str | None = None
     changed_lines: int | None = None
     review_ms: int | None = None
+    commit_name: str | None = None
+    reverts: str | None = None
+    overrides: str | None = None
+    boost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class TrustRules:
     """In profile ``cautious``: the largest step upwards, whatever the stakes."""
     complexity_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _COMPLEXITIES)
     """What a change of this complexity multiplies the stakes by."""
+    complexity_lines_min: tuple[int, ...] = (0, 10, 50, 200, 500)
+    """The least changed lines that make a change trivial, minor, moderate, major and critical; a caller may say more."""
     size_lines: int = 50
     """The size of a change that multiplies the stakes by 1; others by ln(1 + lines) / ln(1 + this)."""
     size_factor_min: float = 0.5
@@ -115,6 +117,13 @@ class TrustRules:
         check_keys("trust.complexity_weights", self.complexity_weights, _COMPLEXITIES)
         check_ranges("trust.complexity_weights", self.complexity_weights, above=0)
         check_order(*((f"trust.complexity_weights.{name}", self.complexity_weights[name]) for name in _COMPLEXITIES))
+        check_length("trust.complexity_lines_min", self.complexity_lines_min, tuple(_COMPLEXITIES))
+        for lines in self.complexity_lines_min:
+            check_range("trust.complexity_lines_min", lines, least=0)
+        if self.complexity_lines_min[0] != 0:
+            problem = f"starts at {self.complexity_lines_min[0]}, so a change of 0 lines has no complexity"
+            raise RulesError("trust.complexity_lines_min", problem)
+        check_rising("trust.complexity_lines_min", self.complexity_lines_min)
         check_ranges("trust", {"start_score": self.start_score, "neutral_score": self.neutral_score}, least=0, most=1)
         check_ranges("trust", {"ema_alpha": self.ema_alpha, "rise_step_max": self.rise_step_max}, above=0, most=1)
         check_ranges("trust", {"size_lines": self.size_lines, "review_half_life_ms": self.review_half_life_ms}, least=1)

@@ -19,7 +19,7 @@ class SignalSeen(msgspec.Struct, frozen=True):
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """What a negative answer rests on: since when, in how many records and commits it was looked for."""
+    """What a negative answer rests on: since when, in how many records of the file and commits it was looked for."""
 
     since: str | None
     records: int

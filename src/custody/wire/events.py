@@ -164,10 +164,14 @@ class LinkEvent(SessionBound, frozen=True, kw_only=True, tag="link"):
 
 
 class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
-    """A change of the agent's was accepted, modified or rejected."""
+    """A change of the agent's was accepted, modified or rejected; or its score was lifted (recovered, by ``boost``).
+
+    ``reverts`` and ``overrides`` name an earlier decision by its id: one whose change was taken back, one that was
+    wrong. ``commit_name`` is the commit as the caller named it, where that is no full id.
+    """
 
     agent: Name
-    decision: Literal["accepted", "modified", "rejected"]
+    decision: Literal["accepted", "modified", "rejected", "recovered"]
     session: Name | None = None
     actor: Name | None = None
     reason: Short | None = None
@@ -175,6 +179,10 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     complexity: Name | None = None
     changed_lines: Count | None = None
     review_ms: Count | None = None
+    commit_name: Name | None = None
+    reverts: Name | None = None
+    overrides: Name | None = None
+    boost: Annotated[float, Meta(gt=0, le=1)] | None = None
 
 
 class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):

@@ -159,6 +159,10 @@ def _decision(event: DecisionEvent) -> Decision:
         complexity=event.complexity,
         changed_lines=event.changed_lines,
         review_ms=event.review_ms,
+        commit_name=event.commit_name,
+        reverts=event.reverts,
+        overrides=event.overrides,
+        boost=event.boost,
     )
 
 

@@ -357,6 +357,23 @@ def test_an_amended_commit_inherits_the_link(scene: Scene) -> None:
     assert tier(scene) == (1, True)
 
 
+@pytest.mark.parametrize("seen_as", ["a link", "git's hook"])
+def test_a_commit_rebased_days_later_inherits_what_was_seen_of_the_old_one(scene: Scene, seen_as: str) -> None:
+    base, second = told(scene)
+    first_sight = {
+        "a link": an_event("link", session=SESSION, commit=second, origin="git_operation", at=moment(21)),
+        "git's hook": a_git_event("post-commit", second, 21),
+    }
+    scene.saw(first_sight[seen_as])
+    upstream = scene.committed(base, at=150_000, app__py=OLD, other__py="x\n")
+    rebased = scene.committed(upstream, at=200_000, app__py=NEW, other__py="x\n")
+    assert tier(scene) == (4, False)
+    scene.saw(a_git_event("post-rewrite", rebased, 200_001, f"{'e' * 40} {rebased}\n"))
+    assert tier(scene) == (4, False), "of the commit that it replaced nothing was seen"
+    scene.saw(a_git_event("post-rewrite", CommitSha("e" * 40), 190_000, f"{second} {'e' * 40}\n"))
+    assert tier(scene)[1], "rewritten twice"
+
+
 def test_commits_that_claim_to_replace_each_other_are_no_endless_way(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     second = scene.committed(base, at=20, app__py=NEW)
@@ -464,7 +481,8 @@ def test_late_evidence_is_used_where_only_words_agree_and_beyond_the_old_horizon
     base = scene.committed(at=-864_000, app__py=OLD)
     scene.edited("other.py", None, text("something_entirely = different()"), at=0)
     assert scene.said("app.py", base)[0].reason == BEFORE_CAPTURE
-    scene.edited("app.py", None, OLD.replace("source", "origin").replace("_module", "_package"), at=-864_010)
+    other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "(price, now)")
+    scene.edited("app.py", None, other_words, at=-864_010)
     kept = scene.marks("app.py", base)
     with scene.desk.writing() as store:
         store.db.run("DELETE FROM lineage_version")
@@ -479,6 +497,28 @@ def test_late_evidence_with_the_very_line_takes_the_place_of_a_share(scene: Scen
     assert scene.marks() == "...m"
     scene.edited("app.py", OLD, line, at=21, head=base, session="s2")
     assert (scene.marks("app.py", second), scene.said("app.py", second)[1].session_id) == ("...A", "s2")
+
+
+def test_a_call_that_arrives_late_takes_back_what_seemed_to_be_between_two_others(scene: Scene) -> None:
+    base = edited(scene, at=5)
+    third = NEW + SECOND + text("third_call_line = of_the_agent(price)")
+    scene.edited("app.py", NEW + SECOND, third, at=20, head=base)
+    scene.committed(base, at=30, app__py=third)
+    assert scene.marks() == "...AA.A"
+    scene.edited("app.py", NEW, NEW + SECOND, at=10, head=base)
+    assert scene.marks() == "...AAAA"
+
+
+def test_files_that_took_lines_of_each_other_say_the_same_replayed_together_or_apart(tmp_path: Path) -> None:
+    found = []
+    for name, apart in (("together", False), ("apart", True)):
+        scene = Scene(tmp_path / name).wrote("app.py", NEW + SECOND).wrote("zapp.py", NEW)
+        scene.edited("zapp.py", None, NEW, at=10)
+        if apart:
+            scene.marks()
+        scene.edited("app.py", NEW, NEW + SECOND, at=20)
+        found.append(scene.marks())
+    assert found[0] == found[1]
 
 
 def test_two_observations_of_one_call_count_once_in_any_order(tmp_path: Path) -> None:

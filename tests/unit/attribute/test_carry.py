@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.attribute import carry
-from custody.attribute.carry import Gap, Words, align, gaps_between, matched_lines, moved_blocks, runs, shared_words
+from custody.attribute.carry import (
+    Gap,
+    Only,
+    Words,
+    align,
+    gaps_between,
+    matched_lines,
+    moved_blocks,
+    runs,
+    shared_words,
+)
 
 ITEMS = st.lists(st.sampled_from("abcde"), max_size=12)
 FIRST, SECOND, THIRD = (f"{name}_thing = compute_something({name})" for name in ("first", "second", "third"))
@@ -52,7 +62,13 @@ def test_runs_are_the_pairs_in_unbroken_pieces(old: list[str], new: list[str]) -
 
 def test_unique_lines_hold_what_is_between_them_in_place() -> None:
     assert align("ax1xb", "axxb") == [(0, 0), (1, 1), (3, 2), (4, 3)]
-    assert align("xxaxx", "xaxxx") == [(0, 0), (2, 1), (3, 3), (4, 4)], "ends first, then the unique one"
+    assert align("xxaxx", "xaxxx") == [(0, 0), (2, 1), (3, 2), (4, 3)], "the unique one holds, what is new comes last"
+
+
+def test_a_copy_comes_after_its_original() -> None:
+    assert align("x12T", "x12n12T") == [(0, 0), (1, 1), (2, 2), (3, 6)]
+    assert align("x123T", "y123n123T") == [(1, 1), (2, 2), (3, 3), (4, 8)], "also where the line above was changed"
+    assert align("x12n12T", "x12T") == [(0, 0), (1, 1), (2, 2), (6, 3)], "and what is taken away is the copy"
 
 
 def test_a_stretch_in_which_nothing_is_unique_is_compared_as_far_as_it_is_not_too_long() -> None:
@@ -142,3 +158,15 @@ def test_words_are_not_compared_where_there_are_too_many() -> None:
     assert words([wide], [wide + " x"]) == {}
     assert words([], ["alpha"]) == words(["}"], ["alpha"]) == {}
     assert Words((), 0).share == 0.0
+
+
+def test_only_says_whether_an_item_stands_once_in_each_text() -> None:
+    only = Only("abbc", iter("abc"))
+    assert [only(item) for item in "abcd"] == [True, False, True, False]
+
+
+def test_lines_in_any_other_order_are_known_again_one_by_one() -> None:
+    old = [f"line_number_{n} = value_of_it({n})" for n in range(300)]
+    new = old[::-1]
+    found = matched_lines(old, new)
+    assert {**found, **moved_blocks(old, new, found, 24)} == {j: 299 - j for j in range(300)}

@@ -95,10 +95,11 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
     "decision": (
         {
             "decision": "modified", "session": "s1", "reason": "why\nso", "commit": SHA, "complexity": "high",
-            "changed_lines": 12, "review_ms": 0,
+            "changed_lines": 12, "review_ms": 0, "commit_name": "v1", "reverts": "r", "overrides": "o", "boost": 0.05,
         },
         Decision(
             ROBOT, "1", DecisionKind.MODIFIED, NOON, S1, "ana", "why\nso", CommitSha(SHA), "high", 12, 0,
+            "v1", "r", "o", 0.05,
         ),
     ),
     "source": (

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from custody.attribute.model import Grade
-from custody.gate.codes import Code
-from custody.gate.model import Gap, Period, Reason, Recorded, Seen, Stretch, Unseen, Whose
+from custody.gate.codes import Code, Reason
+from custody.gate.model import Gap, Period, Recorded, Seen, Stretch, Unseen, Whose
 from custody.gate.rules import GateRules
 
 HOUR_NS = 3_600 * 1_000_000_000

@@ -156,6 +156,14 @@ class LineageTables:
         (row,) = self._db.rows("SELECT min(at_ns) FROM traced_file")
         return None if row[0] is None else integer(row[0])
 
+    def count_of(self, path: RepoPath) -> int:
+        """How many captured moments and traces of other tools speak of a file."""
+        counts = (
+            self._db.rows(f"SELECT count(*) FROM {table} WHERE path = ?", (path.raw,))
+            for table in ("file_edit", "file_state", "traced_file")
+        )
+        return sum(integer(row[0]) for ((row),) in counts)
+
     def count(self) -> int:
         """How many states there are."""
         (row,) = self._db.rows("SELECT count(*) FROM lineage_state")

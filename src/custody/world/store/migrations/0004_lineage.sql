@@ -12,6 +12,7 @@ CREATE TABLE traced_file (
     PRIMARY KEY (store_id, seq, n)
 ) {clustered};
 CREATE INDEX traced_file_path ON traced_file (path, at_ns);
+CREATE INDEX traced_file_at ON traced_file (at_ns);
 CREATE INDEX traced_file_revision ON traced_file (revision);
 CREATE INDEX traced_file_session ON traced_file (session);
 
@@ -57,6 +58,7 @@ CREATE TABLE lineage_state (
     PRIMARY KEY (id)
 ) {clustered};
 CREATE INDEX lineage_state_path ON lineage_state (path, at_ns);
+CREATE INDEX lineage_state_at ON lineage_state (at_ns);
 CREATE INDEX lineage_state_record ON lineage_state (store_id, seq, n);
 
 -- Which states brought a line that says something.
