@@ -34,10 +34,11 @@ def main() -> int:
         receipts = work(repository)
         drain_and_kill(repository)
         kept = look(repository)
+        blamed = ask(repository)
         told = damage(repository, folder)
-    as_told = kept == len(receipts) == EVENTS and told
+    as_told = kept == len(receipts) == EVENTS and blamed and told
     say(
-        "That was custody's floor: what was acknowledged is kept, and each of these changes was named."
+        "What was acknowledged is kept, every line has an answer with its evidence, and each damage was named."
         if as_told
         else "This did not go as it should: please report it."
     )
@@ -127,9 +128,26 @@ def look(repository: Path) -> int:
     return int(kept) if kept == different and not leaks else -1
 
 
+def ask(repository: Path) -> bool:
+    """A person adds a line and commits everything; then every line is asked about."""
+    say("6. A person adds a line and commits everything: who wrote what?")
+    file = repository / "src" / "app.py"
+    file.write_text(file.read_text() + "def by_hand(): return 'a person typed this'\n")
+    subprocess.run(["git", "commit", "-qam", "agent's functions, and one by hand"], cwd=repository, check=True)
+    last = len(file.read_text().splitlines())
+    show([CUSTODY, "blame", "src/app.py", "-L", f"{last - 2},{last}"], repository)
+    show([CUSTODY, "why", f"src/app.py:{last - 1}"], repository)
+    show([CUSTODY, "gate", "HEAD~1..HEAD"], repository)
+    report = subprocess.run([CUSTODY, "blame", "src/app.py", "--json"], cwd=repository, capture_output=True, check=True)
+    answers = json.loads(report.stdout)["attributions"]
+    classes = [one["class"] for one in answers for _ in range(one["start_line"], one["end_line"] + 1)]
+    # The first line was there before the agent came, and the last one is the person's.
+    return classes[0] == classes[-1] == "none" and all(found in ("agent", "mixed") for found in classes[1:-1])
+
+
 def damage(repository: Path, folder: Path) -> bool:
     """Damage copies of the store in four ways; verify must name each."""
-    say("6. Somebody changes a copy of the store")
+    say("7. Somebody changes a copy of the store")
     damages = {
         "a record's time is changed": "UPDATE record SET at_ns = at_ns + 1 WHERE seq = 17",
         "a record is deleted": "DELETE FROM record WHERE seq = 42",
