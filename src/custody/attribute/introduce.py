@@ -211,10 +211,10 @@ class Version:
             for j, share, origin in self._like_donor(donor):
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
-        # A line that a call found there is older than the call, however like it what the call made of it is.
-        older = {key for donor in donors for key in self._before(donor)} if offers else set()
+        # A line that a call found there is older than that call, however like it what the call made of it is.
+        calls = {donor.state: donor for donor in donors}
         for j, (_, origin, trail) in offers.items():
-            if self._keys[j] not in older:
+            if origin.state not in calls or self._keys[j] not in self._before(calls[origin.state]):
                 self._settle(j, origin, trail)
 
     def follow(self) -> None:

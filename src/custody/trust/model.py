@@ -1,4 +1,4 @@
-"""What trust speaks of: what was decided about an agent's changes, what each decision did, and where the agent stands."""
+"""What trust speaks of: decisions about an agent's changes, what each of them did, and where the agent stands."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -44,7 +44,7 @@ class TrustRules:
     complexity_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _COMPLEXITIES)
     """What a change of this complexity multiplies the stakes by."""
     complexity_lines_min: tuple[int, ...] = (0, 10, 50, 200, 500)
-    """The least changed lines that make a change trivial, minor, moderate, major and critical; a caller may say more."""
+    """The least lines of a trivial, minor, moderate, major and critical change; whoever records it may say more."""
     size_lines: int = 50
     """The size of a change that multiplies the stakes by 1; others by ln(1 + lines) / ln(1 + this)."""
     size_factor_min: float = 0.5

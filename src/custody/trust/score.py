@@ -18,7 +18,7 @@ def decayed(score: float, idle_days: float, rules: TrustRules) -> float:
     >>> round(decayed(0.9, 30, TrustRules()), 6), round(decayed(0.9, 60, TrustRules()), 6)
     (0.7, 0.6)
     """
-    share = 2.0 ** (-max(0.0, idle_days) / rules.decay_half_life_days)
+    share = float(2.0 ** (-max(0.0, idle_days) / rules.decay_half_life_days))
     return rules.neutral_score + (score - rules.neutral_score) * share
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +25,14 @@ OTHERS = st.lists(st.integers(0, 9), max_size=4).map(
 )
 
 
-def a_scene() -> Scene:
-    return Scene(Path(tempfile.mkdtemp(prefix="custody-")))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the repositories of all examples stand beside each other."""
+    return tmp_path_factory.mktemp("lives")
+
+
+def a_scene(folder: Path) -> Scene:
+    return Scene(Path(tempfile.mkdtemp(dir=folder)))
 
 
 def events_of(life: Sequence[Turn], same_time: bool = False) -> list[bytes]:
@@ -39,9 +46,9 @@ def events_of(life: Sequence[Turn], same_time: bool = False) -> list[bytes]:
     ]
 
 
-def lived(life: Sequence[Turn], *, kept: bool = False, events: Sequence[bytes] | None = None) -> Scene:
+def lived(folder: Path, life: Sequence[Turn], *, kept: bool = False, events: Sequence[bytes] | None = None) -> Scene:
     """The file as it is in the end, perhaps committed half-way and at the end."""
-    scene = a_scene().saw(*(events_of(life) if events is None else events))
+    scene = a_scene(folder).saw(*(events_of(life) if events is None else events))
     last = text(*life[-1].after)
     if kept:
         half = scene.committed(at=10 * (len(life) // 2) + 5, app__py=text(*life[len(life) // 2].after))
@@ -63,8 +70,10 @@ def answers(scene: Scene, *, searched: bool = False) -> list[dict[str, Any]]:
 
 @FEW
 @given(lives(), st.booleans())
-def test_every_line_is_told_once_in_order_and_no_persons_line_is_an_agents(life: list[Turn], kept: bool) -> None:
-    scene = lived(life, kept=kept)
+def test_every_line_is_told_once_in_order_and_no_persons_line_is_an_agents(
+    folder: Path, life: list[Turn], kept: bool
+) -> None:
+    scene = lived(folder, life, kept=kept)
     told = scene.said()
     numbers = [number for one in told for number in range(one.start_line, one.end_line + 1)]
     assert numbers == list(range(1, len(life[-1].after) + 1))
@@ -74,9 +83,11 @@ def test_every_line_is_told_once_in_order_and_no_persons_line_is_an_agents(life:
 
 @FEW
 @given(lives(), OTHERS, st.booleans())
-def test_unrelated_records_never_change_an_answer(life: list[Turn], others: list[str], kept: bool) -> None:
+def test_unrelated_records_never_change_an_answer(
+    folder: Path, life: list[Turn], others: list[str], kept: bool
+) -> None:
     assume(any(turn.by_agent for turn in life))  # what was captured first says since when anything was searched
-    scene = lived(life, kept=kept)
+    scene = lived(folder, life, kept=kept)
     before = answers(scene)
     scene.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
     scene.saw(an_event("prompt", at=moment(4), session="another", id="o3"))
@@ -89,13 +100,13 @@ def test_unrelated_records_never_change_an_answer(life: list[Turn], others: list
 @FEW
 @given(lives(), st.booleans(), st.booleans(), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_the_order_in_which_records_arrive_never_matters(
-    life: list[Turn], kept: bool, same_time: bool, portion: int, chance: random.Random
+    folder: Path, life: list[Turn], kept: bool, same_time: bool, portion: int, chance: random.Random
 ) -> None:
     events = events_of(life, same_time)
-    straight = lived(life, kept=kept, events=events)
+    straight = lived(folder, life, kept=kept, events=events)
     shuffled = list(events)
     chance.shuffle(shuffled)
-    mixed = lived(life, kept=kept, events=shuffled[:portion])
+    mixed = lived(folder, life, kept=kept, events=shuffled[:portion])
     mixed.marks()
     mixed.saw(*shuffled[portion:])
     assert answers(mixed, searched=True) == answers(straight, searched=True)
@@ -103,8 +114,8 @@ def test_the_order_in_which_records_arrive_never_matters(
 
 @FEW
 @given(lives(), st.booleans(), st.integers(0, 9))
-def test_erasing_a_record_never_makes_more_of_any_line(life: list[Turn], kept: bool, which: int) -> None:
-    scene = lived(life, kept=kept)
+def test_erasing_a_record_never_makes_more_of_any_line(folder: Path, life: list[Turn], kept: bool, which: int) -> None:
+    scene = lived(folder, life, kept=kept)
     before, events = scene.marks(), events_of(life)
     assume(events)
     erase(scene.desk, [str(which % len(events) + 1)], who="ana", why="a secret")
@@ -116,15 +127,15 @@ def test_erasing_a_record_never_makes_more_of_any_line(life: list[Turn], kept: b
 
 @FEW
 @given(lives(), st.sets(st.sampled_from(("link", "head", "session", "time")), min_size=1))
-def test_less_evidence_never_reaches_a_better_tier(life: list[Turn], dropped: set[str]) -> None:
-    whole, less = (_with_evidence(life, without) for without in (set[str](), dropped))
+def test_less_evidence_never_reaches_a_better_tier(folder: Path, life: list[Turn], dropped: set[str]) -> None:
+    whole, less = (_with_evidence(folder, life, without) for without in (set[str](), dropped))
     for full, part in zip(_tiers(whole), _tiers(less), strict=True):
         assert part >= full
 
 
-def _with_evidence(life: Sequence[Turn], without: set[str]) -> Scene:
+def _with_evidence(folder: Path, life: Sequence[Turn], without: set[str]) -> Scene:
     """A life with a base commit, a link and a model, without what is named; without a time it is days off."""
-    scene = a_scene()
+    scene = a_scene(folder)
     base = scene.committed(at=-86_400, app__py=text(*life[0].before))
     last = scene.committed(base, at=100, app__py=text(*life[-1].after))
     head, day = None if "head" in without else base, 86_400 if "time" in without else 0
@@ -145,8 +156,8 @@ def _tiers(scene: Scene) -> list[int]:
 
 @FEW
 @given(lives())
-def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(life: list[Turn]) -> None:
-    scene = lived(life, kept=True)
+def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(folder: Path, life: list[Turn]) -> None:
+    scene = lived(folder, life, kept=True)
     first = encode_report(scene.report())
     assert encode_report(scene.report()) == first
     with scene.desk.writing() as store:

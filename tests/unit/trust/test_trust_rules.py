@@ -6,6 +6,7 @@ import pytest
 
 from custody.model.errors import RulesError
 from custody.model.views import DecisionKind
+from custody.trust.model import ChangeComplexity, DecisionType, TrustTier
 from custody.trust.rules import TIERS, TrustRules
 from tests.builders.rules import taken_though_impossible
 
@@ -29,9 +30,15 @@ def test_the_tiers_are_those_of_the_document() -> None:
     }
 
 
+def test_the_tiers_of_rules_and_answers_are_the_same() -> None:
+    assert [tier.value for tier in TrustTier] == list(TIERS)
+
+
 def test_the_score_is_made_of_the_documents_numbers() -> None:
     assert dict(RULES.decision_values) == {"accepted": 1.0, "modified": 0.5, "rejected": 0.0}
-    assert set(RULES.decision_values) == {kind.value for kind in DecisionKind}
+    assert set(RULES.decision_values) == {kind.value for kind in DecisionType}
+    assert {kind.value for kind in DecisionKind} == {*RULES.decision_values, "recovered"}
+    assert dict(RULES.complexity_weights) == {complexity.word: complexity.value for complexity in ChangeComplexity}
     assert dict(RULES.complexity_weights) == {"trivial": 1, "minor": 2, "moderate": 3, "major": 5, "critical": 8}
     assert (RULES.start_score, RULES.neutral_score, RULES.ema_alpha) == (0.5, 0.5, 0.3)
     assert (RULES.decay_half_life_days, RULES.recovery_rate, RULES.recovery_days_min) == (30, 0.05, 7)
@@ -39,6 +46,7 @@ def test_the_score_is_made_of_the_documents_numbers() -> None:
 
 
 def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
+    assert RULES.complexity_lines_min == (0, 10, 50, 200, 500)
     assert (RULES.profile, RULES.rise_step_max) == ("cautious", 0.3)
     assert (RULES.size_lines, RULES.size_factor_min, RULES.size_factor_max) == (50, 0.5, 2)
     assert (RULES.review_bonus_max, RULES.review_half_life_ms, RULES.review_lines_per_minute_max) == (0.1, 60_000, 600)

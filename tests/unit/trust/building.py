@@ -1,0 +1,112 @@
+"""Entries about one agent, with everything that a test does not talk about filled in."""
+
+from itertools import count
+
+from hypothesis import strategies as st
+
+from custody.model.ids import AgentName, RecordRef, Seq, StoreId
+from custody.trust.engine import trust_at
+from custody.trust.model import (
+    ChangeComplexity,
+    Decided,
+    DecisionType,
+    Entry,
+    Overridden,
+    Recovered,
+    Stakes,
+    Standing,
+    Trust,
+    TrustTier,
+)
+from custody.trust.rules import TrustRules
+
+CAUTIOUS = TrustRules()
+DOCUMENT = TrustRules(profile="document")
+ROBOT = AgentName("robot")
+NOON = 1_769_860_800_000_000_000
+DAY = 86_400 * 1_000_000_000
+ONE = Stakes(ChangeComplexity.TRIVIAL, 50)
+"""Stakes of exactly 1."""
+_PLACES = count(1)
+
+
+def a_place(seq: int | None = None) -> RecordRef:
+    return RecordRef(StoreId("a" * 32), Seq(next(_PLACES) if seq is None else seq))
+
+
+def a_decision(
+    decision: DecisionType = DecisionType.ACCEPTED,
+    *,
+    day: float = 0,
+    stakes: Stakes = ONE,
+    id: str | None = None,
+    actor: str | None = "ana",
+    reverts: str | None = None,
+) -> Decided:
+    place = a_place()
+    return Decided(id or f"d{place.seq}", _at(day), place, decision, stakes, actor, reverts=reverts)
+
+
+def an_override(
+    target: Decided,
+    decision: DecisionType,
+    *,
+    day: float = 1,
+    actor: str | None = "ben",
+    reason: str | None = "it broke the build",
+) -> Overridden:
+    place = a_place()
+    return Overridden(f"o{place.seq}", _at(day), place, target.id, decision, actor, reason)
+
+
+def a_recovery(
+    boost: float = 0.05, *, day: float = 1, actor: str | None = "ana", reason: str | None = "new model"
+) -> Recovered:
+    place = a_place()
+    return Recovered(f"r{place.seq}", _at(day), place, boost, actor, reason)
+
+
+def a_standing(
+    score: float = 0.5, *, samples: int = 10, day: float | None = 0, recovered: float | None = None
+) -> Standing:
+    since = None if day is None else _at(day)
+    return Standing(score, since, since, None if recovered is None else _at(recovered), accepted=samples)
+
+
+def a_trust(tier: TrustTier, *, samples: int = 10, rules: TrustRules = CAUTIOUS) -> Trust:
+    """An agent in this tier, right after its last decision."""
+    score = rules.tier_score_min[tier.standing]
+    return trust_at(a_standing(score, samples=samples), NOON, rules)
+
+
+def _at(day: float) -> int:
+    return NOON + round(day * DAY)
+
+
+stakes = st.builds(
+    Stakes,
+    st.none() | st.sampled_from(ChangeComplexity),
+    st.none() | st.sampled_from((0, 1, 9, 10, 49, 50, 51, 500, 10_000)) | st.integers(0, 5_000),
+    st.none() | st.sampled_from((0, 1, 1_000, 60_000)) | st.integers(-5, 10**7),
+)
+days = st.sampled_from((0.0, 1.0, 6.99, 7.0, 30.0)) | st.floats(0, 400)
+decisions = st.builds(
+    a_decision,
+    st.sampled_from(DecisionType),
+    day=days,
+    stakes=stakes,
+    actor=st.sampled_from((None, "ana", "robot")),
+)
+recoveries = st.builds(a_recovery, st.floats(0.001, 1), day=days, actor=st.sampled_from((None, "ana", "robot")))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Entry]:
+    """Decisions and recoveries in any order, some decisions overridden, some told twice."""
+    entries: list[Entry] = draw(st.lists(decisions | recoveries, max_size=12))
+    decided = [entry for entry in entries if isinstance(entry, Decided)]
+    if decided:
+        targets = draw(st.lists(st.sampled_from(decided), max_size=3))
+        entries += [an_override(target, draw(st.sampled_from(DecisionType)), day=draw(days)) for target in targets]
+        entries += draw(st.lists(st.sampled_from(decided), max_size=2))
+    return entries

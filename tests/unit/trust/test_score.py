@@ -1,0 +1,106 @@
+"""What a decision's stakes do to its step, and what they can never do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.trust.model import ChangeComplexity, Stakes
+from custody.trust.score import (
+    complexity_of,
+    decayed,
+    is_rubber_stamp,
+    lifted,
+    moved,
+    review_factor,
+    size_factor,
+    step_of,
+    weight_of,
+)
+from tests.unit.trust.building import CAUTIOUS, DOCUMENT, ONE, stakes
+
+scores = st.floats(0, 1)
+
+
+def test_stakes_of_1_take_the_documents_step() -> None:
+    assert weight_of(ONE, DOCUMENT, rising=True) == 1
+    assert step_of(1, DOCUMENT, rising=True) == pytest.approx(DOCUMENT.ema_alpha)
+
+
+def test_a_larger_change_weighs_more() -> None:
+    small, large = (weight_of(Stakes(ChangeComplexity.MINOR, n), DOCUMENT, rising=True) for n in (5, 500))
+    assert small < large
+
+
+@pytest.mark.parametrize(("lines", "factor"), [(0, 0.5), (1, 0.5), (50, 1), (10**9, 2)])
+def test_size_counts_within_bounds(lines: int, factor: float) -> None:
+    assert size_factor(lines, DOCUMENT, rising=True) == factor
+
+
+def test_each_complexity_multiplies_by_the_documents_number() -> None:
+    weighed = [weight_of(Stakes(complexity, 50), DOCUMENT, rising=True) for complexity in ChangeComplexity]
+    assert weighed == [1, 2, 3, 5, 8]
+
+
+def test_a_faster_review_weighs_a_little_more() -> None:
+    quick, slow = (review_factor(Stakes(lines=10, review_ms=ms), DOCUMENT) for ms in (2_000, 600_000))
+    assert 1 < slow < quick < 1.1
+
+
+@pytest.mark.parametrize("review_ms", [None, 0, -1])
+def test_a_review_of_no_known_time_adds_nothing(review_ms: int | None) -> None:
+    assert review_factor(Stakes(lines=10, review_ms=review_ms), DOCUMENT) == 1
+
+
+def test_a_rubber_stamp_begins_above_600_lines_a_minute_and_adds_nothing() -> None:
+    fair, stamped = Stakes(lines=600, review_ms=60_000), Stakes(lines=601, review_ms=60_000)
+    assert not is_rubber_stamp(fair, DOCUMENT) and review_factor(fair, DOCUMENT) == 1.05
+    assert is_rubber_stamp(stamped, DOCUMENT) and review_factor(stamped, DOCUMENT) == 1
+
+
+def test_an_unknown_size_never_makes_a_rise_larger() -> None:
+    known = [weight_of(Stakes(ChangeComplexity.TRIVIAL, lines), DOCUMENT, rising=True) for lines in (0, 1, 50)]
+    assert weight_of(Stakes(), DOCUMENT, rising=True) == min(known)
+    assert weight_of(Stakes(), DOCUMENT, rising=False) == 1
+
+
+def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
+    weight = weight_of(Stakes(ChangeComplexity.CRITICAL, 50), CAUTIOUS, rising=True)
+    assert moved(0.5, 1.0, step_of(weight, CAUTIOUS, rising=True)) == pytest.approx(0.65)
+    assert step_of(weight, CAUTIOUS, rising=False) == step_of(weight, DOCUMENT, rising=False) > 0.9
+    assert step_of(weight, DOCUMENT, rising=True) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("lines", "complexity"),
+    [(0, "TRIVIAL"), (9, "TRIVIAL"), (10, "MINOR"), (49, "MINOR"), (50, "MODERATE"), (199, "MODERATE"), (200, "MAJOR"),
+     (499, "MAJOR"), (500, "CRITICAL"), (10**6, "CRITICAL")],
+)  # fmt: skip
+def test_a_change_is_as_complex_as_the_documents_tiers_call_its_size(lines: int, complexity: str) -> None:
+    assert complexity_of(lines, CAUTIOUS).name == complexity
+
+
+@given(scores, st.floats(0, 1), stakes, st.sampled_from((CAUTIOUS, DOCUMENT)))
+def test_a_step_goes_towards_the_value_and_never_beyond(
+    score: float, value: float, stakes: Stakes, rules: object
+) -> None:
+    assert rules in (CAUTIOUS, DOCUMENT)
+    step = step_of(weight_of(stakes, DOCUMENT, rising=value > score), DOCUMENT, rising=value > score)
+    assert 0 < step <= 1
+    low, high = sorted((score, value))
+    assert low - 1e-12 <= moved(score, value, step) <= high + 1e-12
+
+
+@given(scores, st.floats(0, 10_000), st.floats(0, 10_000))
+def test_fading_only_ever_approaches_neutral(score: float, one: float, more: float) -> None:
+    early, late = decayed(score, one, DOCUMENT), decayed(score, one + more, DOCUMENT)
+    assert abs(late - 0.5) <= abs(early - 0.5) <= abs(score - 0.5)
+
+
+@given(scores, st.floats(-10_000, 0))
+def test_a_clock_set_back_changes_nothing(score: float, days: float) -> None:
+    assert decayed(score, days, DOCUMENT) == pytest.approx(score)
+
+
+@given(scores, st.floats(0.001, 5))
+def test_a_recovery_adds_at_most_the_rate_and_ends_at_1(score: float, boost: float) -> None:
+    assert score <= lifted(score, boost, DOCUMENT) <= min(1, score + DOCUMENT.recovery_rate)
