@@ -6,13 +6,13 @@ from itertools import groupby
 
 from custody.app.answers import Answer, Story
 from custody.app.attributing import Attributing, FileVersion
-from custody.app.lineage import IMPORTED
 from custody.app.links import Links, Worked
 from custody.app.traced import traced_findings
 from custody.attribute.engine import attribute
 from custody.attribute.introduce import Line
 from custody.attribute.lineage import BETWEEN, UNKNOWN
 from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
+from custody.attribute.moments import IMPORTED, TRANSCRIPT
 from custody.model.digests import content_hash
 from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.model.lines import Lines
@@ -21,7 +21,7 @@ from custody.model.views import FileEdit, Session, ToolCall, TracedFile
 from custody.world.git import Ancestry
 
 NS = 1_000_000_000
-IMPORTED_KINDS = frozenset((IMPORTED, "transcript", "trace", "trace_link"))
+IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
 SESSIONS_READ_MAX = 20
 """Records of one session in which its model is looked for, the latest first."""
 
@@ -39,7 +39,7 @@ class Answers:
         self._store = evidence.store
         self._links = Links(evidence.store)
         self._stories: dict[int, Story | None] = {}
-        self._linked_memo: dict[tuple[CommitSha | None, SessionId, int], tuple[RecordRef, ...]] = {}
+        self._linked_memo: dict[tuple[CommitSha | None, str, int], tuple[RecordRef, ...]] = {}
 
     def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[Answer]:
         """An answer for every line of a version, or of the stretches asked for, in order."""
@@ -152,10 +152,11 @@ class Answers:
         )
 
     def _linked(self, segment: Segment, story: Story) -> tuple[RecordRef, ...]:
-        key = (segment.commit, story.trace.session, story.at_ns)
+        key = (segment.commit, story.trace.id, story.at_ns)
         if key not in self._linked_memo:
             commit = None if segment.commit is None else self._evidence.commit(segment.commit)
-            worked = Worked(story.trace.session, story.at_ns, lambda: self._parent_ns(segment.parent))
+            trace = story.trace
+            worked = Worked(trace.agent, trace.session, story.at_ns, lambda: self._parent_ns(segment.parent))
             self._linked_memo[key] = () if commit is None else self._links.shown_by(commit, worked)
         return self._linked_memo[key]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from custody.model.ids import CommitSha, RecordRef, SessionId
+from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.model.views import CommitLink, CommitSeen, LinkOrigin, PullRequestFact
 from custody.world.git import Commit
 from custody.world.store import Store
@@ -27,9 +27,15 @@ _NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 class Worked:
     """That a session edited a file: when, and when the commit below was made (asked only where it matters)."""
 
+    agent: AgentName
     session: SessionId
     at_ns: int
     parent_ns: Callable[[], int]
+
+    def is_of(self, view: CommitLink | PullRequestFact) -> bool:
+        """Whether a fact is this session's; another tool's file of links does not say whose its traces are."""
+        named = view.agent == self.agent or getattr(view, "origin", None) is LinkOrigin.IMPORTED
+        return named and view.session == self.session
 
 
 class Links:
@@ -41,17 +47,17 @@ class Links:
     def shown_by(self, commit: Commit, worked: Worked) -> tuple[RecordRef, ...]:
         """The records that say that the session made the commit; none when there is no link."""
         found = {
-            *self._said(commit.id, worked.session),
+            *self._said(commit.id, worked),
             *self._seen(commit.id, worked),
-            *self._requested(commit, worked.session),
+            *self._requested(commit, worked),
         }
         return tuple(sorted(found))
 
-    def _said(self, commit: CommitSha, session: SessionId) -> Iterator[RecordRef]:
+    def _said(self, commit: CommitSha, worked: Worked) -> Iterator[RecordRef]:
         for seen in self._store.links_of(commit):
             view = seen.view
             # A link that was derived from content only proposes: content is paid for by its own signal.
-            if isinstance(view, CommitLink) and view.session == session and view.origin is not LinkOrigin.CONTENT:
+            if isinstance(view, CommitLink) and worked.is_of(view) and view.origin is not LinkOrigin.CONTENT:
                 yield seen.record.ref
 
     def _seen(self, commit: CommitSha, worked: Worked) -> Iterator[RecordRef]:
@@ -61,7 +67,7 @@ class Links:
                 yield ref
 
     def _is_linked(self, commit: CommitSha, worked: Worked) -> bool:
-        said = any(True for _ in self._said(commit, worked.session))
+        said = any(True for _ in self._said(commit, worked))
         return said or any(self._was_at_work(view, worked) for _, view in self._views(commit))
 
     def _replaced(self, view: CommitSeen) -> Iterator[CommitSha]:
@@ -80,15 +86,15 @@ class Links:
                 yield seen.record.ref, seen.view
 
     def _was_at_work(self, view: CommitSeen, worked: Worked) -> bool:
-        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked.session, view.at_ns)
+        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked, view.at_ns)
 
-    def _is_open(self, session: SessionId, at_ns: int) -> bool:
+    def _is_open(self, worked: Worked, at_ns: int) -> bool:
         """Whether the session was still at work: its last event less than a day before, and it had not ended."""
-        return self._store.was_open(session, at_ns, OPEN_NS_MAX)
+        return self._store.was_open(worked.agent, worked.session, at_ns, OPEN_NS_MAX)
 
-    def _requested(self, commit: Commit, session: SessionId) -> Iterator[RecordRef]:
+    def _requested(self, commit: Commit, worked: Worked) -> Iterator[RecordRef]:
         """The commit's subject names a pull request that the session opened."""
         for number in {int(digits) for digits in _NUMBER.findall(commit.subject)}:
             for seen in self._store.pull_request_facts(number):
-                if isinstance(seen.view, PullRequestFact) and seen.view.session == session:
+                if isinstance(seen.view, PullRequestFact) and worked.is_of(seen.view):
                     yield seen.record.ref

@@ -395,17 +395,18 @@ def test_a_link_counts_unless_it_was_derived_from_content(scene: Scene, origin: 
     assert tier(scene) == ((1, True) if fires else (3, False))
 
 
-def test_a_link_of_another_session_or_commit_says_nothing(scene: Scene) -> None:
+def test_a_link_of_another_session_agent_or_commit_says_nothing(scene: Scene) -> None:
     base, second = told(scene)
     scene.saw(
         an_event("link", session="another", commit=second, origin="hook", at=moment(21), id="1"),
         an_event("link", session=SESSION, commit=base, origin="hook", at=moment(21), id="2"),
+        an_event("link", session=SESSION, commit=second, origin="hook", at=moment(21), id="3", agent="another"),
     )
     assert tier(scene) == (3, False)
 
 
 def test_a_pull_request_that_the_session_opened_links_the_commit_that_names_it(scene: Scene) -> None:
-    base = edited(scene)
+    base = edited(scene, agent="claude-code")
     scene.committed(base, at=200_000, app__py=NEW, message="Add a discount (#12)")
     said = {
         "custody": 1,

@@ -253,11 +253,12 @@ class Store:
         """The sessions that spoke of this pull request."""
         return self.views.look_up("pull_request_fact", "number = ?", (number,))
 
-    def was_open(self, session: SessionId, at_ns: int, within_ns: int) -> bool:
+    def was_open(self, agent: AgentName, session: SessionId, at_ns: int, within_ns: int) -> bool:
         """Whether something of a session was captured shortly before a moment, and not its end."""
         last = self.db.rows(
-            "SELECT event FROM observation WHERE session = ? AND at_ns <= ? AND at_ns > ? ORDER BY at_ns DESC LIMIT 1",
-            (session, at_ns, at_ns - within_ns),
+            "SELECT event FROM observation WHERE session = ? AND agent = ? AND at_ns <= ? AND at_ns > ?"
+            " ORDER BY at_ns DESC LIMIT 1",
+            (session, agent, at_ns, at_ns - within_ns),
         )
         return bool(last) and str(last[0][0]).lower() != "sessionend"
 
