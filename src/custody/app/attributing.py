@@ -141,12 +141,7 @@ class Attributing:
     ) -> list[Line]:
         """The work tree is one more commit, which only we compare: git would run the repository's filters."""
         hunks = [
-            Hunk(
-                gap.old_first,
-                tuple(committed[gap.old_first : gap.old_end]),
-                gap.new_first,
-                tuple(texts[gap.new_first : gap.new_end]),
-            )
+            self.history.as_captured(_hunk(committed, texts, gap))
             for gap in gaps_of(equal_blocks(committed, texts), Gap(0, len(committed), 0, len(texts)))
         ]
         if not hunks:
@@ -182,6 +177,11 @@ def _reading(desk: Desk) -> AbstractContextManager[Store]:
     from custody.app.import_traces import reading_with_traces  # few repositories have any, and it loads much
 
     return reading_with_traces(desk)
+
+
+def _hunk(committed: Sequence[str], texts: Sequence[str], gap: Gap) -> Hunk:
+    removed, added = committed[gap.old_first : gap.old_end], texts[gap.new_first : gap.new_end]
+    return Hunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
 
 
 def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:

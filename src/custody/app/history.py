@@ -5,7 +5,7 @@ edit (and two days) are not walked: of their lines nothing can be known.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from custody.app.gone import Gone, hunk_of
 from custody.app.lineage import Lineage
@@ -72,6 +72,7 @@ class History:
         self._asked: set[tuple[CommitSha, RepoPath]] = set()
         self._states: dict[int, StateRow] = {}
         self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
+        self._has_redacted = self._tables.has_redacted()
         self.searched = Searched()
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
         before = int(self._rules.horizon_days_before * DAY_NS)
@@ -123,6 +124,14 @@ class History:
             version.take_from(self._donors_elsewhere(version, commit, path))
         version.follow()
         return version.closed()
+
+    def as_captured(self, hunk: Hunk) -> Hunk:
+        """A change with its secrets taken out, as captured texts are; as it is where none was ever taken out."""
+        if not self._has_redacted:
+            return hunk
+        from custody.app.masking import masked  # few stores hold anything redacted
+
+        return replace(hunk, removed=masked(hunk.removed), added=masked(hunk.added))
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
@@ -209,7 +218,7 @@ class History:
         sides, hunks = [], []
         for parent, diff in zip(change.parents or (None,), change.diffs, strict=True):
             old = [] if parent is None else self._parent(parent, path)
-            made = [] if diff is None else [hunk_of(hunk) for hunk in diff.hunks]
+            made = [] if diff is None else [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
             sides.append(spliced(old, made))
             hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
         lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
@@ -227,11 +236,11 @@ class History:
         diff = self._renamed(git_commit, path)
         if diff is None or diff.change.old is None:
             texts = self.texts(git_commit.id, path)
-            hunk = Hunk(0, (), 0, tuple(texts))
+            hunk = self.as_captured(Hunk(0, (), 0, tuple(texts)))
             return self.explained(spliced([], [hunk]), commit, path, [(hunk, NO_LINES)])
         parent = self._first_parent(git_commit.id)
         old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
-        made = [hunk_of(hunk) for hunk in diff.hunks]
+        made = [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
         lines = spliced(old, made)
         return self.explained(lines, commit, path, [(hunk, _removed(old, hunk)) for hunk in made])
 

@@ -42,10 +42,16 @@ def work_trees(repository: Repository) -> list[str]:
 class Paths:
     """Names in a transcript and the repository's paths that they stand for."""
 
-    def __init__(self, trees: Sequence[str], history: Callable[[], frozenset[str]]) -> None:
+    def __init__(
+        self,
+        trees: Sequence[str],
+        history: Callable[[], frozenset[str]],
+        real: Callable[[str], str] = os.path.realpath,
+    ) -> None:
         # The longest first: a linked work tree may lie inside another one.
         self._trees = sorted((tree.rstrip("/") for tree in trees), key=len, reverse=True)
         self._history = history
+        self._real = real
         self._known: dict[Named, str | None] = {}
 
     def find(self, named: Named) -> str | None:
@@ -61,20 +67,32 @@ class Paths:
         return next((tree for tree in self._trees if folder is not None and _is_in(folder, tree)), None)
 
     def _found(self, named: Named) -> str | None:
-        name = named.name
-        if _DRIVE.match(name):
-            name = name[2:].replace("\\", "/")
-        elif not name.startswith("/"):
-            if self.tree_of(named.cwd) is None and not (named.cwd or "").startswith("/"):
+        name, cwd = _slashed(named.name), None if named.cwd is None else _slashed(named.cwd)
+        if not name.startswith("/"):
+            if self.tree_of(cwd) is None and not (cwd or "").startswith("/"):
                 return self._by_history(name, None)
-            name = posixpath.join(named.cwd or "", name)
-        name = posixpath.normpath(name)
+            name = posixpath.join(cwd or "", name)
+        name = self._unlinked(posixpath.normpath(name), cwd)
         tree = self.tree_of(name)
         if tree is not None:
             below = name[len(tree) + 1 :]
             inner = _INNER_TREE.fullmatch(below)
             return inner[1] if inner else below
-        return self._by_history(name, named.cwd)
+        return self._by_history(name, cwd)
+
+    def _unlinked(self, name: str, cwd: str | None) -> str:
+        """``name`` below the work tree itself, where the agent's folder reached that through a link."""
+        if cwd is None or not cwd.startswith("/") or self.tree_of(name) is not None:
+            return name
+        linked, real = cwd.rstrip("/"), self._real(cwd)
+        tree = self.tree_of(real)
+        if tree is None:
+            return name
+        below = real[len(tree) :]
+        if linked.endswith(below):
+            # The link lies above: what is beside the agent's folder is in the work tree too.
+            linked, real = linked.removesuffix(below), tree
+        return real + name[len(linked) :] if _is_in(name, linked) else name
 
     def _by_history(self, name: str, cwd: str | None) -> str | None:
         """The longest end of ``name`` that some commit has; a bare file name only from the folder that it stands in."""
@@ -110,6 +128,11 @@ def paths_of_history(repository: Repository) -> frozenset[str]:
                 if len(found) > PATHS_MAX:
                     break
     return frozenset(found)
+
+
+def _slashed(name: str) -> str:
+    """A Windows path without its drive, with the slashes of all others."""
+    return name[2:].replace("\\", "/") if _DRIVE.match(name) else name
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from custody.attribute.lineage import ENGINE_VERSION, Known, Step, replayed
-from custody.attribute.moments import Moment, applied, merged, moment_of
+from custody.attribute.moments import IMPORTED, Moment, applied, merged, moment_of
 from custody.attribute.packing import pack_origins, unpack_origins
 from custody.attribute.rules import AttributeRules
 from custody.attribute.text import is_informative, keys_of, lines_of, text_of
@@ -12,10 +12,12 @@ from custody.model.paths import RepoPath
 from custody.model.record import Record
 from custody.model.views import FileEdit, FileState
 from custody.world.git import FileAt, Object, Repository
-from custody.world.store import StateRow, Store, Told
+from custody.world.store import REDACTED, StateRow, Store, Told
 
-IMPORTED = "import"
+IMPORT_EVENT = "import"
 """How the name of an event begins that was not recorded as it happened."""
+MARKER = "[redacted:"
+"""How what stands for a secret begins."""
 RENAMED_LINES_MAX = 200
 """How many lines of a file without a history of its own are asked for where they come from."""
 _RULES = (
@@ -132,6 +134,8 @@ class Lineage:
         )
         told = zip(row.keys, known.lines, known.origins, strict=True)
         brought = [key for key, line, origin in told if origin.state == state and is_informative(line)]
+        if any(MARKER in line for line in known.lines):
+            brought.append(REDACTED)
         self.tables.put(row, brought)
 
     def _previous(
@@ -225,7 +229,7 @@ def _told(moment: Moment) -> Told:
 
 def _kind(record: Record) -> str:
     """Who told of it: the record's kind, or that it was imported, whatever its kind."""
-    return IMPORTED if record.entry.event.startswith(IMPORTED) else record.entry.kind
+    return IMPORTED if record.entry.event.startswith(IMPORT_EVENT) else record.entry.kind
 
 
 def _base(call: str) -> str:

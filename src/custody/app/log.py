@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from custody.app.desk import Desk
+from custody.attribute.moments import TRANSCRIPT
 from custody.model.errors import InputError
 from custody.model.ids import AgentName, SessionId
 from custody.model.merging import merged_calls, merged_session
@@ -19,6 +20,8 @@ V = TypeVar("V")
 
 TABLES = ("session", "prompt", "tool_call", "file_edit", "source_read")
 """Where views of a session are looked for; one record often shows several of them."""
+SAME_PROMPT_NS = 60 * 1_000_000_000
+"""How far apart hook and transcript may place one prompt: the agent names it in neither, or in one of them only."""
 ENDS_READ_MAX = 20
 """Observations of a session that are read at either end to list it: a transcript has one in every line."""
 SESSIONS_NAMED_MAX = 10
@@ -156,8 +159,20 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
 
 def _prompts(seen: Sequence[Seen]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
-    prompts = {prompt.id: prompt for prompt in reversed(_of(seen, Prompt))}
-    return sorted(prompts.values(), key=lambda prompt: (prompt.at_ns, prompt.id))
+    prompts = {one.view.id: (one, one.view) for one in reversed(seen) if isinstance(one.view, Prompt)}
+    written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]
+    typed = [prompt for one, prompt in prompts.values() if one.record.entry.kind != TRANSCRIPT]
+    for prompt in typed:
+        again = [other for other in written if _is_same(prompt, other)]
+        if again:
+            written.remove(min(again, key=lambda other: (abs(other.at_ns - prompt.at_ns), other.id)))
+    return sorted((*typed, *written), key=lambda prompt: (prompt.at_ns, prompt.id))
+
+
+def _is_same(one: Prompt, other: Prompt) -> bool:
+    """Whether a hook and a transcript may have seen one prompt, which they name differently."""
+    near = abs(one.at_ns - other.at_ns) <= SAME_PROMPT_NS
+    return near and one.agent == other.agent and one.text.digest == other.text.digest
 
 
 def _of(seen: Sequence[Seen], kind: type[V]) -> list[V]:

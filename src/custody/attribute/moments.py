@@ -12,6 +12,8 @@ from custody.model.views import FileEdit, FileState, Text
 SHELL = ":shell:"
 """In the id of an edit that was read out of a shell command: what was seen on disk around the call says more."""
 TRANSCRIPT = "transcript"
+IMPORTED = "import"
+"""The kind of what was brought in from elsewhere, whatever it had been there."""
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
 _NUMBER = re.compile(r"([0-9]+)")
@@ -43,7 +45,7 @@ class Moment:
 
 
 def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> Moment:
-    """The moment that a view tells of; ``kind`` is that of its record: what a transcript says outdoes a hook."""
+    """The moment that a view tells of; ``kind`` is that of its record: what our hook saw outdoes what was imported."""
     if isinstance(view, FileState):
         return replace(_look(view, ref, n), kind=kind)
     return Moment(
@@ -60,7 +62,7 @@ def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = ""
         proposed=None if view.proposed is None else view.proposed.content,
         revision=view.revision,
         kind=kind,
-        standing=int(kind == TRANSCRIPT),
+        standing=int(kind not in (TRANSCRIPT, IMPORTED)),
     )
 
 

@@ -21,6 +21,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",
                 "stats": "Count whose the lines of a file, a folder or the whole repository are.",
+                "trust": "Say what an agent's record allows, and record decisions about its changes.",
                 "why": "Say why a line is there: its commits, the tool call that wrote it, what was asked.",
             }
         ),

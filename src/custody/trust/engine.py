@@ -53,6 +53,8 @@ def against_recovery(agent: AgentName, entry: Recovered, standing: Standing, rul
     """Why a recovery does not count; None when it does."""
     if not standing.samples:
         return "nothing was decided about the agent before"
+    if entry.boost <= 0:
+        return "a recovery adds something"
     if entry.actor == agent:
         return "an agent cannot lift its own score"
     since_ns = standing.recovered_ns

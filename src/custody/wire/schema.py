@@ -28,6 +28,13 @@ from custody.wire.reports import (
     VerifyReport,
 )
 from custody.wire.stats import StatsReport
+from custody.wire.trust import (
+    TrustListReport,
+    TrustRecordReport,
+    TrustShowReport,
+    TrustVerifyReport,
+    TrustWhyReport,
+)
 from custody.wire.why import WhyReport
 
 REPORTS: tuple[type[Report], ...] = (
@@ -51,6 +58,11 @@ REPORTS: tuple[type[Report], ...] = (
     WhyReport,
     StatsReport,
     GateReport,
+    TrustListReport,
+    TrustShowReport,
+    TrustWhyReport,
+    TrustRecordReport,
+    TrustVerifyReport,
 )
 
 

@@ -711,3 +711,14 @@ def test_lines_that_the_file_does_not_have_are_refused(scene: Scene) -> None:
     with pytest.raises(InputError, match="has only 0 lines"):
         scene.report("empty.py", None, Lines(1, 1))
     assert scene.report("empty.py").attributions == []
+
+
+def test_a_line_with_a_secret_is_recognised_though_it_was_captured_without_it(scene: Scene) -> None:
+    secret = "ghp_" + "Zq8Lw3Rt6Yb1Nv5Mx0Kd" + "9Hs2Fp7Jc4Ug8Qe"
+    base = scene.committed(at=-100, app__py=OLD)
+    new = f'{OLD}connect(token="{secret}")\n'
+    scene.edited("app.py", OLD, new, at=10, head=base)
+    scene.committed(base, at=20, app__py=new)
+    (*_, last) = scene.said()
+    assert (last.kind, last.start_line) == ("agent", last.end_line)
+    assert secret.encode() not in (scene.built.path / ".git" / "custody" / "custody.db").read_bytes()

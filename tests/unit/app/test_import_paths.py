@@ -35,6 +35,8 @@ PATHS = Paths(("/home/me/repo", "/home/me/repo/inner", "/home/me/linked"), lambd
         ("/README.md", "/", None),
         ("deep/x.py", "/other/machine/lib", "lib/deep/x.py"),
         ("C:\\work\\repo\\src\\app.py", "C:\\work\\repo", "src/app.py"),
+        ("C:\\work\\repo\\README.md", "C:\\work\\repo", "README.md"),
+        ("D:\\else\\README.md", "C:\\work\\repo", None),
         ("/other/machine/unheard/of.py", "/other/machine", None),
         ("bad\0name", "/home/me/repo", None),
         ("", "/home/me/repo", None),
@@ -42,6 +44,24 @@ PATHS = Paths(("/home/me/repo", "/home/me/repo/inner", "/home/me/linked"), lambd
 )
 def test_names(name: str, cwd: str | None, path: str | None) -> None:
     assert PATHS.find(Named(name, cwd)) == path
+
+
+@pytest.mark.parametrize(
+    ("name", "cwd", "path"),
+    [
+        ("/link/new.py", "/link", "new.py"),
+        ("/link/src/new.py", "/link/src", "src/new.py"),
+        ("/link/new.py", "/link/src", "new.py"),
+        ("../new.py", "/link/src", "new.py"),
+        ("/linked/new.py", "/link", None),
+        ("/short/new.py", "/short", "src/new.py"),
+        ("/away/new.py", "/away", None),
+    ],
+)
+def test_a_folder_that_was_reached_through_a_link_is_the_work_trees(name: str, cwd: str, path: str | None) -> None:
+    links = {"/link": "/repo", "/link/src": "/repo/src", "/short": "/repo/src"}
+    paths = Paths(("/repo",), lambda: frozenset(()), lambda folder: links.get(folder, folder))
+    assert paths.find(Named(name, cwd)) == path
 
 
 def test_history_is_read_once_and_only_when_it_is_needed() -> None:

@@ -2,14 +2,17 @@
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from custody.app.blame import blame
 from custody.app.desk import Desk, Progress
 from custody.app.import_transcripts import import_transcripts
+from custody.app.log import log, log_session
 from custody.model.merging import merged_calls, merged_session
 from custody.model.paths import RepoPath
 from custody.model.views import (
@@ -24,9 +27,10 @@ from custody.model.views import (
     ToolCall,
 )
 from custody.wire.reports import ImportTranscriptsReport
+from custody.wire.times import text_from
 from custody.world.capture import TRANSCRIPT_READERS, lines
 from custody.world.store import Store
-from tests.builders.hooks import an_edit, installed, run_hook
+from tests.builders.hooks import a_hook_event, an_edit, installed, run_hook
 from tests.builders.repo import Built, a_repository, a_worktree
 from tests.builders.transcripts import Transcript, a_transcript, many_transcripts, project_name
 
@@ -158,6 +162,38 @@ def test_hooks_and_transcripts_of_the_same_call_are_one(built: Built, folder: Pa
     assert len(views(built, FileEdit)) == 2
     assert len({(edit.agent, edit.session, edit.id) for edit in views(built, FileEdit)}) == 1
     assert len(merged_calls(views(built, ToolCall))) == 1
+
+
+def test_what_a_person_changed_in_several_edits_of_one_call_is_not_the_agents(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    named, told = session.named("src/app.py"), {"originalFileContents": "one\n", "structuredPatch": []}
+    own, applied = ([{"old_string": "one", "new_string": new}] for new in ("two", "three"))
+    response = {"filePath": named, "edits": applied, "userModified": True, **told}
+    session.call("MultiEdit", {"file_path": named, "edits": own}, response).put(folder)
+    imported(built, folder)
+    (edit,) = views(built, FileEdit)
+    assert edit.after is not None and edit.proposed is not None
+    assert (edit.proposed.content, edit.after.content) == ("two\n", "three\n")
+
+
+def test_a_transcript_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_count(
+    built: Built, folder: Path
+) -> None:
+    session = a_transcript(S, built.path, at=text_from(time.time_ns())).prompt("make it two")
+    session.edit("src/app.py", "one\n", "one", "two_of_them()").put(folder)
+    run_hook(installed(built.path), a_hook_event("UserPromptSubmit", built.path, prompt="make it two"))
+    run_hook(
+        built.path, an_edit(built.path, "src/app.py", "one\n", "one", "two_of_them()", call=session.last_call or "")
+    )
+    (built.path / "src" / "app.py").write_text("two_of_them()\n", encoding="utf-8")
+    hooked = blame(Desk(built.path), "src/app.py").report.attributions
+    imported(built, folder)
+    both = blame(Desk(built.path), "src/app.py").report.attributions
+    assert [(one.kind, one.tier, one.grade, one.signals) for one in both] == [
+        (one.kind, one.tier, one.grade, one.signals) for one in hooked
+    ]
+    assert (both[0].grade, log(Desk(built.path), limit=1).sessions[0].prompts) == ("recorded", 1)
+    assert len(log_session(Desk(built.path), S).prompts) == 1
 
 
 def test_a_call_that_failed_edits_nothing(built: Built, folder: Path) -> None:
@@ -368,6 +404,19 @@ def test_by_default_the_projects_of_this_repository_are_read(
         a_transcript(session, cwd).prompt("hello").put(projects / project_name(cwd))
     report = imported(built, None)
     assert (report.files, sorted(prompt.session for prompt in views(built, Prompt))) == (2, ["s1", "s2"])
+
+
+def test_a_project_of_the_same_name_whose_sessions_began_elsewhere_is_not_read(
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    root = built.path.resolve()
+    project = tmp_path / "claude" / "projects" / project_name(root)
+    alike = str(root).replace("/", ".")
+    assert project_name(alike) == project_name(root)
+    a_transcript("s1", alike).prompt("of another repository").put(project)
+    a_transcript("s2", "").bare(type="summary", summary="says not where", leafUuid="x").put(project)
+    assert (imported(built, None).files, views(built, Prompt)) == (1, [])
 
 
 def test_without_any_transcript_there_is_nothing_to_do(

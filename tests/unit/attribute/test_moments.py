@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.moments import TRANSCRIPT, Moment, applied, merged, moment_of
+from custody.attribute.moments import IMPORTED, TRANSCRIPT, Moment, applied, merged, moment_of
 from custody.model.digests import digest_of
 from custody.model.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.model.paths import RepoPath
@@ -80,12 +80,13 @@ def test_looks_at_two_moments_are_two_and_snapshots_of_one_call_are_one() -> Non
     assert [moment.at_ns for moment in merged(snapshots)] == [1]
 
 
-def test_two_observations_of_one_call_count_once_with_the_text_that_says_most() -> None:
+@pytest.mark.parametrize("kind", [TRANSCRIPT, IMPORTED])
+def test_two_observations_of_one_call_count_once_and_a_claim_does_not_displace_what_the_hook_saw(kind: str) -> None:
     hook = a_moment(1, after=captured("from the hook\n"), at_ns=20)
-    transcript = a_moment(2, TRANSCRIPT, after=captured("from the transcript\n"), at_ns=10)
-    for order in permutations((hook, transcript)):
+    claim = a_moment(2, kind, after=captured("from elsewhere\n"), at_ns=10)
+    for order in permutations((hook, claim)):
         (moment,) = merged(order)
-        assert (moment.after, moment.at_ns) == ("from the transcript\n", 10)
+        assert (moment.after, moment.kind, moment.at_ns) == ("from the hook\n", "hook", 10)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +107,8 @@ def test_a_text_outdoes_none_a_whole_file_outdoes_a_piece_and_both_texts_outdo_o
 
 
 def test_what_the_better_one_does_not_know_the_other_tells() -> None:
-    better = a_moment(1, TRANSCRIPT)
-    worse = a_moment(2, revision=HEAD, proposed=captured("mine\n"))
+    better = a_moment(1)
+    worse = a_moment(2, TRANSCRIPT, revision=HEAD, proposed=captured("mine\n"))
     (moment,) = merged((better, worse))
     assert (moment.ref, moment.revision, moment.proposed) == (better.ref, HEAD, "mine\n")
 

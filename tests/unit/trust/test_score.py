@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.model import ChangeComplexity, Stakes
+from custody.trust.rules import TrustRules
 from custody.trust.score import (
     complexity_of,
     decayed,
@@ -81,10 +82,10 @@ def test_a_change_is_as_complex_as_the_documents_tiers_call_its_size(lines: int,
 
 @given(scores, st.floats(0, 1), stakes, st.sampled_from((CAUTIOUS, DOCUMENT)))
 def test_a_step_goes_towards_the_value_and_never_beyond(
-    score: float, value: float, stakes: Stakes, rules: object
+    score: float, value: float, stakes: Stakes, rules: TrustRules
 ) -> None:
-    assert rules in (CAUTIOUS, DOCUMENT)
-    step = step_of(weight_of(stakes, DOCUMENT, rising=value > score), DOCUMENT, rising=value > score)
+    rising = value > score
+    step = step_of(weight_of(stakes, rules, rising=rising), rules, rising=rising)
     assert 0 < step <= 1
     low, high = sorted((score, value))
     assert low - 1e-12 <= moved(score, value, step) <= high + 1e-12

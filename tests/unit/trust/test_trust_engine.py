@@ -1,5 +1,7 @@
 """A score is a fold over what was recorded: order of arrival, repetition and bad corrections change nothing."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +103,7 @@ def test_a_recovery_without_a_reason_is_flagged() -> None:
 
 
 def test_nobody_decides_about_themselves() -> None:
-    own = [a_decision(actor="robot"), a_decision(), a_recovery(actor="robot")]
+    own: list[Entry] = [a_decision(actor="robot"), a_decision(), a_recovery(actor="robot")]
     assert [step.counts for step in replay(ROBOT, own, CAUTIOUS).steps] == [False, True, False]
     assert after(a_decision(REJECTED, actor="robot")) == [0.35], "a confession counts"
 
@@ -129,9 +131,9 @@ def test_a_new_id_starts_without_the_right_to_land_anything() -> None:
 
 
 @given(histories(), st.randoms(use_true_random=False), profiles)
-def test_the_order_of_arrival_changes_nothing(entries: list[Entry], chance: object, rules: TrustRules) -> None:
+def test_the_order_of_arrival_changes_nothing(entries: list[Entry], chance: Random, rules: TrustRules) -> None:
     shuffled = list(entries)
-    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    chance.shuffle(shuffled)
     assert replay(ROBOT, shuffled, rules) == replay(ROBOT, entries, rules)
 
 

@@ -26,7 +26,7 @@ GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("g
 Case = dict[str, Any]
 
 
-def cases(name: str) -> Any:
+def cases(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", GOLDEN[name], ids=lambda case: "-".join(map(str, case.values())))
 
 

@@ -67,10 +67,12 @@ class ClaudeTranscripts:
         found = []
         for file in files_below(home, SUFFIX):
             project = file.relative_to(home).parts[0]
-            if any(project == project_name(tree) for tree in trees) or (
-                any(project.startswith(project_name(tree)[:NAME_MAX]) for tree in trees) and _is_in(file, trees)
-            ):
-                found.append(file)
+            exact = any(project == project_name(tree) for tree in trees)
+            if exact or any(project.startswith(project_name(tree)[:NAME_MAX]) for tree in trees):
+                began = _is_in(file, trees)
+                # A session that does not say where it began is told by its project's name alone.
+                if began or (exact and began is None):
+                    found.append(file)
         return found
 
     def files(self, place: Path) -> list[Path]:
@@ -499,8 +501,11 @@ def _changed_at(file: Path) -> str:
     return text_from(file.stat().st_mtime_ns)
 
 
-def _is_in(file: Path, trees: Sequence[str]) -> bool:
-    """Whether the session began in one of these work trees: two folders may have the same project name."""
+def _is_in(file: Path, trees: Sequence[str]) -> bool | None:
+    """Whether the session began in one of these work trees: two folders may have the same project name.
+
+    None where its first lines do not say where it began.
+    """
     try:
         for line in islice(lines_of(file), PEEK_LINES):
             cwd = _cwd(line.data)
@@ -508,7 +513,7 @@ def _is_in(file: Path, trees: Sequence[str]) -> bool:
                 return any(cwd == tree or cwd.startswith(tree.rstrip("/") + "/") for tree in trees)
     except OSError:
         return True  # named when it is read
-    return False
+    return None
 
 
 def _cwd(data: bytes) -> str | None:

@@ -128,7 +128,8 @@ def _multi_edit(done: Done) -> Iterator[FileEdit]:
     before = text(done.response.get("originalFile") or done.response.get("originalFileContents"))
     steps = _steps(done.response.get("edits")) or _steps(done.input.get("edits"))
     if before is not None or not steps:
-        yield from _changed(done, before, _after(done, before, steps) if steps else None)
+        after = _after(done, before, steps) if steps else None
+        yield from _changed(done, before, after, proposed=_all_proposed(done, before, after))
         return
     for n, (old, new, _) in enumerate(steps):
         piece = None if old == "" else text_view(old)
@@ -212,6 +213,14 @@ def _proposed(done: Done, before: Text | None, after: Text | None) -> Text | Non
         return None
     made = _replaced(before.content, old, new, done.input.get("replace_all") is True)
     return None if made == after.content else text_view(made)
+
+
+def _all_proposed(done: Done, before: Text | None, after: Text | None) -> Text | None:
+    """The file as all of the agent's own edits would have made it, where a person changed some."""
+    if done.response.get("userModified") is not True or after is None:
+        return None
+    made = _after(done, before, _steps(done.input.get("edits")))
+    return None if made is None or made.content == after.content else made
 
 
 def _other(done: Done, applied: str, name: str) -> Text | None:

@@ -6,7 +6,7 @@ moments and chance are handed in.
 
 from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.world.store.heads import Heads, KeptHead
-from custody.world.store.lineage import LineageTables, StateRow, Told
+from custody.world.store.lineage import REDACTED, LineageTables, StateRow, Told
 from custody.world.store.migrate import SCHEMA_VERSION
 from custody.world.store.postgres import open_postgres
 from custody.world.store.projection import Reader, Seen
@@ -15,6 +15,7 @@ from custody.world.store.store import Appended, Copied, Fork, SessionRow, Store,
 from custody.world.store.tables import Body, batched, erased_digest
 
 __all__ = [
+    "REDACTED",
     "SCHEMA_VERSION",
     "Appended",
     "Body",

@@ -19,6 +19,8 @@ LINEAGE = "lineage"
 """The watermark's name for replayed states."""
 VOTERS_MAX = 32
 """For one line, only so many of the latest states that brought it: what hundreds of states brought tells nothing."""
+REDACTED = 0
+"""Stands among the keys that a state brought for any line from which a secret was taken."""
 PROBED = 400
 """Lines asked about in one statement."""
 
@@ -248,6 +250,10 @@ class LineageTables:
             )
             votes.update(integer(state) for (state,) in rows)
         return votes
+
+    def has_redacted(self) -> bool:
+        """Whether a secret was taken out of any captured text."""
+        return bool(self._db.rows("SELECT 1 FROM lineage_line WHERE hash = ? LIMIT 1", (REDACTED,)))
 
     def has_newer(self, keys: Sequence[int], seen: int) -> bool:
         """Whether a state later than ``seen`` brought one of these lines."""

@@ -1,0 +1,61 @@
+"""Whether the log of decisions is as it was written, and whether its records give the scores that are shown."""
+
+from collections.abc import Iterator
+
+from custody.app.desk import Desk
+from custody.app.trust import agents_in, entries_from, entries_of, settled
+from custody.app.trust_folder import trust_rules
+from custody.app.verify import verify
+from custody.model.ids import AgentName
+from custody.model.views import Decision
+from custody.trust.engine import replay
+from custody.trust.model import Entry
+from custody.trust.rules import TrustRules
+from custody.wire.reports import Finding
+from custody.wire.trust import TrustVerifyReport
+from custody.world.store import Seen, Store, StoreDamaged
+
+KIND = "decision"
+DIFFERS = "TRUST-DIFFERS"
+
+
+def trust_verify(desk: Desk) -> TrustVerifyReport:
+    """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
+    checked = verify(desk)
+    rules = trust_rules(desk)
+    recorded, differing = _replayed(desk, rules)
+    findings = [*checked.findings, *differing]
+    return TrustVerifyReport(
+        outcome="found" if findings else "fine",
+        decisions=sum(map(len, recorded.values())),
+        agents=len(recorded),
+        records=checked.records,
+        chains=len(checked.chains),
+        findings=findings,
+    )
+
+
+def _replayed(desk: Desk, rules: TrustRules) -> tuple[dict[AgentName, list[Entry]], list[Finding]]:
+    """What the records say about each agent, and where the index says otherwise."""
+    try:
+        with desk.reading() as store, settled(store):
+            recorded = _recorded(store)
+            return recorded, list(_differing(store, recorded, rules))
+    except StoreDamaged:
+        return {}, []  # verify has named what cannot be read
+
+
+def _recorded(store: Store) -> dict[AgentName, list[Entry]]:
+    found: dict[AgentName, list[Entry]] = {}
+    for record in store.tables.records_of_kind(KIND):
+        for view in store.views.of(record):
+            if isinstance(view, Decision):
+                found.setdefault(view.agent, []).extend(entries_from([Seen(record, view)]))
+    return found
+
+
+def _differing(store: Store, recorded: dict[AgentName, list[Entry]], rules: TrustRules) -> Iterator[Finding]:
+    for agent in sorted({*recorded, *agents_in(store)}):
+        shown = replay(agent, entries_of(store, agent), rules)
+        if shown != replay(agent, recorded.get(agent, []), rules):
+            yield Finding(DIFFERS, f"the records about '{agent}' give another score than the one that is shown")

@@ -1,0 +1,13 @@
+"""The words of trust's commands and records, as the values that they stand for."""
+
+from custody.trust.model import ChangeComplexity, DecisionType
+
+
+def decision_named(word: str) -> DecisionType:
+    """``accepted``, ``modified`` or ``rejected``."""
+    return DecisionType(word)
+
+
+def complexity_named(word: str) -> ChangeComplexity:
+    """``trivial`` to ``critical``."""
+    return ChangeComplexity[word.upper()]
