@@ -86,11 +86,14 @@ class Links:
                 yield seen.record.ref, seen.view
 
     def _was_at_work(self, view: CommitSeen, worked: Worked) -> bool:
-        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked, view.at_ns)
+        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked, view)
 
-    def _is_open(self, worked: Worked, at_ns: int) -> bool:
-        """Whether the session was still at work: its last event less than a day before, and it had not ended."""
-        return self._store.was_open(worked.agent, worked.session, at_ns, OPEN_NS_MAX)
+    def _is_open(self, worked: Worked, made: CommitSeen) -> bool:
+        """Whether the session was still at work there: its last event less than a day before, and it had not ended."""
+        if not self._store.was_open(worked.agent, worked.session, made.at_ns, OPEN_NS_MAX):
+            return False
+        trees = self._store.work_trees_of(worked.agent, worked.session)
+        return made.worktree is None or not trees or made.worktree in trees
 
     def _requested(self, commit: Commit, worked: Worked) -> Iterator[RecordRef]:
         """The commit's subject names a pull request that the session opened."""

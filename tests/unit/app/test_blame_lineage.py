@@ -315,10 +315,10 @@ def test_model_and_summary_come_from_the_call_and_the_first_prompt(scene: Scene)
 # --- links -----------------------------------------------------------------------------------------------------------
 
 
-def a_git_event(event: str, head: CommitSha, at: int, unparsed: str = "") -> bytes:
+def a_git_event(event: str, head: CommitSha, at: int, unparsed: str = "", **fields: str) -> bytes:
     """What git's own hook leaves."""
     said = {"custody": 1, "kind": "hook", "agent": "git", "event": event, "id": f"g{at}", "at": moment(at)}
-    return json.dumps({**said, "head": head, "unparsed": unparsed}).encode()
+    return json.dumps({**said, "head": head, "unparsed": unparsed, **fields}).encode()
 
 
 def tier(scene: Scene) -> tuple[int | None, bool]:
@@ -372,6 +372,16 @@ def test_a_commit_rebased_days_later_inherits_what_was_seen_of_the_old_one(scene
     assert tier(scene) == (4, False), "of the commit that it replaced nothing was seen"
     scene.saw(a_git_event("post-rewrite", CommitSha("e" * 40), 190_000, f"{second} {'e' * 40}\n"))
     assert tier(scene)[1], "rewritten twice"
+
+
+@pytest.mark.parametrize(("tree", "fires"), [("/here", True), ("/elsewhere", False)])
+def test_a_session_still_at_work_in_the_work_tree_is_linked(scene: Scene, tree: str, fires: bool) -> None:
+    scene.edited("app.py", OLD, NEW, at=-200)
+    scene.saw(an_event("session", session=SESSION, at=moment(-300), worktree="/here"))
+    base = scene.committed(at=-100, app__py=OLD)
+    second = scene.committed(base, at=20, app__py=NEW)
+    scene.saw(a_git_event("post-commit", second, 21, worktree=tree))
+    assert tier(scene)[1] is fires
 
 
 def test_commits_that_claim_to_replace_each_other_are_no_endless_way(scene: Scene) -> None:

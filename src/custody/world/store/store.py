@@ -12,7 +12,7 @@ from custody.model.digests import content_hashes_match
 from custody.model.ids import PENDING, AgentName, CommitSha, ContentHash, Digest, EventId, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
-from custody.model.views import FileEdit
+from custody.model.views import FileEdit, Session
 from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
 from custody.world.store.db import Db, Value
 from custody.world.store.heads import Heads
@@ -23,6 +23,8 @@ from custody.world.store.rows import hash_digits
 from custody.world.store.tables import Body, Tables, integer
 
 _HASH_PREFIX_DIGITS = 8
+SESSIONS_READ_MAX = 20
+"""Records of one session that are read for what they say of it as a whole."""
 _AFTER_HEX = "g"
 
 
@@ -261,6 +263,12 @@ class Store:
             (session, agent, at_ns, at_ns - within_ns),
         )
         return bool(last) and str(last[0][0]).lower() != "sessionend"
+
+    def work_trees_of(self, agent: AgentName, session: SessionId) -> set[str]:
+        """The work trees in which a session was seen to begin, again or for the first time."""
+        found = self.views.look_up("session", f"session = ? ORDER BY started_ns LIMIT {SESSIONS_READ_MAX}", (session,))
+        views = (seen.view for seen in found)
+        return {v.worktree for v in views if isinstance(v, Session) and v.agent == agent and v.worktree is not None}
 
     def first_prompt(self, session: SessionId) -> Seen | None:
         """The first thing that was asked in a session."""

@@ -1,0 +1,256 @@
+"""What the doors of trust take and refuse, and that whatever they took is a record of the chain."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.records import records, show
+from custody.app.trust import trust_list, trust_show, trust_why
+from custody.app.trust_record import Decision, override, record, record_commit, recover, revert
+from custody.model.errors import InputError
+from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import Built, a_history, a_repository
+
+ACCEPTED, MODIFIED, REJECTED = DecisionType
+NOON = 1_769_860_800_000_000_000
+DAY = 86_400 * 1_000_000_000
+FILES = [{b"a.py": b"".join(b"x = %d\n" % n for n in range(count))} for count in (5, 45, 645)]
+"""Commits of 5, 40 and 600 lines."""
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.day = 0.0
+
+    def __call__(self) -> int:
+        return NOON + round(self.day * DAY)
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    return a_repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def commits(built: Built) -> list[str]:
+    return list(a_history(built, *FILES))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def desk(built: Built, commits: list[str], clock: Clock) -> Desk:
+    assert commits
+    return Desk(built.path, now_ns=clock)
+
+
+def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> Decision:
+    """A decision with stakes of 1 unless a test says otherwise."""
+    said = {"agent": "robot", "lines": 50, "complexity": ChangeComplexity.TRIVIAL, "actor": "ana", **fields}
+    return Decision(decision=decision, **said)
+
+
+def score(desk: Desk, agent: str = "robot") -> float:
+    return trust_show(desk, agent, limit=0).standing.score
+
+
+@pytest.mark.parametrize(("place", "lines", "complexity"), [(0, 5, "trivial"), (1, 40, "minor"), (2, 600, "critical")])
+def test_size_and_complexity_are_those_of_the_diff(
+    desk: Desk, commits: list[str], place: int, lines: int, complexity: str
+) -> None:
+    taken = record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
+    assert (taken.lines, taken.complexity, taken.commit) == (lines, complexity, commits[place])
+
+
+def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Desk, commits: list[str]) -> None:
+    wanted = Decision(agent="robot", decision=ACCEPTED, commit=commits[1])
+    for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
+        with pytest.raises(InputError) as refused:
+            record_commit(desk, replace(wanted, **lower))
+        assert refused.value.hint == "what the diff shows can be raised, never lowered"
+    taken = record_commit(desk, replace(wanted, lines=400, complexity=ChangeComplexity.CRITICAL)).report().taken
+    assert (taken.lines, taken.complexity) == (400, "critical")
+
+
+def test_a_commit_is_decided_once(desk: Desk, commits: list[str]) -> None:
+    record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit="HEAD"))
+    with pytest.raises(InputError, match="is decided already, in record"):
+        record_commit(desk, Decision(agent="robot", decision=REJECTED, commit=commits[2]))
+    record_commit(desk, Decision(agent="other", decision=REJECTED, commit=commits[2]))
+
+
+def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(desk: Desk) -> None:
+    with pytest.raises(InputError):
+        record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit="1" * 40))
+    assert trust_list(desk).agents == []
+
+
+def test_a_decision_is_a_record_of_the_chain(desk: Desk) -> None:
+    taken = record(desk, a_decision(commit="v1", reason="fine")).report().taken
+    (kept,) = records(desk, limit=5).records
+    assert (kept.record, kept.kind) == (taken.record, "decision")
+    (payload,) = show(desk, taken.record).payloads
+    assert (payload["commit_name"], payload["actor"], payload["reason"]) == ("v1", "ana", "fine")
+
+
+def test_secrets_in_a_reason_are_not_kept(desk: Desk) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    taken = record(desk, a_decision(reason=f"leaked {secret} in a log")).report().taken
+    assert taken.reason is not None and "leaked" in taken.reason and secret not in taken.reason
+
+
+@pytest.mark.parametrize(
+    "fields", [{"lines": -1}, {"lines": float("nan")}, {"lines": True}, {"review_ms": -1}], ids=str
+)
+def test_what_is_no_count_is_refused(desk: Desk, fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="not a whole number from 0 on"):
+        record(desk, a_decision(**fields))
+    assert trust_list(desk).agents == []
+
+
+def test_an_agent_does_not_decide_about_itself(desk: Desk) -> None:
+    with pytest.raises(InputError, match="cannot decide about its own change"):
+        record(desk, a_decision(actor="robot"))
+    record(desk, a_decision(REJECTED, actor="robot"))
+
+
+def test_an_override_is_a_new_record_and_the_old_one_stays(desk: Desk, clock: Clock) -> None:
+    record(desk, a_decision(id="pr-1"))
+    clock.day = 1
+    done = override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
+    assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("override", "ben", "it was not tested")
+    assert (done.standing.accepted, done.standing.rejected) == (0, 1)
+    assert records(desk, limit=5).total == 2
+    first, _ = trust_why(desk, "robot").steps
+    assert (first.decision, first.notes) == ("rejected", ["was accepted; overridden by ben: it was not tested"])
+
+
+def test_the_past_is_answered_as_it_would_have_been(desk: Desk, clock: Clock) -> None:
+    record(desk, a_decision(id="pr-1"))
+    clock.day = 30
+    override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
+    assert trust_why(desk, "robot", at="2026-01-31T12:00:00Z").standing.score == pytest.approx(0.65)
+    before = trust_why(desk, "robot", at="2026-03-02T11:59:59Z")
+    assert before.standing.score == pytest.approx(0.575, abs=1e-6)
+    assert [step.decision for step in before.steps] == ["accepted"]
+    assert trust_why(desk, "robot", at="2026-03-02T12:00:00Z").standing.score == pytest.approx(0.425)
+    with pytest.raises(UnknownAgent, match="until 2026-01-31T11:59:59Z"):
+        trust_why(desk, "robot", at="2026-01-31T11:59:59Z")
+
+
+def test_a_decision_is_found_by_id_record_and_commit(desk: Desk, commits: list[str]) -> None:
+    taken = record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+    for name, decision in ((taken.id, REJECTED), (taken.record, MODIFIED), (commits[0][:8], ACCEPTED)):
+        override(desk, "robot", name, decision, actor="ben", reason="again")
+        assert trust_why(desk, "robot").steps[0].decision == decision.value
+
+
+@pytest.mark.parametrize(
+    ("target", "actor", "reason", "problem"),
+    [
+        ("pr-2", "ben", "x", "no decision about 'robot' is named 'pr-2'"),
+        ("abc", "ben", "x", "no decision about 'robot' is named 'abc'"),
+        ("abcd", "ben", "x", "'abcd' fits 2 decisions about 'robot'"),
+        ("pr-1", "", "x", "needs somebody who makes it and a reason"),
+        ("pr-1", "ben", " ", "needs somebody who makes it and a reason"),
+        ("pr-1", "robot", "x", "'robot' cannot correct its own record"),
+    ],
+)
+def test_a_correction_says_what_who_and_why(desk: Desk, target: str, actor: str, reason: str, problem: str) -> None:
+    record(desk, a_decision(id="pr-1", commit="abcd1"))
+    record(desk, a_decision(id="pr-3", commit="abcd2"))
+    with pytest.raises(InputError, match=problem):
+        override(desk, "robot", target, REJECTED, actor=actor, reason=reason)
+    with pytest.raises(InputError, match=problem):
+        revert(desk, "robot", target, actor=actor, reason=reason)
+    assert records(desk, limit=5).total == 2
+
+
+def test_an_override_that_changes_nothing_is_refused(desk: Desk) -> None:
+    record(desk, a_decision(id="pr-1"))
+    with pytest.raises(InputError, match="'pr-1' is accepted already"):
+        override(desk, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
+
+
+def test_a_revert_is_a_rejection_at_full_stakes(desk: Desk) -> None:
+    record(desk, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
+    done = revert(desk, "robot", "pr-1", actor="ben", reason="slow in production").report()
+    assert (done.taken.kind, done.taken.decision, done.taken.weight) == ("revert", "rejected", 8)
+    assert done.standing.score == pytest.approx(0.65 * 0.7**8)
+    assert (done.standing.accepted, done.standing.rejected) == (1, 1)
+
+
+def test_what_was_rejected_or_taken_back_cannot_be_taken_back(desk: Desk) -> None:
+    record(desk, a_decision(REJECTED, id="pr-1"))
+    record(desk, a_decision(id="pr-2"))
+    revert(desk, "robot", "pr-2", actor="ben", reason="x")
+    with pytest.raises(InputError, match="it never landed"):
+        revert(desk, "robot", "pr-1", actor="ben", reason="x")
+    with pytest.raises(InputError, match="'revert:pr-2' is decided already"):
+        revert(desk, "robot", "pr-2", actor="ben", reason="x")
+
+
+def test_a_recovery_is_a_record_with_actor_and_reason(desk: Desk, clock: Clock) -> None:
+    record(desk, a_decision(REJECTED))
+    done = recover(desk, "robot", boost=None, actor="ana", reason="a new model").report()
+    assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("recovery", "ana", "a new model")
+    assert done.standing.score == pytest.approx(0.40)
+    clock.day = 6.99
+    with pytest.raises(InputError, match="less than 7 day"):
+        recover(desk, "robot", boost=None, actor="ana", reason="again")
+    clock.day = 7
+    recover(desk, "robot", boost=0.01, actor="ana", reason="again")
+
+
+def test_an_agent_without_decisions_cannot_be_lifted(desk: Desk) -> None:
+    with pytest.raises(UnknownAgent, match="nothing was decided about 'robot'"):
+        recover(desk, "robot", boost=None, actor="ana", reason="x")
+    record(desk, a_decision(agent="other"))
+    with pytest.raises(UnknownAgent) as refused:
+        override(desk, "robot", "pr-1", REJECTED, actor="ana", reason="x")
+    assert refused.value.hint == "there are decisions about 'other'"
+
+
+def test_decisions_that_any_recorder_tells_count_too(desk: Desk) -> None:
+    for number, fields in enumerate(
+        (
+            {"complexity": "trivial", "changed_lines": 50},
+            {"complexity": "unheard of"},
+            {"decision": "accepted", "reverts": "0"},
+            {"decision": "recovered"},
+        )
+    ):
+        spool_of(desk.folder).put(an_event("decision", id=str(number), at=f"2026-01-31T12:00:0{number}Z", **fields))
+    steps = trust_why(desk, "robot").steps
+    assert [(step.kind, step.decision, step.counts) for step in steps] == [
+        ("decision", "accepted", True),
+        ("decision", "accepted", True),
+        ("revert", "rejected", True),
+        ("recovery", None, False),
+    ]
+    assert [step.weight for step in steps] == [1, 0.5, 1, None]
+
+
+def test_a_clock_set_back_does_not_lift_a_score(desk: Desk, clock: Clock) -> None:
+    clock.day = 60
+    record(desk, a_decision(REJECTED))
+    low = score(desk)
+    clock.day = 0
+    assert score(desk) == low
+    record(desk, a_decision())
+    assert score(desk) < 0.5
+
+
+def test_rules_of_the_repository_hold(desk: Desk, built: Built) -> None:
+    (built.path / "custody.toml").write_text("[trust]\nema_alpha = 0.1\n")
+    assert record(desk, a_decision()).report().standing.score == pytest.approx(0.55)

@@ -1,0 +1,93 @@
+"""A log that was tampered with is found out and named; one that was not replays to the scores that are shown."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.app.erase import erase
+from custody.app.trust import trust_list, trust_show
+from custody.app.trust_folder import FolderDesk, folder_desk
+from custody.app.trust_record import Decision, record, revert
+from custody.app.trust_verify import trust_verify
+from custody.trust.model import DecisionType
+
+NOON = 1_769_860_800_000_000_000
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> FolderDesk:
+    """A folder with decisions about two agents."""
+    desk = folder_desk(tmp_path / "store", lambda: NOON)
+    for number in range(3):
+        record(desk, Decision(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"))
+    record(desk, Decision(agent="other", decision=DecisionType.REJECTED, actor="ana"))
+    revert(desk, "robot", "pr-1", actor="ana", reason="slow")
+    return desk
+
+
+def changed(desk: FolderDesk, *statements: str) -> None:
+    """The database after somebody wrote into it by hand."""
+    with closing(sqlite3.connect(desk.folder / "custody.db")) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def codes(desk: FolderDesk) -> set[str]:
+    report = trust_verify(desk)
+    assert (report.outcome == "found") == bool(report.findings)
+    return {finding.code for finding in report.findings}
+
+
+def test_what_was_not_touched_is_as_it_was_written(desk: FolderDesk) -> None:
+    report = trust_verify(desk)
+    assert (report.outcome, report.decisions, report.agents, report.findings) == ("fine", 5, 2, [])
+
+
+def test_an_empty_log_is_as_it_was_written(tmp_path: Path) -> None:
+    report = trust_verify(folder_desk(tmp_path))
+    assert (report.outcome, report.decisions, report.agents) == ("fine", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "code"),
+    [
+        ("DELETE FROM record WHERE seq = 2", "CHAIN-GAP"),
+        ("UPDATE record SET at_ns = at_ns - 1 WHERE seq = 2", "CHAIN-LINK"),
+        ("UPDATE record SET seq = 9 WHERE seq = 5", "CHAIN-GAP"),
+        ("UPDATE body SET bytes = X'7B7D'", "BODY-CHANGED"),
+        ("DELETE FROM record WHERE seq = 5", "CHAIN-CUT"),
+        ("UPDATE decision SET agent = 'third' WHERE seq = 4", "VIEW-DIFFERS"),
+    ],
+)
+def test_a_row_that_was_changed_deleted_or_moved_is_named(desk: FolderDesk, tamper: str, code: str) -> None:
+    changed(desk, tamper)
+    assert code in codes(desk)
+
+
+def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(desk: FolderDesk) -> None:
+    changed(desk, "DELETE FROM decision WHERE agent = 'other'")
+    report = trust_verify(desk)
+    assert ("TRUST-DIFFERS", "the records about 'other' give another score than the one that is shown") in [
+        (finding.code, finding.what) for finding in report.findings
+    ]
+
+
+def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(desk: FolderDesk) -> None:
+    before = trust_show(desk, "robot", limit=0).standing
+    erase(desk, ["1"], who="ana", why="it named a person")
+    after = trust_show(desk, "robot", limit=0).standing
+    assert (before.accepted, after.accepted) == (3, 2)
+    assert codes(desk) == set()
+
+
+def test_agents_are_listed_by_name(desk: FolderDesk) -> None:
+    assert [line.agent for line in trust_list(desk).agents] == ["other", "robot"]
+
+
+@pytest.mark.parametrize("look", [trust_list, trust_verify])
+def test_looking_makes_nothing(tmp_path: Path, look: Callable[[FolderDesk], object]) -> None:
+    look(folder_desk(tmp_path / "store"))
+    assert not (tmp_path / "store").exists()
