@@ -7,11 +7,11 @@ from custody.app.answers import Answer
 from custody.app.attributing import Attributing, attributing
 from custody.app.desk import Desk
 from custody.app.findings import Answers
-from custody.attribute.model import Attributed, Unattributed
+from custody.attribute.model import Attributed, Trace, Unattributed
 from custody.attribute.rules import Profile
 from custody.model.errors import InputError
 from custody.model.evidence import Signal
-from custody.model.ids import CommitSha, SessionId
+from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import Prompt
@@ -58,7 +58,7 @@ class Reporting:
     def __init__(self, evidence: Attributing) -> None:
         self._evidence = evidence
         self._answers = Answers(evidence)
-        self._summaries: dict[str, str | None] = {}
+        self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
     def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
@@ -116,7 +116,7 @@ class Reporting:
             session_id=None if named is None else named.session,
             tool_call_id=None if named is None else answer.call,
             conversation_url=answer.conversation,
-            conversation_summary=None if named is None else self._summary(named.session),
+            conversation_summary=None if named is None else self._summary(named),
             signals=[signal.name for signal in _signals(answer)],
             evidence=[_seen(signal) for signal in _signals(answer)],
             commits=[commit for commit in answer.trail if commit is not None],
@@ -131,13 +131,13 @@ class Reporting:
         since = None if history.since_ns is None else text_from(history.since_ns)
         return Searched(since, self._records[path], history.searched.commits)
 
-    def _summary(self, session: SessionId) -> str | None:
+    def _summary(self, trace: Trace) -> str | None:
         """The first thing that was asked in a session, short."""
-        if session not in self._summaries:
-            seen = self._evidence.store.first_prompt(session)
+        if trace not in self._summaries:
+            seen = self._evidence.store.first_prompt(trace.agent, trace.session)
             text = seen.view.text.content if seen is not None and isinstance(seen.view, Prompt) else None
-            self._summaries[session] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
-        return self._summaries[session]
+            self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
+        return self._summaries[trace]
 
 
 def class_of(answer: Answer) -> Class:

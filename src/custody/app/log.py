@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from custody.app.desk import Desk
@@ -97,7 +97,8 @@ def _story(store: Store, row: SessionRow) -> _Story:
 
 def _line(story: _Story) -> SessionLine:
     files = {edit.path.display for edit in story.edits}
-    return _session_line(story.row, story.session, len(story.prompts), len(story.calls), files)
+    session = _with_model(story.row, story.session, story.calls)
+    return _session_line(story.row, session, len(story.prompts), len(story.calls), files)
 
 
 def _listed(store: Store, row: SessionRow) -> SessionLine:
@@ -110,7 +111,19 @@ def _listed(store: Store, row: SessionRow) -> SessionLine:
     files = {RepoPath(path).display for path in paths if isinstance(path, bytes)}
     prompts = _prompts(store.views.look_up("prompt", where, values))
     session = merged_session(_of(session_ends(store, row.session), Session))
+    if session is None or session.model is None:
+        last = store.views.look_up("tool_call", f"{where} ORDER BY started_ns DESC LIMIT {ENDS_READ_MAX}", values)
+        session = _with_model(row, session, _of(last, ToolCall))
     return _session_line(row, session, len(prompts), len(calls), files)
+
+
+def _with_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCall]) -> Session:
+    """The session under the model of its last call, where it names none: a resumed one opens with another's lines."""
+    whole = session or Session(agent=row.agent, id=row.session, started_ns=row.first_ns)
+    named = [call for call in calls if call.model is not None and call.subagent is None]
+    if whole.model is not None or not named:
+        return whole
+    return replace(whole, model=max(named, key=lambda call: (call.started_ns, call.id)).model)
 
 
 def session_ends(store: Store, session: SessionId) -> list[Seen]:

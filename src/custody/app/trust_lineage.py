@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from custody.app.trust import Asked, account_of, agents_in, settled, unknown
 from custody.app.trust_folder import folder_desk, trust_rules
-from custody.app.trust_record import Decision, check_number, record, recover, user
+from custody.app.trust_record import Wanted, check_number, record, recover, user
 from custody.model.errors import InputError
 from custody.trust.engine import UNSPECIFIED, trust_at
 from custody.trust.model import (
@@ -113,7 +113,7 @@ class TrustLineageManager:
         decision_id: str | None = None,
     ) -> DecisionRecord:
         """Record what was decided about a change; it is durable when this returns."""
-        wanted = Decision(
+        wanted = Wanted(
             agent=str(agent_id),
             decision=_one_of(DecisionType, decision),
             commit=str(commit_hash),

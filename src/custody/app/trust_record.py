@@ -29,7 +29,7 @@ NAME_DIGITS_MIN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Wanted:
     """What somebody wants recorded about a change; without an ``id`` it is a decision of its own."""
 
     agent: str
@@ -61,7 +61,7 @@ class Recorded:
         )
 
 
-def record_commit(desk: Desk, wanted: Decision) -> Recorded:
+def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
     """Record a decision about a commit of this repository, once: its size and complexity are those of its diff."""
     rules = trust_rules(desk)
     assert wanted.commit is not None, "the caller names a commit"
@@ -70,7 +70,7 @@ def record_commit(desk: Desk, wanted: Decision) -> Recorded:
     complexity = _complexity(wanted.complexity, complexity_of(lines, rules))
     return record(
         desk,
-        Decision(
+        Wanted(
             agent=wanted.agent,
             decision=wanted.decision,
             commit=commit,
@@ -85,7 +85,7 @@ def record_commit(desk: Desk, wanted: Decision) -> Recorded:
     )
 
 
-def record(desk: Desk, wanted: Decision, rules: TrustRules | None = None) -> Recorded:
+def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recorded:
     """Record a decision as it is said."""
     check_number("the size of the change", wanted.lines)
     check_number("the time of the review", wanted.review_ms)

@@ -9,7 +9,7 @@ import click
 from custody.app.desk import Desk
 from custody.app.trust import trust_list, trust_show, trust_why
 from custody.app.trust_folder import folder_desk
-from custody.app.trust_record import Decision, override, record_commit, recover, revert
+from custody.app.trust_record import Wanted, override, record_commit, recover, revert
 from custody.app.trust_verify import trust_verify
 from custody.app.trust_words import complexity_named, decision_named
 from custody.cli.frame import answer, json_option, the_desk
@@ -154,7 +154,7 @@ def record(  # noqa: PLR0913 - one argument for each option
         by, said = _said(actor, reason)
         done = revert(desk, agent, reverts, actor=by, reason=said)
     else:
-        wanted = Decision(
+        wanted = Wanted(
             agent=agent,
             decision=decision_named(decision),
             commit=commit,

@@ -312,6 +312,14 @@ def test_model_and_summary_come_from_the_call_and_the_first_prompt(scene: Scene)
     assert scene.said()[1].model_id == "m-new"
 
 
+def test_what_another_agent_was_asked_in_a_session_of_the_same_id_is_no_summary(scene: Scene) -> None:
+    told(scene)
+    scene.saw(an_event("prompt", at=moment(1), session=SESSION, text="not asked of the robot", agent="another"))
+    assert scene.said()[1].conversation_summary is None
+    scene.saw(an_event("prompt", at=moment(2), session=SESSION, text="add a discount", id="p1"))
+    assert scene.said()[1].conversation_summary == "add a discount"
+
+
 # --- links -----------------------------------------------------------------------------------------------------------
 
 

@@ -203,6 +203,20 @@ def test_a_call_that_failed_edits_nothing(built: Built, folder: Path) -> None:
     assert merged_calls(views(built, ToolCall))[0].status is CallStatus.FAILED
 
 
+@pytest.mark.parametrize(
+    "words", ["Error: string to replace not found", "<tool_use_error>not read yet</tool_use_error>"]
+)
+def test_an_edit_whose_words_say_that_it_was_not_made_edits_nothing(built: Built, folder: Path, words: str) -> None:
+    session = a_session(built)
+    given = {"file_path": session.named("src/app.py"), "old_string": "one", "new_string": "two"}
+    session.result(session.use("Edit", given), words, words)
+    session.result(session.use("Edit", given), None, [{"type": "text", "text": words}])
+    session.put(folder)
+    assert imported(built, folder).edits == 0
+    assert views(built, FileEdit) == []
+    assert {call.status for call in merged_calls(views(built, ToolCall))} == {CallStatus.FAILED}
+
+
 def test_without_a_structured_result_the_input_tells_the_edit(built: Built, folder: Path) -> None:
     session = a_session(built)
     session.edit("src/app.py", "one\n", "one", "two", structured=False)

@@ -46,6 +46,12 @@ def test_a_model_named_only_in_the_middle_is_found(desk: Desk) -> None:
     assert log(desk, limit=1).sessions[0].model == "m-7"
 
 
+def test_a_session_that_names_no_model_has_that_of_its_last_call(desk: Desk) -> None:
+    for n, model in enumerate(("m-1", "m-2", None), 1):
+        told(desk, an_event("call", id=f"c{n}", at=f"2026-01-31T12:00:0{n}Z", model=model))
+    assert log(desk, limit=1).sessions[0].model == log_session(desk, "s1").session.model == "m-2"
+
+
 def test_calls_far_apart_in_the_chain_are_all_found(desk: Desk) -> None:
     far = projection.NEAR + 2
     for n in range(3 * far):

@@ -9,7 +9,7 @@ import pytest
 from custody.app.desk import Desk
 from custody.app.records import records, show
 from custody.app.trust import trust_list, trust_show, trust_why
-from custody.app.trust_record import Decision, override, record, record_commit, recover, revert
+from custody.app.trust_record import Wanted, override, record, record_commit, recover, revert
 from custody.model.errors import InputError
 from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
 from tests.builders.cli import spool_of
@@ -54,10 +54,10 @@ def desk(built: Built, commits: list[str], clock: Clock) -> Desk:
     return Desk(built.path, now_ns=clock)
 
 
-def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> Decision:
+def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> Wanted:
     """A decision with stakes of 1 unless a test says otherwise."""
     said = {"agent": "robot", "lines": 50, "complexity": ChangeComplexity.TRIVIAL, "actor": "ana", **fields}
-    return Decision(decision=decision, **said)
+    return Wanted(decision=decision, **said)
 
 
 def score(desk: Desk, agent: str = "robot") -> float:
@@ -68,12 +68,12 @@ def score(desk: Desk, agent: str = "robot") -> float:
 def test_size_and_complexity_are_those_of_the_diff(
     desk: Desk, commits: list[str], place: int, lines: int, complexity: str
 ) -> None:
-    taken = record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
+    taken = record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
     assert (taken.lines, taken.complexity, taken.commit) == (lines, complexity, commits[place])
 
 
 def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Desk, commits: list[str]) -> None:
-    wanted = Decision(agent="robot", decision=ACCEPTED, commit=commits[1])
+    wanted = Wanted(agent="robot", decision=ACCEPTED, commit=commits[1])
     for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
         with pytest.raises(InputError) as refused:
             record_commit(desk, replace(wanted, **lower))
@@ -83,15 +83,15 @@ def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Desk, commits
 
 
 def test_a_commit_is_decided_once(desk: Desk, commits: list[str]) -> None:
-    record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit="HEAD"))
+    record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit="HEAD"))
     with pytest.raises(InputError, match="is decided already, in record"):
-        record_commit(desk, Decision(agent="robot", decision=REJECTED, commit=commits[2]))
-    record_commit(desk, Decision(agent="other", decision=REJECTED, commit=commits[2]))
+        record_commit(desk, Wanted(agent="robot", decision=REJECTED, commit=commits[2]))
+    record_commit(desk, Wanted(agent="other", decision=REJECTED, commit=commits[2]))
 
 
 def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(desk: Desk) -> None:
     with pytest.raises(InputError):
-        record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit="1" * 40))
+        record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit="1" * 40))
     assert trust_list(desk).agents == []
 
 
@@ -149,7 +149,7 @@ def test_the_past_is_answered_as_it_would_have_been(desk: Desk, clock: Clock) ->
 
 
 def test_a_decision_is_found_by_id_record_and_commit(desk: Desk, commits: list[str]) -> None:
-    taken = record_commit(desk, Decision(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+    taken = record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
     for name, decision in ((taken.id, REJECTED), (taken.record, MODIFIED), (commits[0][:8], ACCEPTED)):
         override(desk, "robot", name, decision, actor="ben", reason="again")
         assert trust_why(desk, "robot").steps[0].decision == decision.value
@@ -222,14 +222,13 @@ def test_an_agent_without_decisions_cannot_be_lifted(desk: Desk) -> None:
 
 
 def test_decisions_that_any_recorder_tells_count_too(desk: Desk) -> None:
-    for number, fields in enumerate(
-        (
-            {"complexity": "trivial", "changed_lines": 50},
-            {"complexity": "unheard of"},
-            {"decision": "accepted", "reverts": "0"},
-            {"decision": "recovered"},
-        )
-    ):
+    told: list[dict[str, Any]] = [
+        {"complexity": "trivial", "changed_lines": 50},
+        {"complexity": "unheard of"},
+        {"decision": "accepted", "reverts": "0"},
+        {"decision": "recovered"},
+    ]
+    for number, fields in enumerate(told):
         spool_of(desk.folder).put(an_event("decision", id=str(number), at=f"2026-01-31T12:00:0{number}Z", **fields))
     steps = trust_why(desk, "robot").steps
     assert [(step.kind, step.decision, step.counts) for step in steps] == [

@@ -10,7 +10,7 @@ import pytest
 from custody.app.erase import erase
 from custody.app.trust import trust_list, trust_show
 from custody.app.trust_folder import FolderDesk, folder_desk
-from custody.app.trust_record import Decision, record, revert
+from custody.app.trust_record import Wanted, record, revert
 from custody.app.trust_verify import trust_verify
 from custody.trust.model import DecisionType
 
@@ -22,8 +22,8 @@ def desk(tmp_path: Path) -> FolderDesk:
     """A folder with decisions about two agents."""
     desk = folder_desk(tmp_path / "store", lambda: NOON)
     for number in range(3):
-        record(desk, Decision(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"))
-    record(desk, Decision(agent="other", decision=DecisionType.REJECTED, actor="ana"))
+        record(desk, Wanted(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"))
+    record(desk, Wanted(agent="other", decision=DecisionType.REJECTED, actor="ana"))
     revert(desk, "robot", "pr-1", actor="ana", reason="slow")
     return desk
 

@@ -98,7 +98,8 @@ def refusal(value: Json) -> str:
 def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert set(CLASSES) == set(KINDS)
     assert {name for _, name in NAMES} == set(
-        "id agent session model operator parent name prompt subagent call actor complexity event parent_call".split()
+        "id agent session model operator parent name prompt subagent call actor complexity event parent_call"
+        " commit_name reverts overrides".split()
     )
     assert {name for _, name in SHORTS} == set(
         "worktree folder locator title reason url snippet publisher author".split()

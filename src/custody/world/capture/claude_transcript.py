@@ -19,7 +19,7 @@ from custody.wire.canonical import Json, parse
 from custody.wire.events import TranscriptEvent
 from custody.wire.times import ns_from, text_from
 from custody.wire.trim import EDITING, cut
-from custody.world.capture.claude_views import prompt_of, results_of, views_of, written_by
+from custody.world.capture.claude_views import is_failed, prompt_of, results_of, views_of, written_by
 from custody.world.capture.fields import Fields, fields, items, model, string
 from custody.world.capture.lines import LINE_BYTES_MAX, Line, files_below, lines_of
 from custody.world.capture.tools import EDITS, READS, abbreviated, edited_path
@@ -420,7 +420,7 @@ def _edits(value: Fields, calls: Sequence[Fields]) -> Iterator[Named]:
         result = results.get(string(call["id"]), {})
         if tool == "Bash":
             yield from (Named(write.path, cwd) for write in written_by(given, result, response))
-        elif result.get("is_error") is not True and (named := edited_path(tool, given, response)) is not None:
+        elif not is_failed(tool, result) and (named := edited_path(tool, given, response)) is not None:
             yield Named(named, cwd)
 
 

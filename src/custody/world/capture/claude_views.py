@@ -13,7 +13,7 @@ from custody.wire.times import ns_from
 from custody.wire.views import text_view
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.shell import Write, writes
-from custody.world.capture.tools import Done, edits, git_facts, pull_request, reads
+from custody.world.capture.tools import EDITS, Done, edits, git_facts, pull_request, reads
 
 NOT_TYPED = (
     "<local-command-",
@@ -29,6 +29,8 @@ NOT_TYPED = (
 """How texts begin that stand where a person's do, and were put there by the program."""
 RAN = ("Exit code ", "Error: Exit code ")
 """How the words of a command begin that ran and failed; others were never run."""
+NOT_EDITED = ("<tool_use_error>", "Error:")
+"""How the words of an edit begin that was not made; some versions do not mark it otherwise."""
 NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
 
 
@@ -56,6 +58,13 @@ def prompt_of(line: Fields) -> str | None:
         return None
     texts = [string(block.get("text")) or "" for block in blocks if block.get("type") == "text"]
     return "\n".join(texts) if texts else None
+
+
+def is_failed(tool: str, result: Fields) -> bool:
+    """Whether a call went wrong, by its result's mark or, where a file was to be edited, by its words."""
+    content = result.get("content")
+    words = string(content) or next((string(fields(block).get("text")) or "" for block in items(content)), "")
+    return result.get("is_error") is True or (tool in EDITS and words.startswith(NOT_EDITED))
 
 
 def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
@@ -112,7 +121,7 @@ def _user(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 
 
 def _result(event: TranscriptEvent, line: Fields, result: Fields, call: CallMade, response: Fields) -> Iterator[View]:
-    failed = result.get("is_error") is True
+    failed = is_failed(call.name, result)
     at_ns = ns_from(event.at)
     yield ToolCall(
         agent=AgentName(event.agent),

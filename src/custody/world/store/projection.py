@@ -58,7 +58,8 @@ class Projection:
             state = self._state(head.store)
             if state == (head.seq, self.version):
                 continue
-            if state is not None and (state[1] != self.version or state[0] > head.seq):
+            # Another process may have appended since: only a view that is ahead of its chain now is of another chain.
+            if state is not None and (state[1] != self.version or state[0] > self._tables.head(head.store).seq):
                 self._forget(head.store)
             while done := self._step(head.store):
                 progress(done)

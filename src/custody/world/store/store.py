@@ -270,10 +270,14 @@ class Store:
         views = (seen.view for seen in found)
         return {v.worktree for v in views if isinstance(v, Session) and v.agent == agent and v.worktree is not None}
 
-    def first_prompt(self, session: SessionId) -> Seen | None:
-        """The first thing that was asked in a session."""
-        found = self.views.look_up("prompt", "session = ? ORDER BY at_ns LIMIT 1", (session,))
-        return found[0] if found else None
+    def first_prompt(self, agent: AgentName, session: SessionId) -> Seen | None:
+        """The first thing that an agent was asked in a session; another agent may have one of the same id."""
+        for limit in (1, SESSIONS_READ_MAX):  # the first row nearly always is the agent's own
+            found = self.views.look_up("prompt", f"session = ? ORDER BY at_ns LIMIT {limit}", (session,))
+            own = [seen for seen in found if getattr(seen.view, "agent", None) == agent]
+            if own:
+                return min(own, key=lambda seen: getattr(seen.view, "at_ns", 0))
+        return None
 
     def calls_of(self, session: SessionId, call: str) -> list[Seen]:
         """What was seen of one call."""

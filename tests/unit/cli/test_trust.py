@@ -1,0 +1,165 @@
+"""``custody trust`` as a user sees it: the score and why, records that are told back, clear refusals."""
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.trust_lineage import DecisionType, TrustLineageManager
+from tests.builders.cli import Ran, a_git_folder, custody, spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import a_history, a_repository
+
+WHY = """\
+0.5000 at the start (profile cautious)
+2026-01-01T12:00:00Z  0.5000 -> 0.6500  accepted, weight 8.00, step 0.300 by ana (id 1)
+2026-01-31T12:00:00Z  0.5750 -> 0.4025  rejected, weight 1.00, step 0.300 by ben: no tests (id 2)
+2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
+0.4774 after 30.0 idle day(s), at 2026-03-03T12:00:00Z
+robot: 0.4774 MEDIUM    1 accepted, 0 modified, 1 rejected (confidence 0.02, too few to mean much)
+"""
+SHOW = """\
+2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
+… and 2 more: -n 3
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a commit of 20 lines, and two decisions and a recovery told by other recorders."""
+    built = a_repository(tmp_path / "repository")
+    a_history(built, {b"a.py": b"x = 1\n" * 20})
+    for event in (
+        an_event("decision", id="1", at="2026-01-01T12:00:00Z", complexity="critical", changed_lines=50),
+        an_event("decision", id="2", decision="rejected", actor="ben", reason="no tests"),
+        an_event("decision", id="3", decision="recovered", boost=0.5, at="2026-02-01T12:00:00Z"),
+    ):
+        spool_of(built.path).put(event)
+    return built.path
+
+
+def told(ran: Ran) -> str:
+    """What was printed, without moments and commits."""
+    return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "MOMENT", ran.out))
+
+
+def test_why_tells_every_step_and_the_silence_since(repository: Path) -> None:
+    ran = custody(repository, "trust", "why", "robot", "--at", "2026-03-03T12:00:00Z")
+    assert (ran.status, ran.out, ran.err) == (0, WHY, "")
+
+
+def test_show_lists_the_newest_first(repository: Path) -> None:
+    ran = custody(repository, "trust", "show", "robot", "-n", "1")
+    assert ran.status == 0
+    head, land, history = ran.out.split("\n", 2)
+    assert head.startswith("robot: 0.")
+    assert land == "its tier may land up to 50 line(s) without review; last decision 2026-01-31T12:00:00Z"
+    assert history == SHOW
+
+
+def test_list_names_every_agent(repository: Path, tmp_path: Path) -> None:
+    ran = custody(repository, "trust", "list")
+    assert (ran.status, len(ran.out.splitlines())) == (0, 1)
+    assert re.match(r"robot  0\.\d{4} MEDIUM    1 accepted, 0 modified, 1 rejected \(confidence 0\.02, ", ran.out)
+    empty = custody(a_git_folder(tmp_path / "empty"), "trust", "list")
+    assert (empty.status, empty.out) == (0, "nothing has been decided about any agent\n")
+
+
+def test_record_override_revert_and_recover_tell_what_they_did(repository: Path) -> None:
+    ran = custody(repository, "trust", "record", "bot", "accepted", "HEAD", "--actor", "ana", "--review-seconds", "60")
+    assert ran.status == 0
+    assert told(ran) == (
+        "recorded as STORE:4\n"
+        "MOMENT  0.5000 -> 0.6500  accepted COMMIT, weight 1.63, step 0.300 by ana\n"
+        "bot: 0.6500 HIGH      1 accepted, 0 modified, 0 rejected (confidence 0.01, too few to mean much)\n"
+    )
+    commit = json.loads(custody(repository, "trust", "show", "bot", "--json").out)["history"][0]["commit"]
+    by = ("--actor", "ben", "--reason", "slow")
+    ran = custody(repository, "trust", "record", "bot", "modified", "--overrides", commit[:8], *by)
+    assert "override modified by ben: slow [counts in the place of" in ran.out
+    ran = custody(repository, "trust", "record", "bot", "rejected", "--reverts", commit[:8], *by)
+    assert "revert rejected COMMIT, weight 1.55" in told(ran)
+    ran = custody(repository, "trust", "recover", "bot", *by)
+    assert "recovery by ben: slow" in ran.out
+    ran = custody(repository, "trust", "verify")
+    assert (ran.status, ran.out) == (0, "all as written: replayed 7 decision(s) about 2 agent(s)\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ("show nobody", 2, "nothing was decided about 'nobody'"),
+        ("why robot --at yesterday", 2, "'yesterday' is not a moment"),
+        ("why robot --at 2020-01-01T00:00:00Z", 2, "nothing was decided about 'robot' until 2020-01-01T00:00:00Z"),
+        ("record robot accepted", 2, "a decision is about one thing"),
+        ("record robot accepted HEAD --reverts 1 --actor a --reason b", 2, "a decision is about one thing"),
+        ("record robot accepted nowhere", 2, "rev-parse"),
+        ("record robot accepted HEAD --lines 3", 2, "the change has 20 lines, not 3"),
+        ("record robot accepted HEAD --lines -3", 2, "-3 is not in the range"),
+        ("record robot accepted HEAD --complexity trivial", 2, "a change of this size is minor, not trivial"),
+        ("record robot accepted HEAD --actor robot", 2, "'robot' cannot decide about its own change"),
+        ("record robot approved HEAD", 2, "'approved' is not one of"),
+        ("record robot rejected --overrides 1", 2, "a correction needs somebody who makes it and a reason"),
+        ("record robot accepted --reverts 1 --actor a --reason b", 2, "what was taken back is 'rejected'"),
+        ("record robot rejected --reverts 9 --actor a --reason b", 2, "no decision about 'robot' is named '9'"),
+        ("recover robot --actor a", 2, "Missing option '--reason'"),
+        ("recover robot --actor a --reason b --boost 0", 2, "a recovery of 0.0 adds nothing"),
+        ("recover robot --actor a --reason b --boost nan", 2, "a recovery of nan adds nothing"),
+        ("recover nobody --actor a --reason b", 2, "nothing was decided about 'nobody'"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_recorded(repository: Path, words: str, status: int, says: str) -> None:
+    ran = custody(repository, "trust", *words.split())
+    assert (ran.status, ran.out) == (status, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+    assert json.loads(custody(repository, "records", "--json").out)["total"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "report"),
+    [
+        ("list", "trust-list"),
+        ("show robot", "trust-show"),
+        ("why robot", "trust-why"),
+        ("record robot accepted HEAD", "trust-record"),
+        ("recover robot --actor a --reason b", "trust-record"),
+        ("verify", "trust-verify"),
+    ],
+)
+def test_every_verb_has_json(repository: Path, words: str, report: str) -> None:
+    ran = custody(repository, "trust", *words.split(), "--json")
+    made = json.loads(ran.out)
+    assert (ran.status, made["report"], made["version"], made["outcome"]) == (0, report, 1, "fine")
+
+
+def test_every_verb_has_help_with_examples(tmp_path: Path) -> None:
+    for verb in ("list", "show", "why", "record", "recover", "verify"):
+        ran = custody(tmp_path, "trust", verb, "--help")
+        assert (ran.status, "Examples:" in ran.out) == (0, True), verb
+
+
+def test_what_the_library_keeps_in_a_folder_can_be_asked_too(tmp_path: Path) -> None:
+    TrustLineageManager(tmp_path / ".ai-git").record_decision("agent-001", DecisionType.ACCEPTED, "abc1234")
+    ran = custody(tmp_path, "trust", "--storage", ".ai-git", "list")
+    assert (ran.status, ran.out[:9]) == (0, "agent-001")
+    assert custody(tmp_path, "trust", "--storage", ".ai-git", "verify").status == 0
+
+
+def test_damage_is_named_with_status_1(repository: Path) -> None:
+    custody(repository, "trust", "list")
+    with closing(sqlite3.connect(repository / ".git" / "custody" / "custody.db")) as db, db:
+        db.execute("DELETE FROM record WHERE seq = 2")
+    ran = custody(repository, "trust", "verify")
+    assert ran.status == 1
+    assert "CHAIN-GAP  record 2 is missing from chain STORE" in ran.out
+    assert re.search(r"NOT as written: \d+ finding\(s\); replayed 2 decision\(s\) about 1 agent\(s\)\n$", ran.out)
+
+
+def test_outside_a_repository_there_is_nothing_to_ask(tmp_path: Path) -> None:
+    ran = custody(tmp_path, "trust", "list")
+    assert (ran.status, ran.out) == (2, "")
+    assert "hint:" in ran.err
