@@ -118,7 +118,7 @@ def _listed(store: Store, row: SessionRow) -> SessionLine:
 
 
 def _with_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCall]) -> Session:
-    """The session under the model of its last call, where it names none: a resumed one opens with another's lines."""
+    """The session under its last call's model, where it names none: a resumed one may open with another's lines."""
     whole = session or Session(agent=row.agent, id=row.session, started_ns=row.first_ns)
     named = [call for call in calls if call.model is not None and call.subagent is None]
     if whole.model is not None or not named:
