@@ -1,6 +1,5 @@
 """How are the store and its surroundings, and what should be done about it."""
 
-import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -9,11 +8,12 @@ from types import MappingProxyType
 from typing import Literal
 
 from custody.app.desk import Desk
+from custody.app.gaps import gap_folders
 from custody.app.init import TITLES
 from custody.app.site import Wired, git_hooks_of_others, wired
 from custody.model.ids import PENDING
 from custody.wire.reports import AgentHook, Check, DoctorReport, HookReport
-from custody.world.hook.homes import gaps_in, state_folder
+from custody.world.hook.homes import gaps_in
 from custody.world.hook.install import AGENTS, hook_argv, is_installed
 from custody.world.store import SCHEMA_VERSION, Store, StoreDamaged
 
@@ -187,11 +187,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _gaps(desk: Desk) -> Iterator[Found]:
-    if desk.home is None:
-        return
-    # The last is where a hook at the user's level counts what it could not even find a repository for.
-    folders = (desk.home, desk.fallback, Path(state_folder(dict(os.environ))))
-    found = {folder / "gaps": gaps for folder in folders if (gaps := gaps_in(folder))}
+    found = {folder / "gaps": gaps for folder in gap_folders(desk) if (gaps := gaps_in(folder))}
     if found:
         last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
         yield (

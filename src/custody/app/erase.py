@@ -1,12 +1,11 @@
 """Forget what a record says, for good, and keep the proof that it was there."""
 
-import os
-import pwd
 import re
 from collections.abc import Sequence
 
 from custody.app.desk import Desk
 from custody.app.naming import HINT, records_named
+from custody.app.user import user
 from custody.model.errors import InputError
 from custody.model.ids import Digest
 from custody.model.record import Record
@@ -23,7 +22,7 @@ def erase(desk: Desk, targets: Sequence[str], *, who: str | None, why: str) -> E
     """Erase the bodies that ``targets`` name: a digest erases that text, a record erases all that it says."""
     with desk.writing() as store:
         digests = list(dict.fromkeys(digest for target in targets for digest in _digests(store, target)))
-        done = store.erase(digests, who=who or _user(), why=why)
+        done = store.erase(digests, who=who or user(), why=why)
     return EraseReport(
         erased=[digest_text(digest) for digest in digests], records=[str(record.ref) for record in done.made]
     )
@@ -77,10 +76,3 @@ def _check_kind(record: Record) -> None:
             f"record {record.seq} of chain {record.store} is the store's own ('{record.entry.kind}') and stays",
             hint="only what was captured can be erased",
         )
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"

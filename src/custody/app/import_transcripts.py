@@ -44,8 +44,6 @@ def import_transcripts(desk: Desk, reader: TranscriptReader, place: Path | None)
         raise InputError(f"cannot look into '{error.filename}': {error.strerror}") from error
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a transcript, or a folder that holds some")
-    if place is not None and not files:
-        raise InputError(f"'{place}' holds no transcripts", hint="name a transcript, or a folder that holds some")
     paths = Paths(trees, lambda: paths_of_history(desk.repository))
     with desk.writing() as store:
         importing = _Importing(desk, reader, store, paths)

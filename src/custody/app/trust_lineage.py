@@ -8,7 +8,8 @@ from typing import Literal, TypeVar
 
 from custody.app.trust import Asked, account_of, agents_in, settled, unknown
 from custody.app.trust_folder import folder_desk, trust_rules
-from custody.app.trust_record import Wanted, check_number, record, recover, user
+from custody.app.trust_record import Wanted, check_number, record, recover
+from custody.app.user import user
 from custody.model.errors import InputError
 from custody.trust.engine import UNSPECIFIED, trust_at
 from custody.trust.model import (

@@ -1,7 +1,5 @@
 """Record what was decided about an agent: checked first, then a record of the chain; nothing is changed in place."""
 
-import os
-import pwd
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +7,7 @@ from custody.app.desk import Desk
 from custody.app.redacting import redacted
 from custody.app.trust import Asked, agents_in, entries_from, entries_of, settled, step_taken, trust_line, unknown
 from custody.app.trust_folder import trust_rules
+from custody.app.user import user
 from custody.model.errors import InputError
 from custody.model.ids import PENDING, AgentName, CommitSha, EventId, RecordRef, Seq
 from custody.trust.engine import against_recovery, replay
@@ -165,14 +164,6 @@ def changed_lines(repository: Repository, commit: CommitSha, rules: TrustRules) 
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
     uncounted = any(file.shown is Shown.TOO_LARGE for file in files)
     return max(counted, rules.complexity_lines_min[-1]) if uncounted else counted
-
-
-def user() -> str:
-    """Who runs this program."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
 
 
 def check_number(what: str, value: object) -> None:

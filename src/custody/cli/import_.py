@@ -65,6 +65,9 @@ def command(ctx: click.Context, path: Path, *, transcripts: Path | None, as_json
         return answer(traces, _trace_words(traces), as_json=as_json)
     assert reader is not None, "transcripts come with their reader"
     read = import_transcripts(desk, reader, transcripts if what is What.AGENT else path)
+    if what is What.TRANSCRIPTS and not read.files:
+        # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
+        raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
     return answer(read, _transcript_words(read), as_json=as_json)
 
 

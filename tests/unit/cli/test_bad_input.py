@@ -142,7 +142,9 @@ def test_import_of_a_record_of_50_mb(repository: Path, tmp_path: Path) -> None:
 
 def test_import_of_a_missing_file_and_of_a_folder(repository: Path, tmp_path: Path) -> None:
     assert custody(repository, "import", "nowhere").status == 2
-    assert custody(repository, "import", str(tmp_path)).status == 2
+    (tmp_path / "empty").mkdir()
+    assert custody(repository, "import", str(tmp_path / "empty")).status == 2
+    assert custody(repository, "import", "claude-code", "--transcripts", str(tmp_path / "empty")).status == 0
 
 
 def test_export_into_a_folder_that_is_not_there(repository: Path) -> None:
