@@ -21,6 +21,17 @@ PAYLOADS = 50
 
 T = TypeVar("T")
 
+# From one store's first record to the next one's: DISTINCT would look at every record.
+_STORES = """
+    WITH RECURSIVE found (store_id) AS (
+        SELECT min(store_id) FROM record
+        UNION ALL
+        SELECT (SELECT min(store_id) FROM record WHERE store_id > found.store_id) FROM found
+        WHERE found.store_id IS NOT NULL
+    )
+    SELECT store_id FROM chain UNION SELECT store_id FROM found WHERE store_id IS NOT NULL ORDER BY store_id
+"""
+
 _RECORD = "store_id, seq, event_id, kind, natural_key, at_ns, digest, link"
 
 
@@ -40,7 +51,7 @@ class Tables:
 
     def chains(self) -> list[Head]:
         """The head of every chain that holds a record, by store id."""
-        stores = self.db.rows("SELECT store_id FROM chain UNION SELECT DISTINCT store_id FROM record ORDER BY store_id")
+        stores = self.db.rows(_STORES)
         heads = (self.head(StoreId(str(store))) for (store,) in stores)
         return [head for head in heads if head.seq > 0]
 
