@@ -1,6 +1,6 @@
 """Who wrote each line of a file, as far as can be shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.app.answers import Answer
@@ -19,6 +19,7 @@ from custody.wire.blame import Attribution, BlameReport, Class, Searched, Signal
 from custody.wire.bodies import digest_text
 from custody.wire.times import text_from
 from custody.world.git import Repository
+from custody.world.hook.homes import gaps_in
 
 SUMMARY_SIGNS_MAX = 200
 
@@ -70,9 +71,19 @@ class Reporting:
             profile=self._evidence.rules.profile,
             rules_digest=digest_text(self._evidence.digest),
             attributions=[self.attribution(answer) for answer in answers],
-            notes=list(self._evidence.history.searched.limits),
+            notes=[*self._evidence.history.searched.limits, *self._missing()],
         )
         return Blamed(report, texts)
+
+    def _missing(self) -> Iterator[str]:
+        """What the answers had to do without: things that could not be recorded, records that are gone."""
+        gaps = sum(len(gaps_in(folder)) for folder in self._evidence.desk.gap_folders)
+        if gaps:
+            yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
+        store = self._evidence.store
+        kept = () if store.heads is None else (one.head for one in store.heads.all() if one.head is not None)
+        if any(head.seq > store.tables.head(head.store).seq for head in kept):
+            yield "records are missing from the store; 'custody verify' names them"
 
     def _by_profile(
         self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]

@@ -17,7 +17,7 @@ from custody.wire.readers import HOOK_VERSION, READER_VERSION, TRACES_VERSION, T
 from custody.wire.views import views_of
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
-from custody.world.hook.homes import fallback_of
+from custody.world.hook.homes import fallback_of, state_folder
 from custody.world.spool import Spool
 from custody.world.store import (
     SCHEMA_VERSION,
@@ -123,6 +123,14 @@ class Desk:
     def fallback(self) -> Path:
         """The user's folder for events of this repository that could not be written into it."""
         return Path(fallback_of(str(self.home), dict(os.environ)))
+
+    @property
+    def gap_folders(self) -> tuple[Path, ...]:
+        """Where gaps of this repository are counted; none for a team database outside a repository."""
+        if self.home is None:
+            return ()
+        # The last is where a hook at the user's level counts what it could not even find a repository for.
+        return self.home, self.fallback, Path(state_folder(dict(os.environ)))
 
     @property
     def store_name(self) -> str:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from custody.app.desk import Desk
-from custody.app.gaps import gap_folders
 from custody.app.init import TITLES
 from custody.app.site import Wired, git_hooks_of_others, wired
 from custody.model.ids import PENDING
@@ -187,7 +186,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _gaps(desk: Desk) -> Iterator[Found]:
-    found = {folder / "gaps": gaps for folder in gap_folders(desk) if (gaps := gaps_in(folder))}
+    found = {folder / "gaps": gaps for folder in desk.gap_folders if (gaps := gaps_in(folder))}
     if found:
         last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
         yield (

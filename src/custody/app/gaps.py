@@ -1,27 +1,18 @@
 """What could not be recorded, wherever it was counted."""
 
-import os
 from pathlib import Path
 
 from custody.app.desk import Desk
 from custody.gate.model import Gap
 from custody.model.errors import StoreError
-from custody.world.hook.homes import gaps_in, state_folder
+from custody.world.hook.homes import gaps_in
 
 FILE = "gaps"
 
 
 def gaps(desk: Desk) -> list[Gap]:
     """Every gap that may concern this repository; a ``StoreError`` where one cannot tell."""
-    return [_gap(line) for folder in gap_folders(desk) if _has_gaps(folder) for line in gaps_in(folder)]
-
-
-def gap_folders(desk: Desk) -> tuple[Path, ...]:
-    """Where gaps of this repository are counted; none for a team database outside a repository."""
-    if desk.home is None:
-        return ()
-    # The last is where a hook at the user's level counts what it could not even find a repository for.
-    return desk.home, desk.fallback, Path(state_folder(dict(os.environ)))
+    return [_gap(line) for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
 
 
 def _has_gaps(folder: Path) -> bool:

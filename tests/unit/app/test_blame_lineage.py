@@ -740,3 +740,14 @@ def test_a_line_with_a_secret_is_recognised_though_it_was_captured_without_it(sc
     (*_, last) = scene.said()
     assert (last.kind, last.start_line) == ("agent", last.end_line)
     assert secret.encode() not in (scene.built.path / ".git" / "custody" / "custody.db").read_bytes()
+
+
+def test_what_could_not_be_recorded_and_what_is_gone_is_said(scene: Scene) -> None:
+    told(scene)
+    home = scene.built.path / ".git" / "custody"
+    assert scene.report().notes == []
+    (home / "gaps").write_text("1 robot: cannot write\n2 robot: cannot write\n")
+    assert scene.report().notes == ["2 thing(s) could not be recorded here; 'custody doctor' says what"]
+    (home / "gaps").unlink()
+    (home / "custody.db").write_bytes(b"")
+    assert scene.report().notes == ["records are missing from the store; 'custody verify' names them"]
