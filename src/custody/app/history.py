@@ -107,8 +107,8 @@ class History:
     ) -> list[Line]:
         """Lines that a commit (or the work tree) added, explained by everything that is known."""
         version = Version(lines, commit, self._rules)
-        if version.is_closed:
-            return version.closed()
+        if version.is_closed or self.since_ns is None:
+            return version.closed()  # nothing is open, or nothing was ever captured that could explain it
         donors = self._donors(version, commit, path)
         version.take_from(donors)
         if len(version.open_keys) > self._rules.hunk_lines_max:

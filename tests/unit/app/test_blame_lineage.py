@@ -751,3 +751,10 @@ def test_what_could_not_be_recorded_and_what_is_gone_is_said(scene: Scene) -> No
     (home / "gaps").unlink()
     (home / "custody.db").write_bytes(b"")
     assert scene.report().notes == ["records are missing from the store; 'custody verify' names them"]
+
+
+def test_where_nothing_was_captured_a_huge_file_needs_no_limits(scene: Scene) -> None:
+    scene.committed(at=-100, app__py=OLD)
+    (scene.built.path / "app.py").write_text("".join(f"value_{n} = compute({n})\n" for n in range(6_000)))
+    report = scene.report()
+    assert (report.notes, {one.kind for one in report.attributions}) == ([], {"none"})
