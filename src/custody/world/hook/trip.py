@@ -982,7 +982,11 @@ def _unicode(part: bytes) -> bytes:
         code = int(part[1:5], 16)
     except ValueError:  # no JSON
         return b"\0" + part
-    return (bytes((code,)) if 32 <= code < 127 and code != 92 else b"\0" if code == 92 else b" ") + part[5:]
+    if code < 128:
+        return (b"\0" if code == 92 else bytes((code,))) + part[5:]
+    # Beyond ASCII one of its sort stands for it: what rules take for part of a value must not part it here.
+    sign = chr(code)
+    return (b"\xe9" if sign.isalnum() else b" " if sign.isspace() else b"\xd7") + part[5:]
 
 
 def long_words(words: set[str]) -> list[str]:

@@ -90,3 +90,10 @@ def test_only_the_figures_read_the_unseen_half() -> None:
     files = [file for folder in folders for file in folder.rglob("*.py") if word not in file.parent.parts]
     naming = {str(file.relative_to(ROOT)) for file in files if word in file.read_text(encoding="utf-8")}
     assert naming == {"bench/redaction.py"}
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\x01", "\x7f", "é", "🙂"])
+def test_an_escaped_sign_inside_a_value_does_not_hide_it(sign: str) -> None:
+    text = f"pass:01{sign}0"
+    assert redact_text(text)[1]
+    assert trips(json.dumps({"a": text}).encode())
