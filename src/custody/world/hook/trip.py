@@ -928,6 +928,8 @@ _TOGETHER = {
 
 _WORDLY = (_ALNUM + "_-+/.~$\0").encode()
 _AS_WORDS = bytes([byte if byte in _WORDLY else 0 if byte == 92 else 32 for byte in range(256)])
+ODD = b"\x01q7\x01"
+"""Stands for an escaped sign as part of a value: odd enough for every rule, and too short for a word of its own."""
 _ESCAPED = {b"\\n": b"\n", b'\\"': b'"', b"\\t": b"\t", b"\\r": b"\r", b"\\/": b"/"}
 """What the common escapes of JSON mean."""
 
@@ -941,8 +943,12 @@ def trips(data: bytes) -> bool:
 
 
 def _look(data: bytes) -> bool:
-    if b"\\" in data:
-        data = unescaped(data)
+    if b"\\u" in data and _look_plain(unescaped(data, ODD)):
+        return True  # a sign beyond ASCII may be part of a value, or stand between two words: both are looked at
+    return _look_plain(unescaped(data) if b"\\" in data else data)
+
+
+def _look_plain(data: bytes) -> bool:
     words = words_in(data)
     longer = long_words(words)
     if tokens_in(longer):
@@ -963,30 +969,25 @@ def words_in(data: bytes) -> set[str]:
     return set(data.translate(_AS_WORDS).decode("latin-1").split())
 
 
-def unescaped(data: bytes) -> bytes:
-    """JSON text without its escapes; what was an escaped backslash is a zero byte, so that nothing is undone twice."""
+def unescaped(data: bytes, odd: bytes = b" ") -> bytes:
+    """JSON text without its escapes; ``odd`` stands for escaped signs that are not printable ASCII.
+
+    What was an escaped backslash is a zero byte, so that nothing is undone twice.
+    """
     data = data.replace(b"\\\\", b"\0")
     for escape, plain in _ESCAPED.items():
         data = data.replace(escape, plain)
     first, *parts = data.split(b"\\")
-    return b"".join([first, *map(_seldom_escaped, parts)])
+    return b"".join([first, *(_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
 
 
-def _seldom_escaped(part: bytes) -> bytes:
-    """What follows a backslash that is still there, without the escape."""
-    return _unicode(part) if part[:1] == b"u" else b"\0" + part
-
-
-def _unicode(part: bytes) -> bytes:
+def _unicode(part: bytes, odd: bytes) -> bytes:
     try:
         code = int(part[1:5], 16)
     except ValueError:  # no JSON
         return b"\0" + part
-    if code < 128:
-        return (b"\0" if code == 92 else bytes((code,))) + part[5:]
-    # Beyond ASCII one of its sort stands for it: what rules take for part of a value must not part it here.
-    sign = chr(code)
-    return (b"\xe9" if sign.isalnum() else b" " if sign.isspace() else b"\xd7") + part[5:]
+    plain = b"\0" if code == 92 else bytes((code,)) if 32 <= code < 127 else odd
+    return plain + part[5:]
 
 
 def long_words(words: set[str]) -> list[str]:
