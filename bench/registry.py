@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, TextIO
 
-from bench import blame, hook, sanity, start, store
+from bench import blame, cite, cite_registry, dupes, facts, hook, sanity, sketch, start, store, trust, trust_growth
 from bench.attribution import command as attribution
 from bench.growth import Growth
 from bench.names import by_name
@@ -25,7 +25,22 @@ BENCHES: Mapping[str, Bench | Growth] = by_name(
     hook.BENCHES,
     start.BENCHES,
     store.BENCHES,
+    trust_growth.BENCHES,
     blame.BENCHES,
+    sketch.BENCHES,
+    facts.BENCHES,
+    dupes.BENCHES,
+    cite_registry.BENCHES,
+    cite.BENCHES,
 )
 
-COMMANDS: Mapping[str, Command] = MappingProxyType({"attribution": attribution.main, "blame": blame.main})
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {
+        "attribution": attribution.main,
+        "blame": blame.main,
+        "dupes": dupes.main,
+        "facts": facts.main,
+        "sketch": sketch.main,
+        "trust": trust.main,
+    }
+)

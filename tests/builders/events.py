@@ -17,6 +17,13 @@ _SPECIFIC: dict[str, dict[str, Any]] = {
     "source_read": {"agent": "robot", "session": "s1", "locator": "https://example.org/a", "reading": "verbatim"},
     "link": {"agent": "robot", "session": "s1", "commit": OTHER_SHA, "origin": "hook"},
     "decision": {"agent": "robot", "decision": "accepted", "actor": "ana"},
+    "duplicate_answer": {
+        "head": SHA,
+        "base": OTHER_SHA,
+        "other_head": OTHER_SHA,
+        "other_base": "",
+        "answer": "duplicate",
+    },
     "source": {"url": "https://example.org/a", "title": "A"},
     "change": {"base": SHA, "head_commit": OTHER_SHA, "title": "a change"},
 }

@@ -71,6 +71,19 @@ def _discover(repository: Repository, asked: Asked) -> None:
     _either_way(partial(discover, Path("/")))
 
 
+def _with_work_tree(repository: Repository, asked: Asked) -> None:
+    """The questions that a verb asks about the work tree; where there is none, that is said."""
+    if repository.work_tree is None:
+        _either_way(lambda: repository.with_work_tree().__enter__())
+        return
+    with repository.with_work_tree() as made:
+        assert list(made.repository.log([made.commit]))
+        assert list(made.repository.tree(made.commit))
+        assert list(made.repository.diffs([Comparison(made.commit)], renames=True))
+        with made.repository.objects() as objects:
+            assert isinstance(objects.read(made.commit), Object)
+
+
 def _either_way(ask: Callable[[], object]) -> None:
     """A refusal is an answer; anything but a typed error is not."""
     try:
@@ -97,6 +110,7 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "diffs": _diffs,
     "changes": _changes,
     "log": _log,
+    "parents": lambda repository, asked: list(repository.parents([asked.new], first_parent=True)),
     "tree": lambda repository, asked: list(repository.tree(asked.new)),
     "objects": _objects,
     "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),
@@ -105,4 +119,5 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "hooks_path": lambda repository, _: repository.hooks_path(),
     "path": _path,
     "work_file": _work_file,
+    "with_work_tree": _with_work_tree,
 }

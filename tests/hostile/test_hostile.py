@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from custody.model.errors import CustodyError, GitError
 from custody.model.paths import RepoPath
 from custody.world import git as door
 from custody.world.git import Limits, Repository, child, discover
+from custody.world.git.private import PREFIX
 from custody.world.git.surroundings import SETTINGS
 from tests.hostile.calls import CALLS, Asked
 from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repositories
@@ -77,7 +79,7 @@ def ask_everything(trap: Trap) -> dict[str, CustodyError]:
 def test_a_partial_clone_is_told_as_what_it_is(tmp_path: Path) -> None:
     """What is missing is missing: no error of another kind, and the other questions are answered."""
     refused = ask_everything(a_trap("promisor-ext", tmp_path))
-    assert set(refused) <= {"blame", "blame_text", "diffs"}
+    assert set(refused) <= {"blame", "blame_text", "diffs", "with_work_tree"}
     assert all(isinstance(error, GitError) for error in refused.values())
 
 
@@ -95,6 +97,7 @@ def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
 
 
 OPEN = {"rev-parse", "symbolic-ref", "for-each-ref", "ls-files", "config"}
+PRIVATE = {"ls-files", "check-attr"}
 SEALED = {"cat-file", "ls-tree", "diff-tree", "rev-list", "merge-base", "blame"}
 
 
@@ -108,7 +111,7 @@ def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(child, "_spawn", spawn_and_note)
     assert not ask_everything(a_trap("fsmonitor", tmp_path))
-    assert {order.verb for order in orders} == OPEN | SEALED | {"version"}
+    assert {order.verb for order in orders} == OPEN | SEALED | PRIVATE | {"version"}
     for order in orders:
         program, *said = order.command
         assert os.path.isabs(program)
@@ -116,11 +119,15 @@ def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         arguments = said[len(SETTINGS) + 1 :]
         if order.verb in ("blame", "diff-tree"):
             assert {"--no-ext-diff", "--no-textconv"} <= set(arguments)
-        if order.verb in ("diff-tree", "ls-tree", "ls-files", "config"):
+        if order.verb in ("diff-tree", "ls-tree", "ls-files", "config", "check-attr"):
             assert "-z" in arguments
         if b"x" in arguments:
             assert arguments[arguments.index(b"x") - 1] == "--"
         assert order.verb not in SEALED or "sealed" in order.environment["GIT_DIR"]
+        assert order.verb in OPEN | SEALED | {"version"} or PREFIX in order.environment["GIT_DIR"]
+        if "GIT_WORK_TREE" in order.environment:
+            assert PREFIX in order.environment["GIT_DIR"], "git sees a work tree from a private repository only"
+            assert PREFIX in order.environment["GIT_OBJECT_DIRECTORY"]
 
 
 def test_the_sealed_repository_holds_nothing() -> None:
@@ -165,7 +172,8 @@ def test_only_git_is_started_and_only_the_repository_is_read(name: str, tmp_path
     programs = {os.path.basename(program) for program in _EXECUTED.findall(calls)}
     assert programs <= {"git", os.path.basename(sys.executable)}
     sealed = os.fspath(Path(door.__file__).parent / "sealed")
-    allowed = (*_SYSTEM, os.fspath(trap.built.path), sealed)
+    private = os.path.join(tempfile.gettempdir(), PREFIX)
+    allowed = (*_SYSTEM, os.fspath(trap.built.path), sealed, private)
     by_git = [line for line in calls.splitlines() if line.split()[0] in git_processes(calls)]
     opened = {os.path.normpath(path) for line in by_git for path in _OPENED.findall(line) if path.startswith("/")}
     outside = {path for path in opened if not path.startswith(allowed)}

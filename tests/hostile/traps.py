@@ -193,7 +193,8 @@ def _signature(trap: Trap) -> None:
 def _aliases(trap: Trap) -> None:
     for (
         verb
-    ) in "blame cat-file diff-tree for-each-ref ls-tree merge-base rev-list rev-parse symbolic-ref version".split():
+    ) in """blame cat-file check-attr config diff-tree for-each-ref ls-files ls-tree merge-base rev-list rev-parse
+        symbolic-ref version""".split():
         trap.config(f"alias.{verb}", f"!{trap.spring}")
     trap.config("alias.mine", f"!{trap.spring}")
     trap.plain = lambda: trap.plain_git("mine")
@@ -238,6 +239,66 @@ def _linked_attributes(trap: Trap) -> None:
     os.mkfifo(trap.pipe)
     (trap.built.path / ".git" / "info" / "attributes").symlink_to(trap.pipe)
     trap.plain = lambda: trap.plain_git("log", "-p")
+
+
+def _linked_excludes(trap: Trap) -> None:
+    os.mkfifo(trap.pipe)
+    exclude = trap.built.path / ".git" / "info" / "exclude"
+    exclude.unlink(missing_ok=True)
+    exclude.symlink_to(trap.pipe)
+    trap.plain = lambda: trap.plain_git("status")
+
+
+def _included(trap: Trap) -> None:
+    """Configuration that is included where the repository lies, with all that names a program for the work tree."""
+    included = trap.built.path / "included"
+    included.write_text(
+        f'[core]\nfsmonitor = {trap.spring}\n[filter "evil"]\nclean = {trap.spring}\nprocess = {trap.spring}\n'
+    )
+    trap.config(f"includeIf.gitdir:{trap.built.path}/.path", str(included))
+    trap.attributes("* filter=evil\n")
+    (trap.built.path / "x").write_text("changed in the work tree\n")
+    trap.plain = lambda: trap.plain_git("status")
+
+
+def _untracked_filter(trap: Trap) -> None:
+    """Attributes that nobody has committed, for files that nobody has added."""
+    for name in ("x", "new", "folder/new"):
+        path = trap.built.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("changed in the work tree\n")
+    (trap.built.path / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    trap.config("filter.evil.clean", str(trap.spring))
+    trap.config("diff.evil.textconv", str(trap.spring))
+    trap.plain = lambda: trap.plain_git("diff")
+
+
+def _untracked_cache(trap: Trap) -> None:
+    """An index whose extensions name what was seen before, and an fsmonitor that is to be asked about it."""
+    for option in ("--untracked-cache", "--fsmonitor", "--split-index"):
+        trap.built.git("-c", "core.fsmonitor=true", "update-index", option)
+    trap.config("core.untrackedCache", "true")
+    trap.config("core.splitIndex", "true")
+    trap.config("core.fsmonitor", str(trap.spring))
+    trap.plain = lambda: trap.plain_git("status")
+
+
+def _inner(kind: str) -> Callable[[Trap], None]:
+    """A repository inside the work tree with traps of its own, nested or as a submodule."""
+
+    def lay(trap: Trap) -> None:
+        inner = a_repository(trap.built.path / "inner")
+        (commit,) = a_history(inner, {b"z": b"z\n"})
+        inner.checkout()
+        for key in ("core.fsmonitor", "core.sshCommand", "filter.evil.clean", "core.alternateRefsCommand"):
+            inner.git("config", key, str(trap.spring))
+        (inner.path / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+        (inner.path / "z").write_text("changed\n")
+        if kind == "submodule":
+            trap.built.git("update-index", "--add", "--cacheinfo", f"160000,{commit},inner")
+        trap.plain = lambda: trap.plain_git("-C", "inner", "status")
+
+    return lay
 
 
 def _links(trap: Trap) -> None:
@@ -342,6 +403,12 @@ TRAPS: Mapping[str, Callable[[Trap], None]] = {
     "reads-excludes": _reads("core.excludesFile", "status"),
     "reads-order": _reads("diff.orderFile", "log", "-p"),
     "reads-linked-attributes": _linked_attributes,
+    "reads-linked-excludes": _linked_excludes,
+    "included": _included,
+    "untracked-filter": _untracked_filter,
+    "untracked-cache": _untracked_cache,
+    "nested": _inner("nested"),
+    "submodule": _inner("submodule"),
     "links": _links,
     "option-like-names": _option_like_names,
     "git-file": _git_file,
@@ -364,7 +431,7 @@ def _variable(*plain: str, **variables: str) -> Callable[[Trap], None]:
 def _exec_path(trap: Trap) -> None:
     programs = trap.built.path.parent / "programs"
     programs.mkdir()
-    for verb in "mine blame cat-file diff-tree rev-list rev-parse".split():
+    for verb in "mine blame cat-file check-attr config diff-tree ls-files rev-list rev-parse".split():
         (programs / f"git-{verb}").symlink_to(trap.spring)
     trap.environment = {"GIT_EXEC_PATH": str(programs)}
     trap.plain = lambda: trap.plain_git("mine")

@@ -18,6 +18,9 @@ PLANTED_IMPORTS = {
         ("wire/planted.py", "import custody.world.store"),
         ("trust/planted.py", "import custody.attribute"),
         ("dedupe/planted.py", "import custody.wire"),
+        ("sketch/planted.py", "import custody.dedupe"),
+        ("facts/planted.py", "import custody.sketch"),
+        ("model/planted.py", "import custody.sketch"),
         ("attribute/planted.py", "import custody.gate"),
         ("gate/planted.py", "import custody.wire"),
         ("world/store/planted.py", "import custody.app"),
@@ -32,6 +35,7 @@ PLANTED_IMPORTS = {
         ("world/spool/planted.py", "import custody.world.store"),
         ("world/clock/planted.py", "import custody.world.git"),
         ("world/config/planted.py", "import custody.world.git"),
+        ("world/pool/planted.py", "import custody.world.clock"),
         ("world/fax/planted.py", "a_door_without_a_contract = True"),
     ],
     "landings": [
@@ -43,10 +47,23 @@ PLANTED_IMPORTS = {
         ("model/planted.py", "def f() -> None:\n    import pathlib"),
         ("model/planted.py", "import msgspec"),
     ],
+    "sketch": [
+        ("sketch/planted.py", "import os"),
+        ("sketch/planted.py", "def f() -> None:\n    import numpy"),
+    ],
     "domains": [
         ("attribute/planted.py", "import os"),
         ("dedupe/planted.py", "import msgspec"),
         ("trust/planted.py", "def f() -> None:\n    import pathlib"),
+    ],
+    "facts": [
+        ("facts/planted.py", "import os"),
+        ("facts/languages/planted.py", "def f() -> None:\n    import msgspec"),
+    ],
+    "cite": [
+        ("cite/planted.py", "import os"),
+        ("cite/planted.py", "import custody.trust"),
+        ("cite/planted.py", "def f() -> None:\n    import msgspec"),
     ],
     "gate": [
         ("gate/planted.py", "import os"),
@@ -72,10 +89,17 @@ PLANTED_IMPORTS = {
         ("cli/planted.py", "import pty"),
         ("world/store/planted.py", "from subprocess import run"),
         ("world/git/planted.py", "import multiprocessing"),
+        ("world/pool/planted.py", "import multiprocessing"),
+        ("world/pool/processes.py", "import subprocess"),
+        ("world/store/planted.py", "def f() -> None:\n    import ray"),
     ],
     "databases": [
         ("app/planted.py", "import sqlite3"),
         ("world/git/planted.py", "import psycopg"),
+    ],
+    "sketches": [
+        ("app/planted.py", "import rensa"),
+        ("sketch/planted.py", "import rensa"),
     ],
     "cycles": [
         ("model/planted.py", "import custody.model.planted_too"),
@@ -143,7 +167,7 @@ def says(report: str, contract: str, outcome: str) -> bool:
 STRICT_BANS = sorted(STRICT_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
 WORLDLY_BANS = sorted(WORLDLY_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
 STRICT_ROOMS = ("model", "wire", "cli", "a_new_room")
-WORLDLY_ROOMS = ("app", "world/git", "world/store", "world/hook")
+WORLDLY_ROOMS = ("app", "world/git", "world/store", "world/hook", "world/pool")
 
 
 @pytest.fixture(scope="module")

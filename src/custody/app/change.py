@@ -8,7 +8,7 @@ from custody.gate.model import Period
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
-from custody.world.git import Ancestry, Commit, Comparison, FileDiff, Repository, Shown, Walk
+from custody.world.git import Ancestry, Commit, Comparison, FileDiff, Person, Repository, Shown, Walk
 
 NS = 1_000_000_000
 NOT_SHOWN = {Shown.BINARY: "is a binary file", Shown.TOO_LARGE: "is too large to be compared line by line"}
@@ -25,13 +25,18 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``."""
+    """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``.
+
+    ``files`` are all that differ, also those that only lost lines; ``people`` is who signed its commits.
+    """
 
     base: CommitSha
     head: CommitSha
     fork: CommitSha
     period: Period | None
     additions: tuple[Addition, ...]
+    files: tuple[FileDiff, ...] = ()
+    people: tuple[Person, ...] = ()
 
 
 def change_of(repository: Repository, typed: str) -> Change:
@@ -40,9 +45,14 @@ def change_of(repository: Repository, typed: str) -> Change:
     brought = _commits(repository, head, without=base)
     fork = _fork(repository, base, head, brought)
     with repository.diffs([Comparison(head, fork)], renames=True) as answers:
-        files = [file for diff in answers for file in diff.files]
-    additions = tuple(addition for file in files if (addition := _addition(file)) is not None)
-    return Change(base, head, fork, _period(repository, fork, brought), additions)
+        files = tuple(file for diff in answers for file in diff.files)
+    people = tuple(person for commit in brought for person in (commit.author, commit.committer))
+    return Change(base, head, fork, _period(repository, fork, brought), additions_of(files), files, people)
+
+
+def additions_of(files: Iterable[FileDiff]) -> tuple[Addition, ...]:
+    """What each of the changed files adds, of those that add anything."""
+    return tuple(addition for file in files if (addition := _addition(file)) is not None)
 
 
 def _sides(typed: str) -> tuple[str, str]:

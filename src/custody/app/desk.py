@@ -13,7 +13,7 @@ from custody.model.errors import InputError, SpoolError, StoreError
 from custody.model.views import View
 from custody.wire.canonical import Json
 from custody.wire.events import GENERIC
-from custody.wire.readers import HOOK_VERSION, READER_VERSION, TRACES_VERSION, TRANSCRIPT_VERSION
+from custody.wire.readers import HOOK_VERSION, READER_VERSION, REGISTRY_VERSION, TRACES_VERSION, TRANSCRIPT_VERSION
 from custody.wire.views import views_of
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
@@ -67,11 +67,18 @@ def _link_views(payload: Json) -> tuple[View, ...]:
     return link_views(payload)
 
 
+def _registry_views(payload: Json) -> tuple[View, ...]:
+    from custody.world.store.registry_codec import registry_views
+
+    return registry_views(payload)
+
+
 READERS = MappingProxyType(
     {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
     | {"hook": Reader(HOOK_VERSION, _hook_views), "snapshot": Reader(HOOK_VERSION, _snapshot_views)}
     | {"transcript": Reader(TRANSCRIPT_VERSION, _transcript_views)}
     | {"trace": Reader(TRACES_VERSION, _trace_views), "trace_link": Reader(TRACES_VERSION, _link_views)}
+    | {"registry": Reader(REGISTRY_VERSION, _registry_views)}
 )
 
 Talk = Callable[[str], None]

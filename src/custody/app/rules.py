@@ -28,9 +28,11 @@ def rules(desk: Desk, table: str | None = None) -> RulesReport:
     )
 
 
-def loaded(desk: Desk, environment: Mapping[str, str] = os.environ) -> tuple[Effective, tuple[Source, ...]]:
-    """The rules in force at ``desk``; a team database outside a repository has no repository's files."""
-    return load(_no_files if desk.home is None else _work_tree(desk.repository), environment)
+def loaded(
+    desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None
+) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""
+    return load(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
 
 
 def _no_files(_path: RepoPath) -> None:

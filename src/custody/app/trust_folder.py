@@ -43,11 +43,11 @@ def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None
     return FolderDesk(path) if now_ns is None else FolderDesk(path, now_ns=now_ns)
 
 
-def trust_rules(desk: Desk, environment: Mapping[str, str] = os.environ) -> TrustRules:
-    """The rules in force at ``desk``; in a folder of the document's, the document's profile is."""
+def trust_rules(desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
+    """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
     if not isinstance(desk, FolderDesk):
-        return loaded(desk, environment)[0].of(TrustRules)
-    effective, _ = load(lambda path: _beside(desk.folder, path), environment)
+        return loaded(desk, environment, policy)[0].of(TrustRules)
+    effective, _ = load(lambda path: _beside(desk.folder, path), environment, policy)
     return replace(effective.of(TrustRules), profile="document")
 
 

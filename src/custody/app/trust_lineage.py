@@ -9,9 +9,11 @@ from typing import Literal, TypeVar
 from custody.app.trust import Asked, account_of, agents_in, settled, unknown
 from custody.app.trust_folder import folder_desk, trust_rules
 from custody.app.trust_record import Wanted, check_number, record, recover
+from custody.app.trust_standing import standing_of
 from custody.app.user import user
 from custody.model.errors import InputError
-from custody.trust.engine import UNSPECIFIED, trust_at
+from custody.trust.corrections import UNSPECIFIED
+from custody.trust.engine import trust_at
 from custody.trust.model import (
     Account,
     Approval,
@@ -189,7 +191,10 @@ class TrustLineageManager:
             return account_of(store, agent, Asked(self.rules, self._desk.now_ns()))
 
     def _trust(self, agent: str) -> Trust:
-        return trust_at(self._account(agent).standing, self._desk.now_ns(), self.rules)
+        now_ns = self._desk.now_ns()
+        with self._desk.reading() as store:
+            standing = standing_of(store, agent, Asked(self.rules, now_ns))
+        return trust_at(standing, now_ns, self.rules)
 
     def _unknown(self, agent: str) -> UnknownAgent:
         with self._desk.reading() as store:

@@ -1,30 +1,31 @@
 """Record what was decided about an agent: checked first, then a record of the chain; nothing is changed in place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from custody.app.change import additions_of
 from custody.app.desk import Desk
-from custody.app.redacting import redacted
-from custody.app.trust import Asked, agents_in, entries_from, entries_of, settled, step_taken, trust_line, unknown
+from custody.app.trust import Asked, agents_in, unknown
+from custody.app.trust_authors import Written, written
 from custody.app.trust_folder import trust_rules
+from custody.app.trust_log import Log, Recorded
+from custody.app.trust_standing import standing_of
 from custody.app.user import user
-from custody.model.errors import InputError
-from custody.model.ids import PENDING, AgentName, CommitSha, EventId, RecordRef, Seq
-from custody.trust.engine import against_recovery, replay
-from custody.trust.model import Account, ChangeComplexity, Decided, DecisionType, Entry, Recovered, Step
+from custody.model.errors import InputError, WorldError
+from custody.model.ids import PENDING, CommitSha, RecordRef, Seq
+from custody.trust.approval import area_of
+from custody.trust.corrections import against_recovery
+from custody.trust.model import ChangeComplexity, DecisionType, Recovered
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
-from custody.wire.arrivals import Arrival, arrival_from
 from custody.wire.canonical import Json
-from custody.wire.times import text_from
-from custody.wire.trust import TrustRecordReport
-from custody.world.git import Comparison, Repository, Shown
-from custody.world.hook.homes import key_of
-from custody.world.store import Seen, Store
+from custody.wire.times import ns_from
+from custody.world.git import Comparison, FileDiff, Repository, Shown
 
 SHA_DIGITS = (40, 64)
-NAME_DIGITS_MIN = 4
-"""A commit may be named by so many of its first digits."""
+AREAS_MAX = 1000
+"""No more areas are recorded with a decision; nobody reads a change of more."""
+AREA_SIGNS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,48 +41,36 @@ class Wanted:
     actor: str | None = None
     reason: str | None = None
     id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A new record: what it did, and everything about the agent with it."""
-
-    agent: str
-    step: Step
-    account: Account
-    asked: Asked
-
-    def report(self) -> TrustRecordReport:
-        """The same, to be shown."""
-        return TrustRecordReport(
-            profile=self.asked.rules.profile,
-            taken=step_taken(self.step),
-            standing=trust_line(self.agent, self.account, self.asked),
-        )
+    opened: str | None = None
+    model: str | None = None
+    operator: str | None = None
+    areas: tuple[str, ...] = ()
 
 
 def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
-    """Record a decision about a commit of this repository, once: its size and complexity are those of its diff."""
+    """Record a decision about a commit of this repository, once.
+
+    Size, complexity and areas are those of its diff; model and operator those of the sessions that wrote it, as far as
+    attribution tells them.
+    """
     rules = trust_rules(desk)
     assert wanted.commit is not None, "the caller names a commit"
-    commit = desk.repository.resolve(wanted.commit)
-    lines = _at_least("lines", wanted.lines, changed_lines(desk.repository, commit, rules))
-    complexity = _complexity(wanted.complexity, complexity_of(lines, rules))
-    return record(
-        desk,
-        Wanted(
-            agent=wanted.agent,
-            decision=wanted.decision,
-            commit=commit,
-            complexity=complexity,
-            lines=lines,
-            review_ms=wanted.review_ms,
-            actor=wanted.actor or user(),
-            reason=wanted.reason,
-            id=f"commit:{commit}",
-        ),
-        rules,
+    commit = _resolved(desk.repository, wanted.commit)
+    files = changed_files(desk.repository, commit)
+    lines = _at_least("lines", wanted.lines, changed_lines(files, rules))
+    author = _written(desk, files, commit).author(wanted.agent)
+    whole = replace(
+        wanted,
+        commit=commit,
+        complexity=_complexity(wanted.complexity, complexity_of(lines, rules)),
+        lines=lines,
+        actor=wanted.actor or user(),
+        id=f"commit:{commit}",
+        model=author.model,
+        operator=author.operator,
+        areas=areas_of(files, rules),
     )
+    return record(desk, whole, rules)
 
 
 def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recorded:
@@ -97,17 +86,23 @@ def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recor
         "review_ms": wanted.review_ms,
         "actor": wanted.actor,
         "reason": wanted.reason,
+        "opened_at": wanted.opened,
+        "model": wanted.model,
+        "operator": wanted.operator,
+        "areas": list(wanted.areas) or None,
         **_commit_fields(wanted.commit),
     }
+    if wanted.opened is not None and ns_from(wanted.opened) > desk.now_ns():
+        raise InputError(f"the change was opened at '{wanted.opened}', which is yet to come", hint="give a past moment")
     with desk.writing() as store:
-        return _Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
+        return Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
 
 
 def override(desk: Desk, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str) -> Recorded:
     """Record that an earlier decision was wrong: from now on ``decision`` counts in its place."""
     _check_said(agent, actor, reason)
     with desk.writing() as store:
-        log = _Log(desk, store, agent)
+        log = Log(desk, store, agent)
         wrong = log.find(target)
         if log.stands(wrong) is decision:
             raise InputError(f"'{wrong.id}' is {decision.value} already", hint="there is nothing to override")
@@ -119,7 +114,7 @@ def revert(desk: Desk, agent: str, target: str, *, actor: str, reason: str) -> R
     """Record that a change which had landed was taken back: a rejection with everything that was at stake."""
     _check_said(agent, actor, reason)
     with desk.writing() as store:
-        log = _Log(desk, store, agent)
+        log = Log(desk, store, agent)
         landed = log.find(target)
         if log.stands(landed) is DecisionType.REJECTED:
             raise InputError(f"'{landed.id}' was rejected: it never landed", hint="there is nothing to take back")
@@ -142,11 +137,11 @@ def recover(
     """Lift the score of an agent that has a record, by at most the recovery rate."""
     _check_said(agent, actor, reason)
     with desk.writing() as store:
-        log = _Log(desk, store, agent, rules)
+        log = Log(desk, store, agent, rules)
         amount = log.rules.recovery_rate if boost is None else boost
         if not amount > 0 or amount > 1:
             raise InputError(f"a recovery of {amount} adds nothing", hint="give a number above 0 and at most 1")
-        standing = replay(log.agent, log.entries(), log.rules).standing
+        standing = standing_of(store, agent, Asked(log.rules, desk.now_ns()))
         if not standing.samples:
             raise unknown(agent, agents_in(store))
         entry = Recovered("", desk.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
@@ -157,93 +152,30 @@ def recover(
         return log.keep(desk.token(), fields)
 
 
-def changed_lines(repository: Repository, commit: CommitSha, rules: TrustRules) -> int:
-    """How many lines a commit adds and removes against its first parent; what is too large to count is the largest."""
+def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, ...]:
+    """What a commit changed against its first parent."""
     with repository.diffs([Comparison(commit)], renames=True) as answers:
-        files = [file for diff in answers for file in diff.files]
+        return tuple(file for diff in answers for file in diff.files)
+
+
+def changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+    """How many lines a diff adds and removes; what is too large to count is the largest."""
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
     uncounted = any(file.shown is Shown.TOO_LARGE for file in files)
     return max(counted, rules.complexity_lines_min[-1]) if uncounted else counted
+
+
+def areas_of(files: Sequence[FileDiff], rules: TrustRules) -> tuple[str, ...]:
+    """The areas that a diff touches, by name, the old place of a moved file too."""
+    paths = {side.path for file in files for side in (file.change.old, file.change.new) if side is not None}
+    areas = sorted({area_of(path.display, rules)[:AREA_SIGNS_MAX] for path in paths})
+    return tuple(areas[:AREAS_MAX])
 
 
 def check_number(what: str, value: object) -> None:
     """Refuse what is no count: negative, not whole, not a number at all."""
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise InputError(f"{what} is {value}, not a whole number from 0 on", hint="leave it out when it is not known")
-
-
-class _Log:
-    """What is recorded about one agent, and the one way to record more."""
-
-    def __init__(self, desk: Desk, store: Store, agent: str, rules: TrustRules | None = None) -> None:
-        self.agent = AgentName(agent)
-        self.rules = rules or trust_rules(desk)
-        self._desk = desk
-        self._store = store
-
-    def entries(self) -> list[Entry]:
-        """Everything recorded until now."""
-        with settled(self._store):
-            return entries_of(self._store, self.agent)
-
-    def find(self, target: str) -> Decided:
-        """The decision with this id, in this record, or about this commit."""
-        entries = self.entries()
-        decided = [entry for entry in entries if isinstance(entry, Decided)]
-        if not decided:
-            raise unknown(self.agent, agents_in(self._store))
-        found = [one for one in decided if target in (one.id, str(one.record))] or _about(decided, target)
-        if not found:
-            raise InputError(
-                f"no decision about '{self.agent}' is named '{target}'",
-                hint=f"'custody trust show {self.agent}' lists them by id",
-            )
-        if len({one.id for one in found}) > 1:
-            raise InputError(
-                f"'{target}' fits {len(found)} decisions about '{self.agent}'", hint="name one of them by its id"
-            )
-        return found[0]
-
-    def stands(self, decided: Decided) -> DecisionType | None:
-        """What counts of a decision now, overrides included."""
-        steps = replay(self.agent, self.entries(), self.rules).steps
-        return next(step.decision for step in steps if step.entry == decided)
-
-    def keep(self, id: str, fields: dict[str, Json]) -> Recorded:
-        """Append one record and say what it did; one with a known id is refused."""
-        entries = self.entries()
-        if known := [entry for entry in entries if entry.id == id]:
-            raise InputError(
-                f"'{id}' is decided already, in record {known[0].record}",
-                hint="a decision that was wrong is overridden: 'custody trust record --overrides'",
-            )
-        now_ns = self._desk.now_ns()
-        (made,) = self._store.append([self._arrival(id, fields, now_ns)]).made
-        new = entries_from([Seen(made, view) for view in self._store.views.of(made)])
-        account = replay(self.agent, [*entries, *new], self.rules)
-        step = next(step for step in account.steps if step.entry.record == made.ref)
-        return Recorded(self.agent, step, account, Asked(self.rules, now_ns))
-
-    def _arrival(self, id: str, fields: dict[str, Json], now_ns: int) -> Arrival:
-        event: dict[str, Json] = {
-            "custody": 1,
-            "kind": "decision",
-            "id": id,
-            "at": text_from(now_ns),
-            "agent": self.agent,
-            **{name: value for name, value in fields.items() if value is not None},
-        }
-        clean = redacted(event, lambda: key_of(str(self._desk.home)))
-        if (clean["agent"], clean["id"]) != (self.agent, id):
-            raise InputError("the agent's name or the decision's id looks like a secret", hint="choose another name")
-        return arrival_from(EventId(f"trust-{self._desk.token()}"), clean)
-
-
-def _about(decided: Sequence[Decided], target: str) -> list[Decided]:
-    """The decisions about a commit, named by its first digits; what took one back is not meant."""
-    if len(target) < NAME_DIGITS_MIN:
-        return []
-    return [one for one in decided if one.reverts is None and one.commit is not None and one.commit.startswith(target)]
 
 
 def _commit_fields(commit: str | None) -> dict[str, Json]:
@@ -277,3 +209,21 @@ def _check_said(agent: str, actor: str, reason: str) -> None:
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
     if actor == agent:
         raise InputError(f"'{agent}' cannot correct its own record", hint="name the person who decided")
+
+
+def _resolved(repository: Repository, typed: str) -> CommitSha:
+    try:
+        return repository.resolve(typed)
+    except InputError as error:
+        hint = "name a commit, branch or tag that 'git rev-parse' finds here; nothing was recorded"
+        raise InputError(f"no commit is named {typed[:80]!a}", hint=hint) from error
+
+
+def _written(desk: Desk, files: Sequence[FileDiff], commit: CommitSha) -> Written:
+    """Who wrote a commit; nobody known where nothing was captured, or it cannot be told now."""
+    if not desk.exists():
+        return Written({})
+    try:
+        return written(desk, additions_of(files), commit)
+    except WorldError:
+        return Written({})  # what was decided is recorded all the same, without what it would have told beside it

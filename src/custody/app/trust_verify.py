@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from custody.app.desk import Desk
-from custody.app.trust import agents_in, entries_from, entries_of, settled
-from custody.app.trust_folder import trust_rules
+from custody.app.trust import Asked, agents_in, asked_at, entries_from, entries_of, settled
+from custody.app.trust_standing import position_of
 from custody.app.verify import verify
 from custody.model.ids import AgentName
 from custody.model.views import Decision
-from custody.trust.engine import replay
+from custody.trust.engine import Carried, beginning, carry
 from custody.trust.model import Entry
-from custody.trust.rules import TrustRules
 from custody.wire.reports import Finding
 from custody.wire.trust import TrustVerifyReport
 from custody.world.store import Seen, Store, StoreDamaged
@@ -22,8 +21,7 @@ DIFFERS = "TRUST-DIFFERS"
 def trust_verify(desk: Desk) -> TrustVerifyReport:
     """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
     checked = verify(desk)
-    rules = trust_rules(desk)
-    recorded, differing = _replayed(desk, rules)
+    recorded, differing = _replayed(desk, asked_at(desk))
     findings = [*checked.findings, *differing]
     return TrustVerifyReport(
         outcome="found" if findings else "fine",
@@ -35,12 +33,12 @@ def trust_verify(desk: Desk) -> TrustVerifyReport:
     )
 
 
-def _replayed(desk: Desk, rules: TrustRules) -> tuple[dict[AgentName, list[Entry]], list[Finding]]:
+def _replayed(desk: Desk, asked: Asked) -> tuple[dict[AgentName, list[Entry]], list[Finding]]:
     """What the records say about each agent, and where the index says otherwise."""
     try:
         with desk.reading() as store, settled(store):
             recorded = _recorded(store)
-            return recorded, list(_differing(store, recorded, rules))
+            return recorded, list(_differing(store, recorded, asked))
     except StoreDamaged:
         return {}, []  # verify has named what cannot be read
 
@@ -54,8 +52,14 @@ def _recorded(store: Store) -> dict[AgentName, list[Entry]]:
     return found
 
 
-def _differing(store: Store, recorded: dict[AgentName, list[Entry]], rules: TrustRules) -> Iterator[Finding]:
+def _differing(store: Store, recorded: dict[AgentName, list[Entry]], asked: Asked) -> Iterator[Finding]:
+    """The agents whose records give another fold than the index does, or than what was kept of it does."""
     for agent in sorted({*recorded, *agents_in(store)}):
-        shown = replay(agent, entries_of(store, agent), rules)
-        if shown != replay(agent, recorded.get(agent, []), rules):
+        right = _carried(agent, recorded.get(agent, []), asked)
+        shown = _carried(agent, entries_of(store, agent), asked)
+        if shown != right or position_of(store, agent, asked).folded != right.folded:
             yield Finding(DIFFERS, f"the records about '{agent}' give another score than the one that is shown")
+
+
+def _carried(agent: AgentName, entries: list[Entry], asked: Asked) -> Carried:
+    return carry(agent, beginning(asked.rules), entries, asked.rules)

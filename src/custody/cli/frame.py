@@ -20,10 +20,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON on one line.")
 
 
-def the_desk(ctx: click.Context) -> Desk:
-    """Where this verb works, from the options before the verb."""
+def the_desk(ctx: click.Context, at: Path | None = None) -> Desk:
+    """Where this verb works, from the options before the verb, or at the repository that it was given itself."""
     folder, database = ctx.obj
-    path = Path(folder)
+    path = Path(folder) if at is None else at
     if not path.is_dir():
         raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
     return Desk(path, database, talk=say, progress=_progress(ctx))

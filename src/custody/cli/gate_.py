@@ -7,6 +7,7 @@ import msgspec
 
 from custody.app.gate import gate
 from custody.cli.frame import answer, json_option, the_desk
+from custody.cli.trust_approve_ import standing_words
 from custody.wire.gate import GateReport
 
 SHA_DIGITS = 12
@@ -19,9 +20,10 @@ SHA_DIGITS = 12
 def command(ctx: click.Context, change: str, *, as_json: bool) -> int:
     """Judge a change by what is known of its lines.
 
-    The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do. What
-    counts are the lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The exit
-    status is 1 for block and 0 for the others.
+    The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do; then a
+    line for each agent that wrote any of it: its score, its tier, and what is left of its budget. What counts are the
+    lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The exit status is 1 for
+    block and 0 for the others.
 
     \b
     Examples:
@@ -37,6 +39,7 @@ def _words(report: GateReport) -> Iterator[str]:
     yield report.level
     for reason in report.reasons:
         yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
+    yield from (standing_words(agent) for agent in report.trust)
     yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {_added(report)}"
 
 

@@ -16,6 +16,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
         "Ask": MappingProxyType(
             {
                 "blame": "Say who wrote each line of a file, how sure, and why.",
+                "cite": "Keep the sources that statements rest on, and check what cites them.",
+                "dupes": "Find the change that is already there, with evidence.",
                 "gate": "Judge a change by what is known of its lines.",
                 "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",

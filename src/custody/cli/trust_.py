@@ -7,12 +7,16 @@ from typing import Literal
 import click
 
 from custody.app.desk import Desk
-from custody.app.trust import trust_list, trust_show, trust_why
 from custody.app.trust_folder import folder_desk
 from custody.app.trust_record import Wanted, override, record_commit, recover, revert
+from custody.app.trust_show import trust_list, trust_show, trust_why
 from custody.app.trust_verify import trust_verify
 from custody.app.trust_words import complexity_named, decision_named
+from custody.cli.chance import chance_words
 from custody.cli.frame import answer, json_option, the_desk
+from custody.cli.trust_approve_ import approve
+from custody.cli.trust_bench_ import command as bench
+from custody.cli.trust_simulate_ import command as simulate
 from custody.model.errors import InputError
 from custody.wire.trust import (
     StepTaken,
@@ -49,6 +53,10 @@ def command(ctx: click.Context, storage: Path | None) -> None:
     of records that cannot be changed unnoticed; docs/trust.md has the formulas.
     """
     ctx.meta[__name__] = storage
+
+
+command.add_command(bench)
+command.add_command(simulate)
 
 
 @command.command("list")
@@ -110,6 +118,7 @@ def why(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int
 @click.option("--review-seconds", type=click.FloatRange(min=0), help="How long the review took.")
 @click.option("--lines", type=click.IntRange(min=0), help="The size of the change, where it is more than its diff.")
 @click.option("--complexity", type=click.Choice(COMPLEXITIES), help="Where it is more than the size says.")
+@click.option("--opened", metavar="MOMENT", help="When the change was proposed, such as 2026-01-31T12:00:00Z.")
 @click.option("--actor", help="Who decided; without it, you.")
 @click.option("--reason", help="Why; corrections need one.")
 @click.option("--overrides", metavar="ID", help="The decision ID (or about the commit ID) was wrong: this one counts.")
@@ -125,6 +134,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     review_seconds: float | None,
     lines: int | None,
     complexity: str | None,
+    opened: str | None,
     actor: str | None,
     reason: str | None,
     overrides: str | None,
@@ -163,6 +173,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             review_ms=None if review_seconds is None else round(review_seconds * SECONDS_MS),
             actor=actor,
             reason=reason,
+            opened=opened,
         )
         done = record_commit(desk, wanted)
     report = done.report()
@@ -260,6 +271,7 @@ def _why_words(report: TrustWhyReport) -> Iterator[str]:
     line = report.standing
     yield f"{line.score:.4f} after {report.idle_days:.1f} idle day(s), at {_moment(report.at)}"
     yield f"{line.agent}: {_standing(line)}"
+    yield from chance_words(report.chance)
 
 
 def _step(step: StepTaken) -> str:
@@ -293,3 +305,6 @@ def _verify_words(report: TrustVerifyReport) -> Iterator[str]:
         yield f"NOT as written: {len(report.findings)} finding(s); replayed {counted}"
     else:
         yield f"all as written: replayed {counted}"
+
+
+command.add_command(approve)

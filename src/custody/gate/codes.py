@@ -26,6 +26,22 @@ class Code(Enum):
     ATTR_NONE = "ATTR-NONE"
     ATTR_WEAK = "ATTR-WEAK"
     ATTR_SHARE = "ATTR-SHARE"
+    TRUST_UNKNOWN = "TRUST-UNKNOWN"
+    TRUST_UNTRUSTED = "TRUST-UNTRUSTED"
+    TRUST_SAMPLES = "TRUST-SAMPLES"
+    TRUST_IDLE = "TRUST-IDLE"
+    TRUST_SIZE = "TRUST-SIZE"
+    TRUST_BUDGET = "TRUST-BUDGET"
+    TRUST_PATH = "TRUST-PATH"
+    TRUST_KIND = "TRUST-KIND"
+    TRUST_REJECTED = "TRUST-REJECTED"
+    TRUST_CLOCK = "TRUST-CLOCK"
+    TRUST_CHANCE = "TRUST-CHANCE"
+    TRUST_AUDIT = "TRUST-AUDIT"
+    DUPE_UNSEEN = "DUPE-UNSEEN"
+    DUPE_SAME = "DUPE-SAME"
+    DUPE_LIKELY = "DUPE-LIKELY"
+    DUPE_COMPETING = "DUPE-COMPETING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,9 @@ class About:
     never_milder_than: tuple[Code, ...] = ()
 
 
+_TRUST = tuple(code for code in Code if code.value.startswith("TRUST-"))
+READ_IT = "have a person read the change"
+
 CODES: Mapping[Code, About] = MappingProxyType(
     {
         Code.ATTR_UNSEEN: About(
@@ -47,13 +66,13 @@ CODES: Mapping[Code, About] = MappingProxyType(
             " something could not be recorded while the change was made, the store is not as it was written, or a file"
             " has no lines that can be read.",
             "have a person read the change; 'custody doctor' says what is missing",
-            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE),
+            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, *_TRUST),
         ),
         Code.ATTR_NONE: About(
             "It was looked up, and for some added lines nothing shows who wrote them. That never means that a person"
             " did.",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
-            (Code.ATTR_WEAK, Code.ATTR_SHARE),
+            (Code.ATTR_WEAK, Code.ATTR_SHARE, *_TRUST),
         ),
         Code.ATTR_WEAK: About(
             "It is known who wrote the lines, but not well enough: the tier is above `gate.tier_max`, or the grade is"
@@ -63,7 +82,67 @@ CODES: Mapping[Code, About] = MappingProxyType(
         Code.ATTR_SHARE: About(
             "Agents wrote more of the added lines than `gate.agent_share_max` allows. A line of which an agent wrote a"
             " part counts whole.",
-            "have a person read the change",
+            READ_IT,
+        ),
+        Code.TRUST_UNKNOWN: About(
+            "Agents wrote lines of the change, and it cannot be told whose record to ask, or no record could be read.",
+            "have a person read the change; 'custody blame' says whose lines they are",
+            tuple(code for code in _TRUST if code is not Code.TRUST_UNKNOWN),
+        ),
+        Code.TRUST_UNTRUSTED: About(
+            "An agent that wrote lines of the change is UNTRUSTED: it lands nothing without review.",
+            f"{READ_IT}; 'custody trust why' says how the agent came to its score",
+        ),
+        Code.TRUST_SAMPLES: About(
+            "Fewer than `trust.approve_samples_min` decisions were made about an agent; those about another model than"
+            " the one that it runs count for less.",
+            f"{READ_IT} and record what they decide: 'custody trust record'",
+        ),
+        Code.TRUST_IDLE: About("An agent reached its tier only by being idle.", READ_IT),
+        Code.TRUST_SIZE: About("The change has more lines than an agent's tier may land without review.", READ_IT),
+        Code.TRUST_BUDGET: About(
+            "With what landed without review in the last `trust.budget_hours` hours, the change is more than the budget"
+            " of an agent, of whoever runs it, or of an area.",
+            f"{READ_IT}, or wait",
+        ),
+        Code.TRUST_PATH: About("The change touches a path that `trust.review_paths` names.", READ_IT),
+        Code.TRUST_KIND: About(
+            "A file of the change cannot be judged by its lines: it is binary, a link, a submodule or too large, or its"
+            " mode is another one.",
+            READ_IT,
+        ),
+        Code.TRUST_REJECTED: About(
+            "A person rejected this very change, or it was taken back.",
+            "change what was rejected, or have it overridden",
+        ),
+        Code.TRUST_CLOCK: About(
+            "The clock is behind what was recorded, or behind the change's own commits: how much of a budget is used"
+            " cannot be told.",
+            "set the clock; 'custody doctor' names records of the future",
+        ),
+        Code.TRUST_CHANCE: About(
+            "The chance that the change is accepted is too low for the policy's risk target.", READ_IT
+        ),
+        Code.TRUST_AUDIT: About(
+            "The change would have passed, and was drawn for a person to look at; `trust.audit_share` of all are.",
+            f"{READ_IT} and record what they decide: 'custody trust record'",
+        ),
+        Code.DUPE_UNSEEN: About(
+            "Whether the change is there already could not be looked up, though `gate.duplicates` asks for it.",
+            "run 'custody dupes index', or have a person look for it",
+            (Code.DUPE_SAME, Code.DUPE_LIKELY, Code.DUPE_COMPETING),
+        ),
+        Code.DUPE_SAME: About(
+            "Another change has the same diff: it is open beside this one, or has landed already.",
+            "keep one of them; 'custody dupes check' shows the evidence",
+        ),
+        Code.DUPE_LIKELY: About(
+            "Another change is so much like this one that people would call it a duplicate.",
+            "compare both; 'custody dupes check' shows the evidence",
+        ),
+        Code.DUPE_COMPETING: About(
+            "Another change is tested for the same and does it differently.",
+            "choose one of them; 'custody dupes check' shows the evidence",
         ),
     }
 )

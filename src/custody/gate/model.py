@@ -4,8 +4,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.attribute.model import Grade
+from custody.dedupe.model import Category
+from custody.dedupe.verdict import Says
 from custody.gate.codes import Level, Reason
 from custody.model.lines import Lines
+from custody.trust.approval import Author
+from custody.trust.model import Approval
 
 
 class Whose(Enum):
@@ -22,12 +26,16 @@ class Whose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Added lines with the same answer; ``tier`` and ``grade`` say how good it is, None where that is not known."""
+    """Added lines with the same answer; ``tier`` and ``grade`` say how good it is, None where that is not known.
+
+    ``author`` is the agent that wrote them, wholly or in part; None where that is not known, or it was none.
+    """
 
     lines: Lines
     whose: Whose
     tier: int | None = None
     grade: Grade | None = None
+    author: Author | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +80,36 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """Whether an agent's record lets the change land without review."""
+
+    author: Author
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """Another change that this one is like: its name for people, and what is said about the two."""
+
+    name: str
+    says: Says
+    category: Category
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
 
-    A change without ``files`` adds nothing.
+    A change without ``files`` adds nothing. ``trust`` has an answer for every agent that wrote added lines. ``twins``
+    are changes that should not land beside this one; None when they were not to be looked for.
     """
 
     files: tuple[AddedTo, ...]
     period: Period | None
     recorded: Recorded | Unseen
+    trust: tuple[Answered, ...] | Unseen = ()
+    twins: tuple[Twin, ...] | Unseen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class GateRules:
     """A gap counts from so long before the change's first commit, or from its base if that is older."""
     gap_hours_after: float = 1.0
     """A gap counts until so long after the change's last commit."""
+    duplicates: Literal["when-indexed", "always", "off"] = "when-indexed"
+    """Whether to look for a change that is already there: once there is an index, in any case, or never."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
     """What a reason with this code asks for; evidence that is missing is never milder than evidence that is bad."""
 
@@ -39,6 +41,7 @@ class GateRules:
         check_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
         check_one_of("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
         check_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
+        check_one_of("gate.duplicates", self.duplicates, ("when-indexed", "always", "off"))
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_ranges("gate", hours, least=0)
         self._check_levels()

@@ -207,7 +207,8 @@ class Decision:
     """What a person or a rule decided about an agent's change.
 
     ``commit_name`` is the commit as it was named where that is no full id. ``reverts`` and ``overrides`` are ids of
-    earlier decisions; ``boost`` is how much a recovery lifts the score.
+    earlier decisions; ``boost`` is how much a recovery lifts the score. ``areas`` are the parts of the repository that
+    the change touches. What landed without review is ``unreviewed``, and bound to a head, rules and a chain's head.
     """
 
     agent: AgentName
@@ -225,6 +226,29 @@ class Decision:
     reverts: str | None = None
     overrides: str | None = None
     boost: float | None = None
+    model: str | None = None
+    operator: str | None = None
+    areas: tuple[str, ...] = ()
+    opened_ns: int | None = None
+    unreviewed: bool = False
+    head: CommitSha | None = None
+    rules_digest: str | None = None
+    chain_head: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateAnswer:
+    """What a person said that two changes are to each other; each is the diff from its base to its head."""
+
+    id: str
+    at_ns: int
+    head: CommitSha
+    base: str
+    other_head: CommitSha
+    other_base: str
+    answer: str
+    actor: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +314,7 @@ View = (
     | PullRequestFact
     | CommitSeen
     | Decision
+    | DuplicateAnswer
     | Source
     | Change
     | FileState

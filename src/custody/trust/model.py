@@ -60,7 +60,11 @@ class Stakes:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision about a change; ``reverts`` is the id of the decision whose change it takes back."""
+    """A decision about a change; ``reverts`` is the id of the decision whose change it takes back.
+
+    ``unreviewed``: the change landed because a rule said so, and nobody looked. ``head`` is the commit that the rule
+    judged, ``commit`` the one that it became, where they differ.
+    """
 
     id: str
     at_ns: int
@@ -71,6 +75,16 @@ class Decided:
     reason: str | None = None
     commit: str | None = None
     reverts: str | None = None
+    unreviewed: bool = False
+    head: str | None = None
+    model: str | None = None
+    operator: str | None = None
+    areas: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The commits that it is about."""
+        return frozenset(name for name in (self.commit, self.head) if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +114,24 @@ class Recovered:
 
 Entry = Decided | Overridden | Recovered
 
+Order = tuple[int, RecordRef]
+"""What entries are sorted by: when, and for those of one moment their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The model that an agent runs now, None where that is not known: decisions about another one count for less."""
+
+    model: str | None
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where an agent stands right after an entry: ``score`` as of ``since_ns``, from which on it fades.
 
-    ``active_ns`` is its last decision; ``recovered_ns`` its last recovery, which is no activity.
+    ``active_ns`` is its last decision; ``recovered_ns`` its last recovery, which is no activity. ``inherited`` of its
+    decisions were about another model than the one that was asked about. ``earned`` is the score without what silence
+    gave: it fades down and never up; None where it is the score itself.
     """
 
     score: float
@@ -115,6 +141,8 @@ class Standing:
     accepted: int = 0
     modified: int = 0
     rejected: int = 0
+    inherited: int = 0
+    earned: float | None = None
 
     @property
     def samples(self) -> int:
@@ -123,11 +151,24 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """Where a fold stands after its last entry: all that the next entry needs of what came before.
+
+    ``waiting`` are approvals without review that do not count yet, the oldest first.
+    """
+
+    standing: Standing
+    waiting: tuple[Decided, ...] = ()
+    last: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What one entry did: the score as it had faded until then, the score after it, and how large a step it took.
 
     ``decision`` is the one that counts, an override included; None for what is no decision. ``weight`` and ``size`` are
-    None where nothing was weighed; an entry that does not count says why in ``notes``.
+    None where nothing was weighed; an entry that does not count says why in ``notes``. An approval without review has a
+    second step when it settles, at ``settled_ns``.
     """
 
     entry: Entry
@@ -138,6 +179,12 @@ class Step:
     weight: float | None = None
     size: float | None = None
     notes: tuple[str, ...] = ()
+    settled_ns: int | None = None
+
+    @property
+    def at_ns(self) -> int:
+        """When it was taken."""
+        return self.entry.at_ns if self.settled_ns is None else self.settled_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +197,44 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """An agent as of one moment: its score with the fading until then, and what that means."""
+    """An agent as of one moment: its score with the fading until then, and what that means.
+
+    ``earned`` is what the score would be had silence only ever taken trust away.
+    """
 
     score: float
     tier: TrustTier
     confidence: float
     meaningful: bool
     standing: Standing
+    earned: float
+
+
+class Never(Enum):
+    """Why a change may not land without review, by code."""
+
+    UNKNOWN = "TRUST-UNKNOWN"
+    UNTRUSTED = "TRUST-UNTRUSTED"
+    SAMPLES = "TRUST-SAMPLES"
+    IDLE = "TRUST-IDLE"
+    SIZE = "TRUST-SIZE"
+    BUDGET = "TRUST-BUDGET"
+    PATH = "TRUST-PATH"
+    KIND = "TRUST-KIND"
+    SELF = "TRUST-SELF"
+    REJECTED = "TRUST-REJECTED"
+    LOG = "TRUST-LOG"
+    CLOCK = "TRUST-CLOCK"
+    CHANCE = "TRUST-CHANCE"
+    AUDIT = "TRUST-AUDIT"
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One reason for a review: its code, and a sentence."""
+
+    code: Never
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,14 +244,24 @@ class Approval:
     It compares and prints like the bool that the document speaks of.
     """
 
-    reasons: tuple[str, ...] = ()
+    against: tuple[Against, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is against it, in sentences."""
+        return tuple(one.sentence for one in self.against)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The same, by code."""
+        return tuple(one.code.value for one in self.against)
 
     def __bool__(self) -> bool:
-        return not self.reasons
+        return not self.against
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Approval):
-            return self.reasons == other.reasons
+            return self.against == other.against
         return bool(self) == other
 
     def __hash__(self) -> int:

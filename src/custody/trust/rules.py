@@ -21,7 +21,19 @@ TIERS = ("untrusted", "low", "medium", "high", "verified")
 
 _VALUES = MappingProxyType({"accepted": 1.0, "modified": 0.5, "rejected": 0.0})
 _COMPLEXITIES = MappingProxyType({"trivial": 1.0, "minor": 2.0, "moderate": 3.0, "major": 5.0, "critical": 8.0})
+_REVIEW_PATHS = (
+    *("custody.toml", "pyproject.toml", ".ai-git/**", "config/thresholds.yaml", "config/classification_rules.yaml"),
+    *(".github/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", "azure-pipelines.yml", "**/Jenkinsfile"),
+    *("**/CODEOWNERS", "**/.gitattributes", ".gitmodules", ".githooks/**", ".husky/**", ".pre-commit-config.yaml"),
+    *("**/.claude/**", "**/.cursor/**", "**/.codex/**", "**/.mcp.json", ".agent-trace/**"),
+)
+PATTERN_SIGNS_MAX = 1000
+
 _PRIORS = MappingProxyType({"repository": 20.0, "area": 5.0, "agent": 4.0})
+_THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98)
+_WEIGHTS = MappingProxyType(
+    {"everyone": 1.0, "repository": 0.5, "area": 0.5, "agent": 0.5, "operator": 0.5, "rating": 0.5, "score": 0.0}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +92,14 @@ class TrustRules:
     """The rolling window of the budget of an agent, an operator and an area."""
     budget_tier_limits_max: float = 1.0
     """The budget in that window, as a multiple of the tier's line limit."""
+    review_paths: tuple[str, ...] = _REVIEW_PATHS
+    """Patterns of paths that never change without review: rules, builds, owners, hooks and agents' settings."""
+    areas: tuple[str, ...] = ()
+    """Areas of the repository, each as ``name: pattern``; the first that fits counts, else the top-level folder."""
+    approve_clock_minutes_max: float = 5.0
+    """How far the clock may lag behind the newest record; one that lags more was set back, and approves nothing."""
+    inherit_share: float = 0.5
+    """What a decision about an agent's other models is worth to the one it runs now, as a rise and as a sample."""
     audit_share: float = 0.05
     """The share of what would pass that is drawn for a person to look at."""
     settle_days_min: float = 14.0
@@ -87,6 +107,8 @@ class TrustRules:
 
     prior_samples: Mapping[str, float] = field(hash=False, default_factory=lambda: _PRIORS)
     """How many decisions the level above is worth to this one."""
+    everyone_prior_samples: float = 2.0
+    """How many decisions, half of them good, everyone's rate begins with."""
     level_half_life_days: float = 90.0
     """How fast what was learnt about everyone, a repository or an area fades."""
     agent_half_life_days: float = 30.0
@@ -95,14 +117,42 @@ class TrustRules:
     """No chance of acceptance is said to be lower."""
     chance_max: float = 0.99
     """No chance of acceptance is said to be higher."""
+    chance_decisions_min: int = 500
+    """With fewer decisions about everybody the chance is told, and does not decide whether a change may land."""
+    chance_deviations: float = 1.645
+    """How far below a chance its lower bound is, in standard deviations; 1.645 holds in 95 of 100 cases."""
+    rating_variance: float = 0.25
+    """How unsure a new rating is, as a variance of log-odds; none becomes less sure than that."""
+    rating_growth_per_day: float = 0.03
+    """How much less sure a rating becomes in a day without decisions."""
+    start_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _WEIGHTS)
+    """How much each input of a chance counts before anything is learnt: the mean of levels and ratings."""
+    weight_variance: float = 0.05
+    """How unsure these weights are at first; the larger, the faster other ones are learnt."""
+    weight_max: float = 1.5
+    """No input counts more than this; 1 takes what a level or a rating says as it is."""
+    risk_thresholds: tuple[float, ...] = _THRESHOLDS
+    """The lower bounds from which on changes may be let through; risk control chooses one of them, or none."""
+    risk_confidence: float = 0.95
+    """How sure risk control has to be that the share of bad changes stays within the target."""
+    risk_headroom_share: float = 0.1
+    """How close to the target, as a share of it, the realised share may come before risk control becomes stricter."""
+    risk_close_share: float = 0.5
+    """The share of the target that thresholds have to hold for while the realised share is that close, or above it."""
     reverted_share_max: float = 0.01
     """The risk target: the share of approvals without review that may be reverted later."""
     bench_unscored_share: float = 0.1
     """The first part of a stream of decisions, from which the benchmark only learns."""
+    bench_chance_min: float = 0.9
+    """The chance from which on the benchmark counts a change as let through, whoever says it."""
+    simulate_history_days: float = 365.0
+    """How long before its first day a simulation begins to learn from plain git history."""
+    fix_days_max: float = 7.0
+    """A commit that mends another within so many days is a quick fix: the other one counts as modified."""
 
     def __post_init__(self) -> None:
         check_one_of("trust.profile", self.profile, PROFILES)
-        for name in ("decision_values", "complexity_weights", "prior_samples"):
+        for name in ("decision_values", "complexity_weights", "prior_samples", "start_weights"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         self._check_score()
         self._check_fading()
@@ -137,6 +187,8 @@ class TrustRules:
             "decay_half_life_days": self.decay_half_life_days,
             "level_half_life_days": self.level_half_life_days,
             "agent_half_life_days": self.agent_half_life_days,
+            "simulate_history_days": self.simulate_history_days,
+            "fix_days_max": self.fix_days_max,
         }
         check_ranges("trust", half_lives, above=0)
         check_range("trust.recovery_rate", self.recovery_rate, above=0, most=1)
@@ -167,6 +219,16 @@ class TrustRules:
         waits = {"approve_samples_min": self.approve_samples_min, "settle_days_min": self.settle_days_min}
         check_ranges("trust", waits | {"budget_tier_limits_max": self.budget_tier_limits_max}, least=0)
         check_range("trust.budget_hours", self.budget_hours, above=0)
+        check_range("trust.approve_clock_minutes_max", self.approve_clock_minutes_max, least=0)
+        check_range("trust.inherit_share", self.inherit_share, least=0, most=1)
+        check_range("trust.chance_decisions_min", self.chance_decisions_min, least=0)
+        for pattern in self.review_paths:
+            _check_pattern("trust.review_paths", pattern)
+        for area in self.areas:
+            name, found, pattern = area.partition(": ")
+            if not found or not name.strip():
+                raise RulesError("trust.areas", f"has '{area[:80]}', not a name, a colon, a space and a pattern")
+            _check_pattern("trust.areas", pattern)
         check_range("trust.audit_share", self.audit_share, least=0, most=1)
 
     def _check_chance(self) -> None:
@@ -180,4 +242,28 @@ class TrustRules:
                 raise RulesError(f"trust.{name}", f"is {chance}, not below 1")
         check_order(*((f"trust.{name}", value) for name, value in bounds.items()))
         shares = {"reverted_share_max": self.reverted_share_max, "bench_unscored_share": self.bench_unscored_share}
-        check_ranges("trust", shares, least=0, most=1)
+        more = {"bench_chance_min": self.bench_chance_min, "risk_headroom_share": self.risk_headroom_share}
+        check_ranges("trust", shares | more | {"risk_close_share": self.risk_close_share}, least=0, most=1)
+        self._check_learning()
+
+    def _check_learning(self) -> None:
+        check_keys("trust.start_weights", self.start_weights, _WEIGHTS)
+        check_range("trust.weight_max", self.weight_max, above=0)
+        check_ranges("trust.start_weights", self.start_weights, least=0, most=self.weight_max)
+        unsure = {"rating_growth_per_day": self.rating_growth_per_day, "chance_deviations": self.chance_deviations}
+        check_ranges("trust", unsure, least=0)
+        above = {"everyone_prior_samples": self.everyone_prior_samples, "rating_variance": self.rating_variance}
+        check_ranges("trust", above | {"weight_variance": self.weight_variance}, above=0)
+        if not self.risk_thresholds:
+            raise RulesError("trust.risk_thresholds", "is empty, so risk control has nothing to choose from")
+        for bound in self.risk_thresholds:
+            check_range("trust.risk_thresholds", bound, least=0, most=1)
+        check_rising("trust.risk_thresholds", self.risk_thresholds)
+        check_range("trust.risk_confidence", self.risk_confidence, above=0)
+        if self.risk_confidence >= 1:
+            raise RulesError("trust.risk_confidence", f"is {self.risk_confidence}, not below 1")
+
+
+def _check_pattern(rule: str, pattern: str) -> None:
+    if not 0 < len(pattern) <= PATTERN_SIGNS_MAX:
+        raise RulesError(rule, f"has a pattern of {len(pattern)} signs, not 1 to {PATTERN_SIGNS_MAX}")

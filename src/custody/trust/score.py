@@ -5,7 +5,7 @@ Stakes scale the step that a decision takes, never the value that it moves to.
 
 import math
 
-from custody.trust.model import ChangeComplexity, Stakes
+from custody.trust.model import ChangeComplexity, Stakes, Standing
 from custody.trust.rules import TrustRules
 
 NS_PER_DAY = 86_400 * 1_000_000_000
@@ -94,13 +94,22 @@ def lifted(score: float, boost: float, rules: TrustRules) -> float:
     return min(score + min(boost, rules.recovery_rate), 1.0)
 
 
-def confidence_of(samples: int, rules: TrustRules) -> float:
+def confidence_of(samples: float, rules: TrustRules) -> float:
     """How much a score rests on, from 0 to 1.
 
     >>> confidence_of(50, TrustRules()), confidence_of(250, TrustRules())
     (0.5, 1.0)
     """
     return min(samples / rules.confident_samples_min, 1.0)
+
+
+def samples_of(standing: Standing, rules: TrustRules) -> float:
+    """How many decisions a standing rests on; one about another model than the one asked about is worth less.
+
+    >>> samples_of(Standing(0.5, accepted=10, inherited=4), TrustRules())
+    8.0
+    """
+    return standing.samples - standing.inherited * (1.0 - rules.inherit_share)
 
 
 def complexity_of(lines: int, rules: TrustRules) -> ChangeComplexity:

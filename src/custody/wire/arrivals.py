@@ -16,6 +16,7 @@ from custody.wire.events import (
     AnyEvent,
     DecisionEvent,
     HookEvent,
+    RegistryEvent,
     SnapshotEvent,
     TraceEvent,
     TraceLinkEvent,
@@ -27,6 +28,7 @@ from custody.wire.trim import trimmed
 
 CONTINUES = "continues"
 ERASED = "erased"
+REGISTRY = "registry"
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED))
 """Kinds that a store writes about itself; an event can never have them."""
 
@@ -96,6 +98,9 @@ def _natural_key(event: AnyEvent) -> NaturalKey:
         return transcript_key(event.agent, event.id)
     if isinstance(event, TraceEvent | TraceLinkEvent):
         return NaturalKey(f"import:{event.__struct_config__.tag}:{quote(event.id, safe='')}")
+    if isinstance(event, RegistryEvent):
+        # The number stands in it, so that it stays given when what was registered is erased.
+        return NaturalKey(f"{REGISTRY}:{event.number}:{event.op}:{quote(event.id, safe='')}")
     kind = str(event.__struct_config__.tag)
     # Families are apart, since an agent may give its own events any name, that of one of our kinds too.
     family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"

@@ -14,6 +14,7 @@ from custody.model.errors import InputError
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.wire.canonical import Json, parse, problem, text_bytes
+from custody.wire.registry import KeysSaid, SourceSaid, SpanSaid
 from custody.wire.times import ns_from
 
 EVENT_VERSION = 1
@@ -34,6 +35,10 @@ Moment = Annotated[str, Meta(max_length=64, description="RFC 3339 with a zone, t
 Sha = Annotated[
     str,
     Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)", description="a full git object id in lower case"),
+]
+ShaOrNone = Annotated[
+    str,
+    Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$(?!\n)", description="a full git object id, or nothing"),
 ]
 HashText = Annotated[str, Meta(pattern=r"^(sha256:)?[0-9a-fA-F]{8,64}$(?!\n)", description="a content hash")]
 Path = Annotated[
@@ -167,7 +172,10 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     """A change of the agent's was accepted, modified or rejected; or its score was lifted (recovered, by ``boost``).
 
     ``reverts`` and ``overrides`` name an earlier decision by its id: one whose change was taken back, one that was
-    wrong. ``commit_name`` is the commit as the caller named it, where that is no full id.
+    wrong. ``commit_name`` is the commit as the caller named it, where that is no full id. ``operator`` runs the agent,
+    ``areas`` are the parts of the repository that the change touches, ``opened_at`` is when it was proposed. A change
+    that landed without review is ``unreviewed``; such an approval holds for ``head`` alone, under the rules with
+    ``rules_digest``, on what was recorded until ``chain_head``.
     """
 
     agent: Name
@@ -183,6 +191,28 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     reverts: Name | None = None
     overrides: Name | None = None
     boost: Annotated[float, Meta(gt=0, le=1)] | None = None
+    model: Name | None = None
+    operator: Name | None = None
+    areas: Annotated[list[Name], Meta(max_length=1000)] | None = None
+    opened_at: Moment | None = None
+    unreviewed: bool = False
+    head: Sha | None = None
+    rules_digest: DigestText | None = None
+    chain_head: Name | None = None
+
+
+class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answer"):
+    """A person said what two changes are to each other: whether both should land, and if not, why not."""
+
+    head: Sha
+    base: ShaOrNone
+    other_head: Sha
+    other_base: ShaOrNone
+    answer: Literal["duplicate", "same-feature", "competing", "related", "different"]
+    agent: Name | None = None
+    session: Name | None = None
+    actor: Name | None = None
+    reason: Short | None = None
 
 
 class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):
@@ -293,6 +323,33 @@ class TraceLinkEvent(Event, frozen=True, kw_only=True, tag="trace_link"):
     session: Name | None = None
 
 
+class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
+    """Something happened to the registry of sources: one was registered, merged, read, used.
+
+    ``number`` is the number of the source (``S3`` is 3), given when it happened. ``other`` is the number that a merge
+    absorbed, that an unmerge set free, or that an address was parted from.
+    """
+
+    op: Literal["register", "merge", "unmerge", "part", "excerpt", "read", "use"]
+    number: Line
+    agent: Name | None = None
+    session: Name | None = None
+    who: Name | None = None
+    how: Literal["new", "url", "text", "work", "person"] | None = None
+    source: SourceSaid | None = None
+    keys: KeysSaid | None = None
+    other: Line | None = None
+    reason: Short | None = None
+    by_keys: list[str] = []
+    spelling: Annotated[str, Meta(max_length=4096)] | None = None
+    text: TextField | None = None
+    span: SpanSaid | None = None
+    content: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")] | None = None
+    reading: Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"] | None = None
+    artifact_type: Literal["finding", "cluster", "contradiction", "report_section"] | None = None
+    artifact: Name | None = None
+
+
 GenericEvent = (
     SessionEvent
     | PromptEvent
@@ -301,10 +358,11 @@ GenericEvent = (
     | SourceReadEvent
     | LinkEvent
     | DecisionEvent
+    | DuplicateAnswerEvent
     | SourceEvent
     | ChangeEvent
 )
-AnyEvent = GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | TraceEvent | TraceLinkEvent
+AnyEvent = GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | TraceEvent | TraceLinkEvent | RegistryEvent
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 """What any recorder may say; the others are made by our own hook and by ``custody import``."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
@@ -347,7 +405,7 @@ def _check_version(value: dict[str, Json]) -> None:
 
 
 def _check(event: AnyEvent) -> None:
-    for moment in (event.at, event.seen_at, getattr(event, "ended_at", None)):
+    for moment in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
         if moment is not None:
             ns_from(moment)
     for name, value in msgspec.structs.asdict(event).items():

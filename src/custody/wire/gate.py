@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from custody.wire.reports import Report
+from custody.wire.trust import AgentAsked
 
 Level = Literal["approve", "review", "block"]
 
@@ -35,7 +36,11 @@ class UnreadFile(msgspec.Struct, frozen=True):
 
 
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
-    """The verdict on what ``head`` has over ``fork``, the point where it left ``base``."""
+    """The verdict on what ``head`` has over ``fork``, the point where it left ``base``.
+
+    ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``, on what was recorded until
+    ``chain_head`` (SHA-256 over the heads of all chains); null where no agent was asked about.
+    """
 
     base: str
     head: str
@@ -46,3 +51,6 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     unread: list[UnreadFile]
     checks: list[str]
     rules_digest: str
+    as_of: str
+    chain_head: str | None
+    trust: list[AgentAsked]

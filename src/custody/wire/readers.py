@@ -3,7 +3,7 @@
 They stand apart from the readers, which most questions need not load.
 """
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Of generic events."""
 HOOK_VERSION = 2
 """Of hook events and snapshots."""
@@ -11,3 +11,5 @@ TRANSCRIPT_VERSION = 1
 """Of transcripts' lines."""
 TRACES_VERSION = 1
 """Of other tools' traces."""
+REGISTRY_VERSION = 1
+"""Of events of the registry of sources."""

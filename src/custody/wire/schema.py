@@ -5,6 +5,16 @@ from typing import Any
 import msgspec
 
 from custody.wire.blame import BlameReport
+from custody.wire.cite import CiteAuditReport, CiteConvertReport
+from custody.wire.cite_registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
+from custody.wire.dupes import (
+    DupesBenchReport,
+    DupesCheckReport,
+    DupesClusterReport,
+    DupesIndexReport,
+    DupesLabelReport,
+    DupesShowReport,
+)
 from custody.wire.events import AnyEvent
 from custody.wire.exports import Line
 from custody.wire.gate import GateReport
@@ -29,12 +39,14 @@ from custody.wire.reports import (
 )
 from custody.wire.stats import StatsReport
 from custody.wire.trust import (
+    TrustApproveReport,
     TrustListReport,
     TrustRecordReport,
     TrustShowReport,
     TrustVerifyReport,
     TrustWhyReport,
 )
+from custody.wire.trust_chance import TrustBenchReport, TrustSimulateReport
 from custody.wire.why import WhyReport
 
 REPORTS: tuple[type[Report], ...] = (
@@ -58,11 +70,26 @@ REPORTS: tuple[type[Report], ...] = (
     WhyReport,
     StatsReport,
     GateReport,
+    CiteAuditReport,
+    CiteConvertReport,
+    CiteAddReport,
+    CiteListReport,
+    CiteMergeReport,
+    CiteShowReport,
+    TrustApproveReport,
     TrustListReport,
     TrustShowReport,
     TrustWhyReport,
     TrustRecordReport,
     TrustVerifyReport,
+    TrustBenchReport,
+    TrustSimulateReport,
+    DupesIndexReport,
+    DupesCheckReport,
+    DupesShowReport,
+    DupesClusterReport,
+    DupesLabelReport,
+    DupesBenchReport,
 )
 
 

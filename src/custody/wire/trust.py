@@ -5,9 +5,11 @@ from typing import Literal
 import msgspec
 
 from custody.wire.reports import Finding, Report
+from custody.wire.trust_chance import ChanceTold
 
 Tier = Literal["untrusted", "low", "medium", "high", "verified"]
-EntryKind = Literal["decision", "revert", "override", "recovery"]
+EntryKind = Literal["decision", "revert", "override", "recovery", "landing", "settlement"]
+"""A landing is a change that nobody looked at; its settlement is the moment from which it counts."""
 
 
 class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +72,10 @@ class TrustShowReport(Report, frozen=True, kw_only=True, tag="trust-show"):
 
 
 class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
-    """How an agent came to its score at a moment: every record until then, oldest first, then the days of silence."""
+    """How an agent came to its score at a moment: every record until then, oldest first, then the days of silence.
+
+    ``chance`` is that of a change of the agent's of which nothing else is known.
+    """
 
     at: str
     profile: str
@@ -79,6 +84,7 @@ class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
     start: float
     steps: list[StepTaken]
     idle_days: float
+    chance: ChanceTold
 
 
 class TrustRecordReport(Report, frozen=True, kw_only=True, tag="trust-record"):
@@ -97,3 +103,53 @@ class TrustVerifyReport(Report, frozen=True, kw_only=True, tag="trust-verify"):
     records: int
     chains: int
     findings: list[Finding]
+
+
+class ReasonAgainst(msgspec.Struct, frozen=True):
+    """Why a change may not land without review: the code, and a sentence."""
+
+    code: str
+    sentence: str
+
+
+class AgentAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent that wrote a part of a change: how many lines, what its record is, and what is against it.
+
+    ``budget`` is what may land without review in the window of the budget, ``budget_left`` what is left of it.
+    """
+
+    agent: str
+    model: str | None
+    operator: str | None
+    lines: int
+    score: float
+    tier: Tier
+    samples: int
+    budget: int
+    budget_left: int
+    approved: bool
+    reasons: list[ReasonAgainst]
+    chance: ChanceTold | None = None
+
+
+class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve"):
+    """Whether a change may land without review: for this head, by these rules, on what was recorded until then.
+
+    ``recorded`` are the records of the approval; ``chain_head`` is SHA-256 over the heads of all chains before them.
+    """
+
+    base: str
+    head: str
+    fork: str
+    as_of: str
+    rules_digest: str
+    chain_head: str
+    lines: int
+    areas: list[str]
+    unknown_lines: int
+    approver: str
+    approved: bool
+    dry_run: bool
+    recorded: list[str]
+    agents: list[AgentAsked]
+    reasons: list[ReasonAgainst]

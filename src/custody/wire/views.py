@@ -15,6 +15,7 @@ from custody.model.views import (
     CommitLink,
     Decision,
     DecisionKind,
+    DuplicateAnswer,
     FileEdit,
     LinkOrigin,
     Observation,
@@ -34,6 +35,7 @@ from custody.wire.events import (
     CallEvent,
     ChangeEvent,
     DecisionEvent,
+    DuplicateAnswerEvent,
     EditEvent,
     Erased,
     Event,
@@ -163,6 +165,28 @@ def _decision(event: DecisionEvent) -> Decision:
         reverts=event.reverts,
         overrides=event.overrides,
         boost=event.boost,
+        model=event.model,
+        operator=event.operator,
+        areas=tuple(event.areas or ()),
+        opened_ns=None if event.opened_at is None else ns_from(event.opened_at),
+        unreviewed=event.unreviewed,
+        head=_commit(event.head),
+        rules_digest=event.rules_digest,
+        chain_head=event.chain_head,
+    )
+
+
+def _duplicate_answer(event: DuplicateAnswerEvent) -> DuplicateAnswer:
+    return DuplicateAnswer(
+        id=event.id,
+        at_ns=ns_from(event.at),
+        head=CommitSha(event.head),
+        base=event.base,
+        other_head=CommitSha(event.other_head),
+        other_base=event.other_base,
+        answer=event.answer,
+        actor=event.actor,
+        reason=event.reason,
     )
 
 
@@ -200,6 +224,7 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
         SourceReadEvent: _source_read,
         LinkEvent: _link,
         DecisionEvent: _decision,
+        DuplicateAnswerEvent: _duplicate_answer,
         SourceEvent: _source,
         ChangeEvent: _change,
     }

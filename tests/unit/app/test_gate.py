@@ -1,5 +1,6 @@
 """A change judged in a real repository: which lines it adds, what is known of them, and what is missing."""
 
+import json
 import os
 import sqlite3
 from contextlib import closing
@@ -10,6 +11,7 @@ import pytest
 from custody.app.change import change_of
 from custody.app.desk import Desk
 from custody.app.gate import gate
+from custody.app.trust_show import trust_list
 from custody.model.errors import InputError
 from custody.wire.gate import GateReport
 from custody.wire.times import text_from
@@ -35,8 +37,17 @@ class World:
         self.built.checkout()
         self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * NS)
 
+    def proven(self, count: int = 12) -> "World":
+        """The agent has a good record."""
+        for number in range(count):
+            at = text_from((NOON - 3600 * number) * NS)
+            spool_of(self.built.path).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
+        return self
+
     def edited(self, after: bytes = NEW, *, at: int = NOON + 90, path: str = "a.py", number: int = 1) -> "World":
-        """An agent was seen to make the file so, on top of the first commit."""
+        """An agent was seen to make the file so, on top of the first commit; it is one with a good record."""
+        if number == 1:
+            self.proven()
         spool_of(self.built.path).put(
             an_event(
                 id=str(number),
@@ -77,7 +88,10 @@ class TestVerdict:
         assert (report.level, report.outcome, codes(report)) == ("approve", "fine", [])
         assert counts(report) == (2, 0, 0, 0)
         assert (report.base, report.head, report.fork) == (world.first, world.second, world.first)
-        assert report.checks == ["attribution"]
+        assert report.checks == ["attribution", "trust", "duplicates"]
+        (agent,) = report.trust
+        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 2)
+        assert (agent.budget, agent.budget_left, agent.approved) == (500, 500, True)
 
     def test_where_nothing_was_recorded_nobody_looked(self, world: World) -> None:
         report = world.said()
@@ -106,11 +120,56 @@ class TestVerdict:
         report = world.rules('[gate.levels]\nATTR-UNSEEN = "block"\n').said()
         assert (report.level, report.outcome) == ("block", "found")
 
-    def test_the_digest_names_the_rules_of_gate_and_attribution(self, world: World) -> None:
-        others = ("", "[gate]\ntier_max = 1\n", "[attribute]\nnear_lines_max = 1\n")
+    def test_the_digest_names_the_rules_of_every_check(self, world: World) -> None:
+        others = (
+            "",
+            "[gate]\ntier_max = 1\n",
+            "[attribute]\nnear_lines_max = 1\n",
+            "[trust]\nema_alpha = 0.1\n",
+            "[dedupe]\ncontain_min = 0.7\n",
+        )
         digests = [world.rules(rule).said().rules_digest for rule in others]
-        assert len(set(digests)) == 3
-        assert world.rules("[trust]\nema_alpha = 0.1\n").said().rules_digest == digests[0]
+        assert len(set(digests)) == 5
+        assert world.rules("[cite]\ncoverage_min = 0.1\n").said().rules_digest == digests[0]
+
+
+class TestTrust:
+    def test_a_new_agent_needs_a_review(self, world: World) -> None:
+        world.edited(number=2)
+        report = world.said()
+        assert (report.level, codes(report)) == ("review", ["TRUST-SAMPLES"])
+        assert report.reasons[0].sentence == "robot: the agent has 0 decision(s), fewer than 10"
+
+    def test_the_gate_records_nothing_and_spends_nothing(self, world: World) -> None:
+        world.edited()
+        first, again = world.said(), world.said()
+        assert first == again
+        assert first.chain_head is not None and first.as_of == text_from((NOON + 3600) * NS)
+
+    def test_what_landed_unseen_is_out_of_the_budget(self, world: World) -> None:
+        landed = {"unreviewed": True, "changed_lines": 499, "head": "c" * 40, "areas": ["."], "actor": "ci"}
+        world.edited()
+        spool_of(world.built.path).put(an_event("decision", id="u", at=text_from(NOON * NS), **landed))
+        report = world.said()
+        assert codes(report) == ["TRUST-BUDGET"] * 3
+        assert report.trust[0].budget_left == 1
+
+    def test_a_change_of_persons_only_is_not_asked_about(self, world: World) -> None:
+        report = world.edited(OLD).said()
+        assert (codes(report), report.trust, report.chain_head) == (["ATTR-NONE"], [], None)
+
+    def test_a_cache_is_not_believed(self, world: World) -> None:
+        for number in range(120):
+            at = text_from((NOON - 60 * number) * NS)
+            spool_of(world.built.path).put(an_event("decision", id=f"r{number}", at=at, decision="rejected"))
+        world.edited(number=2)
+        trust_list(world.desk)
+        with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
+            ((folded,),) = db.execute("SELECT folded FROM trust_standing").fetchall()
+            forged = {**json.loads(folded), "score": 0.99, "earned": 0.99}
+            db.execute("UPDATE trust_standing SET folded = ?", (json.dumps(forged),))
+        assert trust_list(world.desk).agents[0].stored == 0.99
+        assert codes(world.said()) == ["TRUST-UNTRUSTED", "TRUST-SIZE"]
 
 
 class TestUnseen:
@@ -158,12 +217,12 @@ class TestUnseen:
         home_of(world.built.path).mkdir(parents=True)
         (home_of(world.built.path) / "custody.db").write_bytes(b"no database at all" * 1000)
         report = world.said()
-        assert set(codes(report)) == {"ATTR-UNSEEN"}
+        assert set(codes(report)) == {"ATTR-UNSEEN", "DUPE-UNSEEN"}
         assert [unread.path for unread in report.unread] == ["a.py"]
 
     def test_a_binary_file_is_unseen(self, tmp_path: Path) -> None:
         report = World(tmp_path / "repository", logo=b"\0\1\2").edited().said()
-        assert codes(report) == ["ATTR-UNSEEN"]
+        assert codes(report) == ["ATTR-UNSEEN", "TRUST-KIND"]
         assert report.reasons[0].sentence == "nothing is known of what 1 file(s) got: 'logo' is a binary file"
         assert [(unread.path, unread.why) for unread in report.unread] == [("logo", "is a binary file")]
         assert counts(report) == (2, 0, 0, 0)

@@ -8,8 +8,8 @@ import pytest
 
 from custody.app.desk import Desk
 from custody.app.records import records, show
-from custody.app.trust import trust_list, trust_show, trust_why
 from custody.app.trust_record import Wanted, override, record, record_commit, recover, revert
+from custody.app.trust_show import trust_list, trust_show, trust_why
 from custody.model.errors import InputError
 from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
 from tests.builders.cli import spool_of

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from custody.app.erase import erase
-from custody.app.trust import trust_list, trust_show
 from custody.app.trust_folder import FolderDesk, folder_desk
 from custody.app.trust_record import Wanted, record, revert
+from custody.app.trust_show import trust_list, trust_show
 from custody.app.trust_verify import trust_verify
 from custody.trust.model import DecisionType
 

@@ -15,18 +15,23 @@ OLD = "one = first(1)\n"
 SEEN = OLD + "alpha = beta(gamma)\n"
 NEW = SEEN + "delta = epsilon(zeta)\n"
 
+ROBOT = (
+    "robot: 0.5000 MEDIUM, 12 decision(s), 50 of 50 line(s) left; chance 0.606, at least 0.250, risk target 1.00%,"
+    " realised none yet"
+)
 NOTHING_RECORDED = """\
 review
   ATTR-UNSEEN (review): nothing was ever recorded here; run 'custody init' so that agents' work is recorded, or\
  'custody import' what was recorded elsewhere
 FORK..HEAD: 2 added line(s): 2 none
 """
-HALF_KNOWN = """\
+HALF_KNOWN = f"""\
 block
   ATTR-NONE (block): nothing shows who wrote 1 of 2 added line(s), the first at 'a.py:3'; import the transcripts of\
  the sessions that worked on it, or have a person read these lines
   ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%: 1 of 2 added line(s), the first at\
  'a.py:2'; have a person read the change
+{ROBOT}
 FORK..HEAD: 2 added line(s): 1 agent, 1 none
 """
 STRICT = '[gate]\nagent_share_max = 0.25\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
@@ -50,6 +55,10 @@ def said(repository: Path, ran: Ran) -> str:
 
 
 def an_agent_wrote(repository: Path, after: str) -> None:
+    """An agent with a good record."""
+    for number in range(12):
+        at = text_from((NOON - 3600 * number) * NS)
+        spool_of(repository).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
     spool_of(repository).put(an_event(at=text_from((NOON + 90) * NS), path="a.py", before=OLD, after=after))
 
 
@@ -61,7 +70,7 @@ def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
 def test_what_is_known_is_approved(repository: Path) -> None:
     an_agent_wrote(repository, NEW)
     ran = custody(repository, "gate", "HEAD~1")
-    assert (ran.status, said(repository, ran)) == (0, "approve\nFORK..HEAD: 2 added line(s): 2 agent\n")
+    assert (ran.status, said(repository, ran)) == (0, f"approve\n{ROBOT}\nFORK..HEAD: 2 added line(s): 2 agent\n")
 
 
 def test_reasons_stand_by_strictness_and_block_is_status_1(repository: Path) -> None:

@@ -81,9 +81,9 @@ def test_what_people_see(repository: Path) -> None:
 def test_a_long_list_goes_on_below(repository: Path) -> None:
     lines = custody(repository, "rules", "dedupe").out.splitlines()
     assert lines[1:4] == [
-        "  dedupe.channel_patterns.tests      **/*.test.ts, **/*.spec.ts,           default",
-        "                                     **/__tests__/**, **/tests/**,",
-        "                                     **/fixtures/**",
+        "  dedupe.channel_patterns.tests      **/*.test.?s, **/*.test.?sx,          default",
+        "                                     **/*.test.??s, **/*.test-d.ts,",
+        "                                     **/*.spec.?s, **/*.spec.?sx,",
     ]
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from custody.trust_lineage import DecisionType, TrustLineageManager
+from custody.wire.times import text_from
+from custody.world.clock import now_ns
 from tests.builders.cli import Ran, a_git_folder, custody, spool_of
 from tests.builders.events import an_event
-from tests.builders.repo import a_history, a_repository
+from tests.builders.repo import Built, a_history, a_repository
 
 WHY = """\
 0.5000 at the start (profile cautious)
@@ -20,6 +22,15 @@ WHY = """\
 2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
 0.4774 after 30.0 idle day(s), at 2026-03-03T12:00:00Z
 robot: 0.4774 MEDIUM    1 accepted, 0 modified, 1 rejected (confidence 0.02, too few to mean much)
+-0.0933  everyone (0.4762 from 1.4)
+-0.0044  repository (0.474 from 1.4)
+-0.0433  agent robot (0.4522 from 0.7)
+-0.0242  the agent's rating (-0.04874)
+-0.0242  the repository's rating (-0.04874)
+-0.0242  the agent's rating here (-0.04874)
+-0.0000  the document's score (0.4524)
+-0.2136 log-odds: chance of acceptance 0.4468, at least 0.1657, from 0.7 decision(s) about the agent as they have faded
+risk target 1.0%, realised nothing in 2 decision(s); lets through: risk control can show nothing yet
 """
 SHOW = """\
 2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
@@ -96,7 +107,7 @@ def test_record_override_revert_and_recover_tell_what_they_did(repository: Path)
         ("why robot --at 2020-01-01T00:00:00Z", 2, "nothing was decided about 'robot' until 2020-01-01T00:00:00Z"),
         ("record robot accepted", 2, "a decision is about one thing"),
         ("record robot accepted HEAD --reverts 1 --actor a --reason b", 2, "a decision is about one thing"),
-        ("record robot accepted nowhere", 2, "rev-parse"),
+        ("record robot accepted nowhere", 2, "no commit is named 'nowhere'"),
         ("record robot accepted HEAD --lines 3", 2, "the change has 20 lines, not 3"),
         ("record robot accepted HEAD --lines -3", 2, "-3 is not in the range"),
         ("record robot accepted HEAD --complexity trivial", 2, "a change of this size is minor, not trivial"),
@@ -109,6 +120,15 @@ def test_record_override_revert_and_recover_tell_what_they_did(repository: Path)
         ("recover robot --actor a --reason b --boost 0", 2, "a recovery of 0.0 adds nothing"),
         ("recover robot --actor a --reason b --boost nan", 2, "a recovery of nan adds nothing"),
         ("recover nobody --actor a --reason b", 2, "nothing was decided about 'nobody'"),
+        ("recover robot --reason b", 2, "Missing option '--actor'"),
+        ("recover robot --actor a --reason", 2, "Option '--reason' requires an argument"),
+        ("record robot accepted HEAD --lines nan", 2, "'nan' is not a valid integer"),
+        ("record robot accepted HEAD --opened yesterday", 2, "'yesterday' is not a moment"),
+        ("record robot accepted HEAD --opened 2200-01-01T00:00:00Z", 2, "which is yet to come"),
+        ("record robot accepted " + "1" * 40, 2, "1" * 40),
+        ("approve nowhere..HEAD", 2, "rev-parse"),
+        ("approve HEAD..HEAD", 2, "'HEAD..HEAD' changes nothing"),
+        ("approve", 2, "Missing argument"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_recorded(repository: Path, words: str, status: int, says: str) -> None:
@@ -136,8 +156,94 @@ def test_every_verb_has_json(repository: Path, words: str, report: str) -> None:
     assert (ran.status, made["report"], made["version"], made["outcome"]) == (0, report, 1, "fine")
 
 
+APPROVED = """\
+approved
+bot: 0.9931 VERIFIED, 12 decision(s), 500 of 500 line(s) left
+FORK..HEAD: 5 line(s) in .
+recorded as STORE:16
+"""
+REFUSED = """\
+review
+  TRUST-SAMPLES: the agent has 0 decision(s), fewer than 10
+stranger: 0.5000 MEDIUM, 0 decision(s), 50 of 50 line(s) left
+FORK..HEAD: 5 line(s) in .
+"""
+
+
+@pytest.fixture
+def proposed(repository: Path) -> Path:
+    """The same with a good record of 'bot', and a second commit that adds five lines."""
+    for number in range(12):
+        at = text_from(now_ns() - (12 - number) * 1_000_000_000)
+        spool_of(repository).put(an_event("decision", id=f"b{number}", agent="bot", at=at, changed_lines=50))
+    (repository / "custody.toml").write_text("[trust]\naudit_share = 0.0\n")
+    built = Built(repository)
+    built.commit({b"a.py": b"x = 1\n" * 25}, built.head())
+    return repository
+
+
+def answered(ran: Ran) -> str:
+    """What was printed, without commits and the chance, which has tests of its own."""
+    commits = re.sub(r"[0-9a-f]{12}\.\.[0-9a-f]{12}", "FORK..HEAD", ran.out)
+    return re.sub(r"; chance .*", "", commits)
+
+
+def test_approve_records_what_may_land_and_says_what_may_not(proposed: Path) -> None:
+    ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "stranger", "--approver", "ci")
+    assert (ran.status, answered(ran), ran.err) == (1, REFUSED, "")
+    dry = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci", "--dry-run")
+    assert (dry.status, dry.out.splitlines()[-1]) == (0, "nothing new was recorded")
+    ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci")
+    assert (ran.status, answered(ran), ran.err) == (0, APPROVED, "")
+    why = custody(proposed, "trust", "why", "bot")
+    assert "(not counted)  landing accepted" in why.out
+    assert "landed without review: counts after 14 day(s) unless it is taken back" in why.out
+
+
+def test_approve_tells_codes_and_what_it_is_bound_to(proposed: Path) -> None:
+    ran = custody(proposed, "trust", "approve", "HEAD~1", "--json")
+    report = json.loads(ran.out)
+    assert (ran.status, report["report"], report["approved"], report["outcome"]) == (1, "trust-approve", False, "found")
+    assert [reason["code"] for reason in report["reasons"]] == ["TRUST-UNKNOWN"]
+    assert (report["rules_digest"], report["chain_head"]) == ("sha256:DIGEST", "sha256:DIGEST")
+
+
+def test_approve_is_about_a_repository(proposed: Path) -> None:
+    ran = custody(proposed, "trust", "--storage", "x", "approve", "HEAD~1")
+    assert (ran.status, ran.out) == (2, "")
+    assert "leave --storage out" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("rules", "environment", "says"),
+    [
+        ("[trust]\ntier_score_min = [0.0, 0.2, 0.9, 0.6, 0.8]\n", {}, "falls from 0.9 (entry 3) to 0.6 (entry 4)"),
+        ("", {"ANSIBEL_TRUST_THRESHOLD_HIGH": "0.3"}, "falls from 0.4 (entry 3) to 0.3 (entry 4)"),
+        ("[trust]\nhalf_life = 3\n", {}, "half_life"),
+        ("[trust]\nareas = ['billing']\n", {}, "'trust.areas' has 'billing', not a name, a colon"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused_and_nothing_is_recorded(
+    repository: Path, rules: str, environment: dict[str, str], says: str
+) -> None:
+    (repository / "custody.toml").write_text(rules)
+    ran = custody(repository, "trust", "record", "robot", "accepted", "HEAD", **environment)
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err and "hint:" in ran.err
+    (repository / "custody.toml").unlink()
+    assert json.loads(custody(repository, "records", "--json").out)["total"] == 3
+
+
+def test_a_commit_is_decided_once_and_the_way_out_is_told(repository: Path) -> None:
+    assert custody(repository, "trust", "record", "robot", "accepted", "HEAD").status == 0
+    ran = custody(repository, "trust", "record", "robot", "rejected", "HEAD")
+    assert (ran.status, ran.out) == (2, "")
+    assert "is decided already" in ran.err and "custody trust record --overrides" in ran.err
+    assert json.loads(custody(repository, "records", "--json").out)["total"] == 4
+
+
 def test_every_verb_has_help_with_examples(tmp_path: Path) -> None:
-    for verb in ("list", "show", "why", "record", "recover", "verify"):
+    for verb in ("list", "show", "why", "record", "recover", "approve", "verify"):
         ran = custody(tmp_path, "trust", verb, "--help")
         assert (ran.status, "Examples:" in ran.out) == (0, True), verb
 

@@ -5,20 +5,34 @@ from typing import Any
 import pytest
 
 from custody.dedupe.rules import CHANNELS, DedupeRules
+from custody.facts.channels import channel_of
 from custody.model.errors import RulesError
 from tests.builders.rules import taken_though_impossible
 
 RULES = DedupeRules()
 
 
-def test_the_channels_are_those_of_section_1() -> None:
+@pytest.mark.parametrize(
+    ("path", "channel"),
+    [
+        ("src/a.test.ts", "tests"),
+        ("src/deep/a.spec.ts", "tests"),
+        ("src/__tests__/a.ts", "tests"),
+        ("lib/tests/a.ts", "tests"),
+        ("lib/fixtures/a.json", "tests"),
+        ("src/notes.md", "docs"),
+        ("docs/a/b.txt", "docs"),
+        (".cursor/rules.json", "meta"),
+        (".aider/history", "meta"),
+        ("out/agent-trace.json", "meta"),
+        ("out/session.log.txt", "meta"),
+        ("out/prompt.txt", "meta"),
+        ("src/a.ts", "production"),
+    ],
+)
+def test_the_channels_are_those_of_section_1(path: str, channel: str) -> None:
     assert tuple(RULES.channel_patterns) == CHANNELS
-    assert dict(RULES.channel_patterns) == {
-        "tests": ("**/*.test.ts", "**/*.spec.ts", "**/__tests__/**", "**/tests/**", "**/fixtures/**"),
-        "docs": ("**/*.md", "docs/**"),
-        "meta": (".cursor/**", ".aider/**", "**/*trace*.*", "**/*log*.*", "**/*prompt*.*"),
-        "generated": (),
-    }
+    assert channel_of(path, RULES.channel_patterns).value == channel
 
 
 def test_the_signatures_are_those_of_section_2() -> None:

@@ -1,14 +1,19 @@
 """What was seen of a change, with everything a test does not talk about filled in: by default, all is well."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from custody.attribute.model import Grade
 from custody.gate.checks.attribution import attribution
+from custody.gate.checks.duplicates import duplicates
+from custody.gate.checks.trust import trust as trust_check
 from custody.gate.codes import Code, Level
 from custody.gate.engine import judge
-from custody.gate.model import AddedTo, Gap, Period, Recorded, Seen, Stretch, Unseen, Verdict, Whose
+from custody.gate.model import AddedTo, Answered, Gap, Period, Recorded, Seen, Stretch, Unseen, Verdict, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.model.lines import Lines
+from custody.trust.approval import Author
+from custody.trust.model import Against, Approval, Never
 
 HOUR_NS = 3_600 * 1_000_000_000
 NOON_NS = 1_700_000_000 * 1_000_000_000
@@ -16,14 +21,27 @@ PERIOD = Period(base_ns=NOON_NS - 2 * HOUR_NS, first_ns=NOON_NS, last_ns=NOON_NS
 UNSEEN = Unseen("nobody looked", "look")
 
 
-def agents(first: int = 1, last: int = 1, *, tier: int | None = 1, grade: Grade | None = Grade.ATTESTED) -> Stretch:
+ROBOT, OTHER = Author("robot", "m-1", "ana"), Author("other")
+FINE = Approval()
+ALL_FINE = MappingProxyType({ROBOT: FINE})
+REFUSED = Approval((Against(Never.SAMPLES, "the agent is new"), Against(Never.SIZE, "the change is large")))
+
+
+def agents(
+    first: int = 1,
+    last: int = 1,
+    *,
+    tier: int | None = 1,
+    grade: Grade | None = Grade.ATTESTED,
+    author: Author | None = ROBOT,
+) -> Stretch:
     """Lines that an agent wrote."""
-    return Stretch(Lines(first, last), Whose.AGENT, tier, grade)
+    return Stretch(Lines(first, last), Whose.AGENT, tier, grade, author)
 
 
 def mixed(first: int = 1, last: int = 1) -> Stretch:
     """Lines that an agent wrote in part."""
-    return Stretch(Lines(first, last), Whose.MIXED, 1, Grade.ATTESTED)
+    return Stretch(Lines(first, last), Whose.MIXED, 1, Grade.ATTESTED, ROBOT)
 
 
 def persons(first: int = 1, last: int = 1, *, grade: Grade | None = Grade.ATTESTED) -> Stretch:
@@ -41,12 +59,15 @@ def a_change(
     recorded: Recorded | Unseen | None = None,
     gaps: Iterable[Gap] = (),
     period: Period | None = PERIOD,
+    trust: Unseen | None = None,
+    answers: Mapping[Author, Approval] = ALL_FINE,
 ) -> Seen:
     """A change that adds to one file for each answer."""
     files = [
         AddedTo(f"file{place}.py", one if isinstance(one, Unseen) else (one,)) for place, one in enumerate(found, 1)
     ]
-    return Seen(tuple(files), period, recorded or Recorded(tuple(gaps)))
+    answered = tuple(Answered(author, approval) for author, approval in answers.items())
+    return Seen(tuple(files), period, recorded or Recorded(tuple(gaps)), trust or answered)
 
 
 def rules_with(levels: Mapping[Code, LevelName] | None = None, **rules: object) -> GateRules:
@@ -56,8 +77,8 @@ def rules_with(levels: Mapping[Code, LevelName] | None = None, **rules: object) 
 
 
 def verdict(seen: Seen, rules: GateRules | None = None) -> Verdict:
-    """What the check of attribution leads to."""
-    return judge(seen, [attribution], rules or GateRules())
+    """What all checks together lead to."""
+    return judge(seen, [attribution, trust_check, duplicates], rules or GateRules())
 
 
 def codes(seen: Seen, rules: GateRules | None = None) -> list[str]:

@@ -56,16 +56,22 @@ def test_the_order_of_checks_does_not_matter() -> None:
 
 def test_every_code_has_its_row_and_names_its_check() -> None:
     assert list(CODES) == list(Code)
-    assert {code.value.partition("-")[0] for code in Code} == {"ATTR"}
+    assert {code.value.partition("-")[0] for code in Code} == {"ATTR", "TRUST", "DUPE"}
     assert all(about.meaning.endswith(".") and not about.remedy.endswith(".") for about in CODES.values())
 
 
 def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> None:
     for code, about in CODES.items():
         check, _, name = code.value.partition("-")
-        if name == "UNSEEN":
+        if name in ("UNSEEN", "UNKNOWN"):
             others = {other for other in Code if other.value.startswith(f"{check}-") and other is not code}
-            assert set(about.never_milder_than) == others
+            assert set(about.never_milder_than) >= others
+
+
+def test_lines_of_nobody_known_are_never_milder_than_what_an_agents_record_could_say() -> None:
+    records = {code for code in Code if code.value.startswith("TRUST-")}
+    for code in (Code.ATTR_UNSEEN, Code.ATTR_NONE):
+        assert set(CODES[code].never_milder_than) >= records
 
 
 def test_every_code_has_its_paragraph_and_its_row_in_the_reference() -> None:

@@ -7,11 +7,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from custody.attribute.model import Grade
+from custody.dedupe.model import Category
+from custody.dedupe.verdict import Says
 from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Gap, Recorded, Seen, Stretch, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Gap, Recorded, Seen, Stretch, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.model.lines import Lines
-from tests.unit.gate.building import HOUR_NS, NOON_NS, PERIOD, UNSEEN, level, nobodys
+from custody.trust.model import Against, Approval, Never
+from tests.unit.gate.building import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -23,9 +26,14 @@ HOURS = (0.0, 1.0, 24.0)
 def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     """Levels that fit together: each of missing evidence at least as strict as what it stands for."""
     weak, share = (draw(st.integers(0, 2)) for _ in range(2))
-    none = draw(st.integers(max(weak, share), 2))
+    records = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("TRUST-")}
+    records[Code.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
+    none = draw(st.integers(max(weak, share, records[Code.TRUST_UNKNOWN]), 2))
     unseen = draw(st.integers(none, 2))
+    twins = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("DUPE-")}
+    twins[Code.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
     places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
+    places |= records | twins
     return {code.value: LEVELS[place] for code, place in places.items()}
 
 
@@ -47,7 +55,20 @@ some_stretches = st.builds(
     whose=st.sampled_from((Whose.AGENT, Whose.AGENT, Whose.PERSON, Whose.MIXED, Whose.NONE)),
     tier=st.just(1) | st.integers(1, 6) | st.none(),
     grade=st.just(Grade.ATTESTED) | st.sampled_from(Grade) | st.none(),
+    author=st.just(ROBOT) | st.sampled_from((OTHER, None)),
 )
+some_against = st.builds(
+    Against,
+    st.sampled_from([never for never in Never if never.value in {code.value for code in Code}]),
+    st.just("because"),
+)
+some_answers = st.lists(
+    st.builds(
+        Answered, st.sampled_from((ROBOT, OTHER)), st.builds(Approval, st.just(()) | st.lists(some_against).map(tuple))
+    ),
+    max_size=2,
+    unique_by=lambda answer: answer.author,
+).map(tuple)
 some_files = st.builds(
     AddedTo,
     path=st.just("file.py"),
@@ -67,11 +88,16 @@ some_recorded = st.builds(
     gaps=st.just(()) | st.lists(some_gaps, max_size=2).map(tuple),
     damage=st.just(()) | st.just(("broken",)),
 )
+some_twins = st.builds(
+    Twin, st.just("another change"), st.sampled_from(Says), st.sampled_from(Category), st.just("because")
+).map(lambda twin: (twin,))
 some_changes = st.builds(
     Seen,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
     period=st.just(PERIOD) | st.none(),
     recorded=some_recorded | some_recorded | st.just(UNSEEN),
+    trust=st.just((Answered(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
+    twins=st.none() | st.just(()) | some_twins | st.just(UNSEEN),
 )
 
 
@@ -79,6 +105,11 @@ def drops(seen: Seen) -> Iterator[Seen]:
     """The same change with one piece of evidence less, for every piece."""
     yield replace(seen, recorded=UNSEEN)
     yield replace(seen, period=None)
+    yield replace(seen, trust=UNSEEN)
+    yield replace(seen, twins=UNSEEN)
+    if not isinstance(seen.trust, Unseen):
+        for place in range(len(seen.trust)):
+            yield replace(seen, trust=(*seen.trust[:place], *seen.trust[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
     for place, file in enumerate(seen.files):
         for found in less_found(file.found):
@@ -110,6 +141,7 @@ def less_known(stretch: Stretch) -> Iterator[Stretch]:
     yield replace(nobodys(), lines=stretch.lines)
     if stretch.whose is Whose.NONE:
         return
+    yield replace(stretch, author=None)
     yield replace(stretch, tier=None)
     yield replace(stretch, grade=None)
     if stretch.whose is Whose.AGENT:
@@ -133,9 +165,9 @@ def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: See
 @given(seen=some_changes, rules=some_rules)
 def test_dropping_everything_is_as_strict_as_can_be(seen: Seen, rules: GateRules) -> None:
     strictest = max((rules.level(code) for code in Code), key=lambda one: one.strictness)
-    assert level(replace(seen, recorded=UNSEEN), rules) is strictest
+    assert level(replace(seen, recorded=UNSEEN, twins=UNSEEN), rules) is strictest
     unread = tuple(replace(file, found=UNSEEN) for file in seen.files)
-    assert level(replace(seen, files=unread), rules) is strictest
+    assert level(replace(seen, files=unread, twins=UNSEEN), rules) is strictest
 
 
 @given(seen=some_changes, rules=some_rules, code=st.sampled_from(Code), to=st.sampled_from(LEVELS))

@@ -48,8 +48,7 @@ def test_every_error_we_raise_on_purpose_is_somebodys_turn() -> None:
     known = list(families(CustodyError))
     assert {InputError, WorldError, RulesError, StoreError} <= set(known)
     for family in known:
-        made = RulesError("a.rule", "is wrong") if family is RulesError else family("it failed")
-        assert exit_status(made) in (2, 3), family.__name__
+        assert exit_status(family.__new__(family)) in (2, 3), family.__name__
 
 
 def test_a_verb_that_ran_to_its_end_gives_nought_or_one() -> None:

@@ -42,9 +42,29 @@ def a_decision(
     id: str | None = None,
     actor: str | None = "ana",
     reverts: str | None = None,
+    commit: str | None = None,
+    model: str | None = None,
 ) -> Decided:
     place = a_place()
-    return Decided(id or f"d{place.seq}", _at(day), place, decision, stakes, actor, reverts=reverts)
+    name = id or f"d{place.seq}"
+    return Decided(name, _at(day), place, decision, stakes, actor, commit=commit, reverts=reverts, model=model)
+
+
+def a_landing(*, day: float = 0, stakes: Stakes = ONE, id: str | None = None, head: str | None = None) -> Decided:
+    """A change that landed without review."""
+    place = a_place()
+    sha = head or f"{place.seq:040x}"
+    return Decided(
+        id or f"u{place.seq}",
+        _at(day),
+        place,
+        DecisionType.ACCEPTED,
+        stakes,
+        "ci",
+        commit=sha,
+        unreviewed=True,
+        head=sha,
+    )
 
 
 def an_override(
@@ -89,24 +109,35 @@ stakes = st.builds(
     st.none() | st.sampled_from((0, 1, 9, 10, 49, 50, 51, 500, 10_000)) | st.integers(0, 5_000),
     st.none() | st.sampled_from((0, 1, 1_000, 60_000)) | st.integers(-5, 10**7),
 )
-days = st.sampled_from((0.0, 1.0, 6.99, 7.0, 30.0)) | st.floats(0, 400)
+days = st.sampled_from((0.0, 1.0, 6.99, 7.0, 14.0, 15.0, 30.0)) | st.floats(0, 400)
 decisions = st.builds(
     a_decision,
     st.sampled_from(DecisionType),
     day=days,
     stakes=stakes,
     actor=st.sampled_from((None, "ana", "robot")),
+    commit=st.sampled_from((None, "a", "b")),
+    model=st.sampled_from((None, "m-1", "m-2")),
+)
+landings = st.builds(
+    a_landing,
+    day=days,
+    stakes=stakes,
+    id=st.none() | st.sampled_from(("u-a", "u-b")),
+    head=st.none() | st.sampled_from(("a", "b")),
 )
 recoveries = st.builds(a_recovery, st.floats(0.001, 1), day=days, actor=st.sampled_from((None, "ana", "robot")))
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Entry]:
-    """Decisions and recoveries in any order, some decisions overridden, some told twice."""
-    entries: list[Entry] = draw(st.lists(decisions | recoveries, max_size=12))
+    """Decisions, landings without review and recoveries in any order; some overridden, taken back or told twice."""
+    entries: list[Entry] = draw(st.lists(decisions | landings | recoveries, max_size=12))
     decided = [entry for entry in entries if isinstance(entry, Decided)]
     if decided:
         targets = draw(st.lists(st.sampled_from(decided), max_size=3))
         entries += [an_override(target, draw(st.sampled_from(DecisionType)), day=draw(days)) for target in targets]
         entries += draw(st.lists(st.sampled_from(decided), max_size=2))
+        taken_back = draw(st.lists(st.sampled_from(decided), max_size=2))
+        entries += [a_decision(DecisionType.REJECTED, day=draw(days), reverts=one.id) for one in taken_back]
     return entries

@@ -53,10 +53,28 @@ def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
     assert (RULES.approve_lines_max, RULES.approve_samples_min) == (500, 10)
     assert (RULES.budget_hours, RULES.budget_tier_limits_max) == (24, 1)
     assert (RULES.audit_share, RULES.settle_days_min) == (0.05, 14)
+    assert (RULES.inherit_share, RULES.approve_clock_minutes_max, RULES.areas) == (0.5, 5, ())
     assert dict(RULES.prior_samples) == {"repository": 20, "area": 5, "agent": 4}
     assert (RULES.level_half_life_days, RULES.agent_half_life_days) == (90, 30)
     assert (RULES.chance_min, RULES.chance_max, RULES.reverted_share_max) == (0.01, 0.99, 0.01)
     assert RULES.bench_unscored_share == 0.1
+
+
+def test_chance_and_risk_control_begin_with_numbers_chosen_on_the_first_half_of_a_stream() -> None:
+    assert dict(RULES.start_weights) == {
+        "everyone": 1,
+        "repository": 0.5,
+        "area": 0.5,
+        "agent": 0.5,
+        "operator": 0.5,
+        "rating": 0.5,
+        "score": 0,
+    }
+    assert (RULES.rating_variance, RULES.rating_growth_per_day, RULES.weight_variance) == (0.25, 0.03, 0.05)
+    assert (RULES.everyone_prior_samples, RULES.chance_deviations, RULES.weight_max) == (2, 1.645, 1.5)
+    assert (RULES.risk_confidence, RULES.risk_headroom_share, RULES.risk_close_share) == (0.95, 0.1, 0.5)
+    assert len(RULES.risk_thresholds) == 14
+    assert (RULES.bench_chance_min, RULES.simulate_history_days, RULES.fix_days_max) == (0.9, 365, 7)
 
 
 def test_no_number_may_be_negative_infinite_or_nan() -> None:
@@ -85,6 +103,14 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
             "above 'trust.complexity_weights.minor'",
         ),
         ({"prior_samples": {"repository": 20.0}}, "'trust.prior_samples' has no 'agent'"),
+        ({"start_weights": {"everyone": 1.0}}, "'trust.start_weights' has no 'agent'"),
+        ({"start_weights": {**RULES.start_weights, "score": -1.0}}, "'trust.start_weights.score' is -1.0, below 0"),
+        ({"weight_max": 0.9}, "'trust.start_weights.everyone' is 1.0, above 0.9"),
+        ({"risk_thresholds": ()}, "'trust.risk_thresholds' is empty"),
+        ({"risk_thresholds": (0.9, 0.5)}, "falls from 0.9 .entry 1. to 0.5 .entry 2."),
+        ({"risk_thresholds": (0.5, 1.5)}, "'trust.risk_thresholds' is 1.5, above 1"),
+        ({"risk_confidence": 1.0}, "'trust.risk_confidence' is 1.0, not below 1"),
+        ({"rating_variance": 0.0}, "'trust.rating_variance' is 0.0, not above 0"),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:

@@ -21,7 +21,7 @@ KINDS = tuple(str(event.__struct_config__.tag) for event in EVENTS)
 SCHEMAS: dict[str, Node] = schemas()
 KNOWN_WORDS = frozenset(
     "$schema $ref $defs title description type enum const anyOf properties required additionalProperties items default"
-    " discriminator pattern minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum".split()
+    " discriminator pattern minLength maxLength maxItems minimum maximum exclusiveMinimum exclusiveMaximum".split()
 )
 TYPES = frozenset(("object", "array", "string", "integer", "number", "boolean", "null"))
 

@@ -19,6 +19,7 @@ from custody.model.views import (
     CommitSeen,
     Decision,
     DecisionKind,
+    DuplicateAnswer,
     FileEdit,
     FileState,
     LinkOrigin,
@@ -96,10 +97,19 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
         {
             "decision": "modified", "session": "s1", "reason": "why\nso", "commit": SHA, "complexity": "high",
             "changed_lines": 12, "review_ms": 0, "commit_name": "v1", "reverts": "r", "overrides": "o", "boost": 0.05,
+            "model": "m-2", "operator": "ana", "areas": ["src", "."], "opened_at": LATER, "unreviewed": True,
+            "head": OTHER_SHA, "rules_digest": "sha256:" + "0" * 64, "chain_head": "sha256:1",
         },
         Decision(
             ROBOT, "1", DecisionKind.MODIFIED, NOON, S1, "ana", "why\nso", CommitSha(SHA), "high", 12, 0,
-            "v1", "r", "o", 0.05,
+            "v1", "r", "o", 0.05, "m-2", "ana", ("src", "."), LATER_NS, True, CommitSha(OTHER_SHA),
+            "sha256:" + "0" * 64, "sha256:1",
+        ),
+    ),
+    "duplicate_answer": (
+        {"actor": "ana", "reason": "why", "other_base": SHA},
+        DuplicateAnswer(
+            "1", NOON, CommitSha(SHA), OTHER_SHA, CommitSha(OTHER_SHA), SHA, "duplicate", "ana", "why"
         ),
     ),
     "source": (
@@ -128,6 +138,10 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
     "source_read": ((), SourceRead(ROBOT, S1, "1", "https://example.org/a", Reading.VERBATIM, NOON)),
     "link": ((), CommitLink(ROBOT, S1, CommitSha(OTHER_SHA), LinkOrigin.HOOK, NOON)),
     "decision": (("actor",), Decision(ROBOT, "1", DecisionKind.ACCEPTED, NOON)),
+    "duplicate_answer": (
+        (),
+        DuplicateAnswer("1", NOON, CommitSha(SHA), OTHER_SHA, CommitSha(OTHER_SHA), "", "duplicate"),
+    ),
     "source": (("url", "title"), Source("1", NOON)),
     "change": (("title",), Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA))),
 }
@@ -191,7 +205,7 @@ def test_every_event_of_a_session_is_also_an_observation_of_it(kind: str) -> Non
     observed = (Observation(ROBOT, S1, kind, NOON),)
     assert views_of(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed
     unbound = {name: item for name, item in json.loads(an_event(kind)).items() if name != "session"}
-    if kind in ("decision", "source", "change"):
+    if kind in ("decision", "duplicate_answer", "source", "change"):
         assert views_of(unbound)[1:] == ()
 
 

@@ -1,13 +1,14 @@
 """From the weakest place where rules are set to the strongest; this file is the only one that decides the order.
 
 defaults < the documents' files < [tool.custody] in pyproject.toml < custody.toml < the documents' variables < the
-user's own file. docs/decisions/0010 says why.
+user's own file. docs/decisions/0010 says why. A policy that is only tried out stands above all of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from custody.model.errors import InputError
 from custody.model.paths import RepoPath
 from custody.world.config.documents import documents, from_environment
 from custody.world.config.overlay import Effective, overlay
@@ -31,14 +32,18 @@ class Source:
     rules: int = 0
 
 
-def load(read: Read, environment: Mapping[str, str]) -> tuple[Effective, tuple[Source, ...]]:
-    """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``."""
+def load(read: Read, environment: Mapping[str, str], policy: str | None = None) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
+
+    With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.
+    """
     found = [
         *_of_documents(read),
         _of_toml("pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
         _of_toml("custody.toml", read(RepoPath.of("custody.toml"))),
         _of_variables(environment),
         *_of_user(environment),
+        *_of_policy(policy),
     ]
     effective = overlay(assignment for _, assignments in found for assignment in assignments)
     return effective, tuple(source for source, _ in found)
@@ -68,6 +73,14 @@ def _of_user(environment: Mapping[str, str]) -> Iterator[Found]:
     if path := user_file(environment):
         name = shown_path(path, environment)
         yield _of_toml(name, read_user_file(path, name), is_users=True)
+
+
+def _of_policy(path: str | None) -> Iterator[Found]:
+    if path is not None:
+        data = read_user_file(path, path)
+        if data is None:
+            raise InputError(f"there is no file '{path}'", hint="a policy is a file like custody.toml, with [trust]")
+        yield _of_toml(path, data, is_users=True)
 
 
 def _of_toml(file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False) -> Found:

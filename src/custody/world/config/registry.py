@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from custody.attribute.rules import AttributeRules
+from custody.cite.rules import CiteRules
 from custody.dedupe.rules import DedupeRules
 from custody.gate.rules import GateRules
 from custody.trust.rules import TrustRules
@@ -14,7 +15,7 @@ from custody.wire.rules import Rules
 from custody.world.config.rule import Rule, kind_of
 
 TABLES: Mapping[str, type[Rules]] = MappingProxyType(
-    {"attribute": AttributeRules, "dedupe": DedupeRules, "gate": GateRules, "trust": TrustRules}
+    {"attribute": AttributeRules, "cite": CiteRules, "dedupe": DedupeRules, "gate": GateRules, "trust": TrustRules}
 )
 """The classes of rules by the name of their table, in the order in which they are shown."""
 

@@ -1,7 +1,8 @@
 """The hardened git door: nothing else in custody starts git, and nothing in a repository can make it run a program.
 
-This room may start git (``child``) and read the work tree (``worktree``); it writes nothing and opens no network. Its
-parsers are pure functions over bytes. It imports only ``custody.model``. ``discover`` is the way in.
+This room may start git (``child``) and read the work tree (``worktree``); it writes nothing but temporary folders of
+its own (``private``) and opens no network. Its parsers are pure functions over bytes. It imports only
+``custody.model``. ``discover`` is the way in.
 """
 
 from custody.world.git.ancestry import Ancestry
@@ -17,10 +18,11 @@ from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo
 from custody.world.git.patch import CommitDiff, FileDiff, Hunk, HunkLine, PatchLimits, Shown, Sign
 from custody.world.git.people import Moment, Person
 from custody.world.git.refs import Head, Ref
-from custody.world.git.repository import Repository, discover
+from custody.world.git.repository import Repository, WorkCommit, discover
 from custody.world.git.trees import TreeEntry
 from custody.world.git.version import git_version
 from custody.world.git.walking import Walk
+from custody.world.git.work_reading import WorkLimits
 from custody.world.git.worktree import NoWorkFile, WorkFile
 
 __all__ = [
@@ -57,7 +59,9 @@ __all__ = [
     "Sign",
     "TreeEntry",
     "Walk",
+    "WorkCommit",
     "WorkFile",
+    "WorkLimits",
     "discover",
     "git_version",
     "parse_commit",

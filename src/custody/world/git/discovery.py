@@ -23,13 +23,17 @@ _FORMATS = ("sha1", "sha256")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a repository is: absolute, without symbolic links. ``work_tree`` is None for a bare repository."""
+    """Where a repository is: absolute, without symbolic links. ``work_tree`` is None for a bare repository.
+
+    ``more_objects`` is a folder of ours with further objects, if any.
+    """
 
     git_dir: Path
     common_dir: Path
     work_tree: Path | None
     object_format: str
     is_shallow: bool
+    more_objects: Path | None = None
 
 
 def find_place(folder: Path, limits: Limits) -> Place:

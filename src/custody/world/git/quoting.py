@@ -1,4 +1,4 @@
-r"""Undoing git's C-style quotes around names (``"a\"b\n\303\244"``), where a format has no ``-z``."""
+r"""git's C-style quotes around names (``"a\"b\n\303\244"``), where a format has no ``-z``."""
 
 import re
 
@@ -6,6 +6,7 @@ from custody.world.git.reader import rubbish
 
 _ESCAPE = re.compile(rb'\\(?:([abtnvfr"\\])|([0-3][0-7]{2}))')
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*"')
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 +,-./=@_")
 _LETTERS = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 
 
@@ -20,6 +21,16 @@ def unquoted(name: bytes) -> bytes:
     if not _QUOTED.fullmatch(name):
         raise rubbish("a quoted name is expected", name)
     return _ESCAPE.sub(_meant, name[1:-1])
+
+
+def quoted(name: bytes) -> str:
+    r"""``name`` in quotes, every byte that could mean something as three octal digits.
+
+    >>> print(quoted(b'/a b:c"'))
+    "/a b\072c\042"
+    """
+    signs = (chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in name)
+    return f'"{"".join(signs)}"'
 
 
 def _meant(escape: re.Match[bytes]) -> bytes:

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from custody.model.errors import GitError
+from custody.model.errors import GitError, InputError
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
@@ -32,7 +33,9 @@ from custody.world.git.run import Git
 from custody.world.git.surroundings import open_environment, sealed_environment
 from custody.world.git.trees import TreeEntry
 from custody.world.git.version import git_version
-from custody.world.git.walking import WHOLE, Walk, ancestries, log
+from custody.world.git.walking import WHOLE, Walk, ancestries, log, parents
+from custody.world.git.work_commit import Asked, Sealed, work_commit
+from custody.world.git.work_reading import USUAL_WORK, WorkLimits
 from custody.world.git.worktree import FILE_BYTES_MAX, NoWorkFile, WorkFile, path_in_work_tree, read_work_file
 
 OBJECT_BYTES_MAX = 64 << 20
@@ -51,7 +54,7 @@ def discover(folder: Path, limits: Limits = USUAL) -> "Repository":
 class Repository:
     """One repository, found by ``discover``. Commits are full ids (``resolve`` makes one of what a user typed).
 
-    Nothing here writes, fetches, or runs a program that the repository names.
+    Nothing here writes to the repository, fetches, or runs a program that the repository names.
     """
 
     place: Place
@@ -163,6 +166,12 @@ class Repository:
         """
         return log(self._sealed, commits, paths, walk)
 
+    def parents(
+        self, commits: Iterable[CommitSha], *, first_parent: bool = False
+    ) -> Answers[tuple[CommitSha, tuple[CommitSha, ...]]]:
+        """``commits`` and what they descend from, each with its parents and nothing more, children first."""
+        return parents(self._sealed, commits, first_parent=first_parent)
+
     def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> Answers[TreeEntry]:
         """All files of ``commit``, or those below ``paths``."""
         return tree(self._sealed, commit, paths)
@@ -183,7 +192,7 @@ class Repository:
         """
         return ancestries(self._sealed, pairs)
 
-    # The work tree, which git never reads for us.
+    # The work tree, whose files git never reads for us.
 
     def path(self, typed: str, folder: Path) -> RepoPath:
         """What a user typed in ``folder`` as a path of the repository; in a bare one, as it is typed."""
@@ -197,6 +206,23 @@ class Repository:
             return NoWorkFile(path, "is in a bare repository")
         return read_work_file(self.work_tree, path, bytes_max)
 
+    @contextmanager
+    def with_work_tree(
+        self, *, at_seconds: int | None = None, limits: WorkLimits = USUAL_WORK
+    ) -> Iterator["WorkCommit"]:
+        """The work tree as it is on disk as a commit on top of HEAD, about which all questions may be asked.
+
+        The commit and what is new in it lie in a temporary folder that goes with the block, whatever happens in it.
+        The same files give the same id: the commit says that it was made ``at_seconds``, or when HEAD was. What it
+        holds is decided in ``work_commit``; files are read whose stat is not as the index remembers it, no others.
+        """
+        if self.work_tree is None:
+            raise InputError(f"'{self.git_dir}' has no work tree", hint="stand in a work tree, or name one with -C")
+        asked = Asked(self.place, self.work_tree, self.head().commit, at_seconds, self.limits, limits)
+        with self.objects() as objects, work_commit(asked, self._open, Sealed(objects, self.look_up)) as made:
+            beside = replace(self, place=replace(self.place, more_objects=made.objects))
+            yield WorkCommit(beside, made.commit, made.left_out)
+
     @property
     def _open(self) -> Git:
         return Git(self.common_dir, open_environment(os.environ, self.git_dir), self.common_dir, self.limits.brief())
@@ -204,5 +230,14 @@ class Repository:
     @property
     def _sealed(self) -> Git:
         git_version()
-        environment = sealed_environment(os.environ, self.common_dir, self.object_format)
+        environment = sealed_environment(os.environ, self.common_dir, self.object_format, self.place.more_objects)
         return Git(self.common_dir, environment, self.common_dir, self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCommit:
+    """A work tree as ``commit`` of ``repository``; ``left_out`` says what of it the commit does not tell, and why."""
+
+    repository: Repository
+    commit: CommitSha
+    left_out: tuple[NoWorkFile, ...]

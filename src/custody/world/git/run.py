@@ -24,6 +24,8 @@ class Git:
     environment: Mapping[str, str]
     common_dir: Path | None = None
     limits: Limits = USUAL
+    settings: tuple[str, ...] = ()
+    """What is set besides, for a repository of our own."""
 
     def start(self, *arguments: str | bytes, feed: Iterable[bytes] | None = None) -> Child:
         """Start ``git <arguments>`` now; ``feed`` goes to its standard input, which is closed when there is none."""
@@ -44,7 +46,7 @@ class Git:
             raise GitError("git is not installed", hint=NEEDS)
         return Order(
             verb=os.fsdecode(arguments[0]),
-            command=(program, *SETTINGS, *arguments),
+            command=(program, *SETTINGS, *self.settings, *arguments),
             folder=self.folder,
             environment=self.environment,
             limits=self.limits,

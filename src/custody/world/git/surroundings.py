@@ -2,7 +2,7 @@
 
 A repository's configuration can name programs (fsmonitor, hooks, filters, textconv, external diff, ssh, pager, proxy,
 credential and signature helpers) and files anywhere (attributes, mail map, ignored revisions, diff order). So there are
-two ways in, and a git process belongs to exactly one:
+three ways in, and a git process belongs to exactly one:
 
 * **open**: git finds the repository, names its commits and lists its index (``rev-parse``, ``symbolic-ref``,
   ``for-each-ref``, ``ls-files``, ``config``). It must read the repository's configuration to do so; nothing in these
@@ -12,12 +12,17 @@ two ways in, and a git process belongs to exactly one:
   disarmed: drivers, filters, mail maps, ``blame.ignoreRevsFile``, ``diff.orderFile``, ``core.worktree``, promisor
   remotes, ``info/attributes`` and ``info/grafts`` do not exist there, and the same objects give the same bytes on
   every machine.
+* **private**: ``GIT_DIR`` is a folder that we made for one question about the work tree and that goes with it. git
+  lists names there and says what attributes are (it reads ``.gitignore`` and ``.gitattributes``); it opens no other
+  file of the work tree, and there is no configuration either.
 """
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+
+from custody.world.git.quoting import quoted
 
 NOWHERE = "/dev/null"
 
@@ -76,8 +81,10 @@ def open_environment(around: Mapping[str, str], git_dir: Path | None = None) -> 
     return kept | dict(_ALWAYS) | ({"GIT_DIR": os.fspath(git_dir)} if git_dir else {})
 
 
-def sealed_environment(around: Mapping[str, str], common_dir: Path, object_format: str) -> dict[str, str]:
-    """The environment in which git sees the objects below ``common_dir`` and no configuration at all."""
+def sealed_environment(
+    around: Mapping[str, str], common_dir: Path, object_format: str, more_objects: Path | None = None
+) -> dict[str, str]:
+    """The environment in which git sees the objects below ``common_dir``, perhaps more, and no configuration at all."""
     kept = {name: value for name, value in around.items() if not name.startswith("GIT_")}
     sealed = {
         "GIT_DIR": os.fspath(_SEALED / object_format),
@@ -87,7 +94,26 @@ def sealed_environment(around: Mapping[str, str], common_dir: Path, object_forma
         "GIT_CONFIG_SYSTEM": NOWHERE,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    return kept | dict(_ALWAYS) | sealed
+    more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(os.fsencode(more_objects))} if more_objects else {}
+    return kept | dict(_ALWAYS) | sealed | more
+
+
+def private_environment(
+    around: Mapping[str, str], git_dir: Path, objects: Path, common_dir: Path, work_tree: Path
+) -> dict[str, str]:
+    """The environment in which git lives in our ``git_dir`` and would write to our ``objects``, the user's beside."""
+    private = {
+        "GIT_DIR": os.fspath(git_dir),
+        "GIT_WORK_TREE": os.fspath(work_tree),
+        "GIT_OBJECT_DIRECTORY": os.fspath(objects),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(os.fsencode(common_dir / "objects")),
+    }
+    return sealed_environment(around, common_dir, "sha1") | private
+
+
+def sealed_file(object_format: str, name: str) -> Path:
+    """A file of the sealed repository for ``object_format``, as a pattern for a private one."""
+    return _SEALED / object_format / name
 
 
 def find_program(search_path: str, name: str = "git") -> str | None:

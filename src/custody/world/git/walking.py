@@ -57,6 +57,15 @@ def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk:
     return Answers(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse)
 
 
+def parents(
+    git: Git, commits: Iterable[CommitSha], *, first_parent: bool
+) -> Answers[tuple[CommitSha, tuple[CommitSha, ...]]]:
+    """``commits`` and what they descend from with their parents, children first."""
+    options = ("--first-parent",) if first_parent else ()
+    feed = id_lines(commits)
+    return Answers(git.start("rev-list", "--stdin", "--topo-order", "--parents", *options, feed=feed), parse_parents)
+
+
 def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
     """Those of ``pairs`` that are true, by three processes and one walk."""
     named = sorted({full_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})

@@ -19,6 +19,7 @@ _REASONS = {
     errno.ENOTDIR: "lies behind a symbolic link or a file",
     errno.ELOOP: "is a symbolic link",
     errno.ENXIO: "is not a regular file",
+    errno.EACCES: "may not be read",
 }
 
 

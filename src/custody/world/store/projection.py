@@ -13,7 +13,9 @@ from custody.model.record import Record
 from custody.model.views import View
 from custody.wire.canonical import Json
 from custody.world.store.db import Row, Value
+from custody.world.store.registry import RegistryTables
 from custody.world.store.rows import ALL_TABLES, check_storable, columns_of, insert_sql, rows_of
+from custody.world.store.standing import StandingTables
 from custody.world.store.tables import PAGE, PAYLOADS, Tables, batched, integer
 
 CAPTURED = "captured"
@@ -49,12 +51,15 @@ class Projection:
     def __init__(self, tables: Tables, readers: Mapping[str, Reader]) -> None:
         self._tables = tables
         self._db = tables.db
+        self.registry = RegistryTables(tables)
         self._readers = dict(readers)
+        self._standing = StandingTables(tables.db)
         self.version = " ".join(f"{kind}={reader.version}" for kind, reader in sorted(readers.items()))
 
     def catch_up(self, progress: Progress) -> None:
         """Bring the views of every chain up to its head, in steps that survive being killed."""
         for head in self._tables.chains():
+            self.registry.catch_up(head)
             state = self._state(head.store)
             if state == (head.seq, self.version):
                 continue
@@ -69,6 +74,8 @@ class Projection:
         with self._db.writing():
             for name in (*ALL_TABLES, "part", "erasure"):
                 self._db.run(f"DELETE FROM {name}")
+            self._standing.forget()
+            self.registry.forget()
             self._db.run("DELETE FROM state WHERE view = ?", (CAPTURED,))
             for head in self._tables.chains():
                 for records in batched(self._tables.records(head.store)):
@@ -82,10 +89,14 @@ class Projection:
         if state is None or state[1] == self.version:
             while self._read_page(store):
                 pass
+        self.registry.read_on(store)
 
     def current(self) -> bool:
         """Whether every view has read its chain to the end with these readers."""
-        return all(self._state(head.store) == (head.seq, self.version) for head in self._tables.chains())
+        return all(
+            self._state(head.store) == (head.seq, self.version) and self.registry.is_current(head)
+            for head in self._tables.chains()
+        )
 
     def behind(self) -> int:
         """How many records the views have not read."""
@@ -93,11 +104,13 @@ class Projection:
 
     def read_again(self, digest: Digest) -> None:
         """Inside a write: make the views of every record that holds this body again, as it is now."""
+        self._standing.forget()
         for records in batched(self._tables.records_holding(digest)):
             for record in records:
                 for name in ALL_TABLES:
                     self._db.run(f"DELETE FROM {name} WHERE store_id = ? AND seq = ?", (record.store, int(record.seq)))
             self._put([record for record in records if record.seq <= (self._state(record.store) or (0, ""))[0]])
+            self.registry.read_again(records)
 
     def look_up(self, table: str, where: str, values: Sequence[Value]) -> list[Seen]:
         """The views that rows of ``table`` stand for, each with the record that shows it, oldest first."""
@@ -232,6 +245,7 @@ class Projection:
 
     def _forget(self, store: StoreId) -> None:
         with self._db.writing():
+            self._standing.forget()
             for name in ALL_TABLES:
                 self._db.run(f"DELETE FROM {name} WHERE store_id = ?", (store,))
             self._set_state(store, 0)

@@ -12,6 +12,7 @@ from custody.model.views import (
     CommitLink,
     CommitSeen,
     Decision,
+    DuplicateAnswer,
     FileEdit,
     FileState,
     Observation,
@@ -59,7 +60,22 @@ TABLES: Mapping[type[View], Table] = MappingProxyType(
         CommitLink: Table("commit_link", ("commit_sha", "session"), lambda v: (v.commit, v.session)),
         PullRequestFact: Table("pull_request_fact", ("number", "session"), lambda v: (v.number, v.session)),
         CommitSeen: Table("commit_seen", ("commit_sha", "at_ns"), lambda v: (v.commit, v.at_ns)),
-        Decision: Table("decision", ("agent", "at_ns"), lambda v: (v.agent, v.at_ns)),
+        Decision: Table(
+            "decision",
+            ("agent", "at_ns", "id", "target", "commit_sha", "head", "unreviewed"),
+            lambda v: (
+                v.agent,
+                v.at_ns,
+                v.id,
+                v.overrides if v.overrides is not None else v.reverts,
+                v.commit if v.commit is not None else v.commit_name,
+                v.head,
+                int(v.unreviewed),
+            ),
+        ),
+        DuplicateAnswer: Table(
+            "duplicate_answer", ("head", "other", "at_ns"), lambda v: (v.head, v.other_head, v.at_ns)
+        ),
         Source: Table("source", ("url",), lambda v: (v.url,)),
         Change: Table("change", ("base", "head"), lambda v: (v.base, v.head)),
         FileState: Table("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),

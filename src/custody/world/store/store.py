@@ -15,11 +15,13 @@ from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit, Session
 from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
 from custody.world.store.db import Db, Value
+from custody.world.store.dupes import DupesTables
 from custody.world.store.heads import Heads
 from custody.world.store.lineage import LineageTables
 from custody.world.store.migrate import migrate
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
+from custody.world.store.standing import StandingTables
 from custody.world.store.tables import Body, Tables, integer
 
 _HASH_PREFIX_DIGITS = 8
@@ -97,7 +99,10 @@ class Store:
         self.db = db
         self.tables = Tables(db)
         self.views = Projection(self.tables, readers)
+        self.registry = self.views.registry
         self.lineage = LineageTables(self.tables)
+        self.dupes = DupesTables(db)
+        self.standing = StandingTables(db)
         self._around = surroundings
 
     def __enter__(self) -> "Store":
@@ -117,9 +122,16 @@ class Store:
 
     def append(self, arrivals: Sequence[Arrival], *, chain: StoreId | None = None) -> Appended:
         """Chain what is new, in the order given; after this returns it is durable, and the head beside it says so."""
+        return self.append_what(lambda: arrivals, chain=chain)
+
+    def append_what(self, look: Callable[[], Sequence[Arrival]], *, chain: StoreId | None = None) -> Appended:
+        """The same for what ``look`` gives, which looks alone among writers: what it saw still holds then."""
         made: list[Record] = []
         known: list[EventId] = []
         with self.db.writing():
+            arrivals = look()
+            if not arrivals:
+                return Appended((), ())
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
             for arrival in arrivals:
                 if self.tables.is_known(arrival.entry):

@@ -1,5 +1,6 @@
 """The documents' own files and variables work as the documents show them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,10 @@ def test_another_number_in_it_counts_and_other_tables_are_passed_over() -> None:
 
 def test_the_channels_of_document_002_are_taken_as_it_lists_them() -> None:
     effective, _ = load(reader({"config/classification_rules.yaml": CLASSIFICATION}), {})
-    assert effective.of(DedupeRules) == DedupeRules()
+    rules = effective.of(DedupeRules)
+    assert rules.channel_patterns["tests"][:2] == ("**/*.test.ts", "**/*.spec.ts")
+    assert rules.channel_patterns["docs"] == ("**/*.md", "docs/**")
+    assert rules == replace(DedupeRules(), channel_patterns=rules.channel_patterns)
     effective, _ = load(reader({"config/classification_rules.yaml": "docs: []\ngenerated: [dist/**]"}), {})
     patterns = effective.of(DedupeRules).channel_patterns
     assert (patterns["docs"], patterns["generated"]) == ((), ("dist/**",))

@@ -1,0 +1,132 @@
+"""Whether a source is known: how the look-up grows with the registry, and what it costs against a look-up by number.
+
+The rows are laid down and not replayed: how long registering takes is another question, and the rows are the same.
+"""
+
+import msgspec
+
+from bench.bars import BenchError, at_most
+from bench.growth import Growth, Population
+from bench.runner import Bench, Ground, Sides
+from custody.app.desk import READERS
+from custody.cite.applying import with_registration
+from custody.cite.events import How, Registered, Stamp
+from custody.cite.keys import keys_of
+from custody.cite.model import ResearchSource
+from custody.cite.registry import to_register
+from custody.cite.shelf import Entry
+from custody.cite.viewing import identity_of
+from custody.model.ids import StoreId
+from custody.world.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
+from custody.world.store.registry_shelf import TableShelf, key_digest
+
+BATCH = 10_000
+SMALL, LARGE = 5_000, 1_000_000
+SITES, YEARS = 1000, 26
+REGISTRY = StoreId("0" * 32)
+STAMP = Stamp(id="bench", at_ns=0)
+
+
+def a_source(n: int, site: int | None = None, year: int | None = None) -> ResearchSource:
+    """The ``n``-th source: a page with the metadata that a search brings."""
+    site = n % SITES if site is None else site
+    return ResearchSource(
+        title=f"The title of page number {n}",
+        url=f"https://site{site}.example/section/{n}/a-page-of-some-length?id={n}",
+        publisher=f"Publisher {site}",
+        metadata={
+            "year": 2000 + n % YEARS if year is None else year,
+            "snippet": f"Some words that a search engine showed of page {n}.",
+        },
+    )
+
+
+def an_entry(n: int, said: ResearchSource) -> tuple[bytes, str]:
+    """What registering a source puts under its number, and the key that leads there."""
+    event = Registered(stamp=STAMP, number=n, how=How.NEW, keys=keys_of(said), source=said)
+    return msgspec.json.encode(with_registration(Entry(number=n), event)), event.keys.canonical
+
+
+PLACE, SITE, YEAR = 7_000_000_001, 8_000_000_002, 9_000_000_003
+"""Stand in the pattern for numbers of a source, and are none themselves."""
+PATTERN = an_entry(PLACE, a_source(PLACE, SITE, YEAR))
+
+
+def a_row(n: int) -> tuple[bytes, str]:
+    """The same, written down from a pattern: a million registrations would take far longer than the look-ups."""
+    state, key = PATTERN
+    for token, number in ((PLACE, n), (SITE, n % SITES), (YEAR, 2000 + n % YEARS)):
+        state = state.replace(str(token).encode(), str(number).encode())
+        key = key.replace(str(token), str(number))
+    return state, key
+
+
+def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
+    """A registry of ``size`` sources."""
+    db = open_sqlite(ground.folder / "custody.db")
+    store = Store(db, READERS, Surroundings(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
+    for first in range(1, size + 1, BATCH):
+        made = [(n, *a_row(n)) for n in range(first, min(first + BATCH, size + 1))]
+        with db.writing():
+            db.many(
+                "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)",
+                [(REGISTRY, n, state) for n, state, _ in made],
+            )
+            db.many(
+                "INSERT INTO registry_key (registry, key, n) VALUES (?, ?, ?)",
+                [(REGISTRY, key_digest(key), n) for n, _, key in made],
+            )
+    if a_row(size // 2) != an_entry(size // 2, a_source(size // 2)):
+        raise BenchError("the rows that were laid down are not those that registering makes")
+    return db, store.registry.shelf(REGISTRY)
+
+
+def known_by_key(shelf: TableShelf, key: str) -> object:
+    """The dedupe check: who is registered under a canonical key."""
+    number = shelf.number_at(key)
+    entry = None if number is None else shelf.entry(number)
+    return None if entry is None else identity_of(shelf, entry)
+
+
+def populate(ground: Ground, size: int) -> Population:
+    """The look-ups that a registration is made of."""
+    db, shelf = filled(ground, size)
+    n = size // 2
+    source = a_source(n)
+    key = keys_of(source).canonical
+    return Population(
+        db.connection,
+        {
+            "source by number (primary key)": lambda: shelf.entry(n),
+            "number by canonical key (primary key)": lambda: shelf.number_at(key),
+            "dedupe check: identity by canonical key": lambda: known_by_key(shelf, key),
+            "registering what is known": lambda: to_register(shelf, source, STAMP)[0],
+        },
+        db.close,
+    )
+
+
+def against_number(ground: Ground) -> Sides:
+    """The dedupe check among 1,000,000 sources against reading one of them by its number."""
+    db, shelf = filled(ground, LARGE)
+    n = LARGE // 2
+    key = keys_of(a_source(n)).canonical
+    return Sides(lambda: known_by_key(shelf, key), lambda: shelf.entry(n), db.close)
+
+
+BENCHES = (
+    Growth(
+        name="cite-look-ups",
+        what="SQLite steps of asking for a source among 1,000,000 against those among 5,000",
+        populate=populate,
+        small=SMALL,
+        large=LARGE,
+    ),
+    Bench(
+        name="cite-dedupe",
+        what="whether a source is known, among 1,000,000",
+        baseline="reading one source by its number, which is its primary key",
+        bar=at_most(3),
+        set_up=against_number,
+    ),
+)

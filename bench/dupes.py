@@ -1,0 +1,201 @@
+"""How a search for duplicates grows with what is indexed, and the fitting of the shipped model.
+
+    python -m bench dupes fit --pairs FILE GITDIR [--pairs FILE GITDIR]   fit, and print weights.py
+    python -m bench dupes-steps                                           steps of a search
+
+A synthetic change has terms as real ones have them: a few that nobody shares, some that a handful share, some that
+stand in nearly all changes. They are made up, not read from a diff; the index and the search are the product's.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TextIO
+
+from bench.bars import BenchError
+from bench.growth import Growth, Population
+from bench.runner import Ground
+from custody.app.desk import Desk
+from custody.app.dupes_bench import NOT_RELATED, changes_of_pairs, read_pairs
+from custody.app.dupes_index import index_one, sketch_all
+from custody.app.dupes_reading import Asked, SketchedChange, Unread
+from custody.app.dupes_search import Searching
+from custody.dedupe.calibrate import Step, calibration_of
+from custody.dedupe.chance import Model, features
+from custody.dedupe.model import Signature, Sketched
+from custody.dedupe.rules import DedupeRules
+from custody.dedupe.similar import SIGNALS, similarities
+from custody.dedupe.weights import SHIPPED
+from custody.model.ids import CommitSha
+from custody.sketch.bottom import bottom_of
+from custody.sketch.hashing import hash32, hash64
+from custody.world.store import Store, Surroundings, open_sqlite
+
+COMMITTED = 500
+"""Changes in one transaction."""
+COMMON, SHARED, OWN = 40, 30, 30
+"""Terms of a synthetic change that stand in many changes, in a few, and in itself alone."""
+ALIKE_EVERY = 10
+"""One of so many changes is a near copy of an earlier one."""
+RULES = DedupeRules()
+
+
+def a_change(n: int, size: int) -> SketchedChange:
+    """The ``n``-th of ``size`` synthetic changes; the same for the same numbers."""
+    chance = Random(f"{n - n % ALIKE_EVERY}" if n % ALIKE_EVERY == 1 else f"{n}")
+    words = [f"common {int(400 * chance.random() ** 3)}" for _ in range(COMMON)]
+    words += [f"shared {int(max(1, size / 10) * chance.random())}" for _ in range(SHARED)]
+    words += [f"own {n} {m}" for m in range(OWN)]
+    terms = tuple(sorted({hash64("identifier", word) for word in words}))
+    paths = tuple(sorted({hash64("path", f"src/f{int(2_000 * chance.random() ** 2)}.py") for _ in range(3)}))
+    names = bottom_of((hash32("identifier", word) for word in words), RULES.kept_identifiers)
+    signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
+    head = CommitSha(f"{n:040x}")
+    asked = Asked(base=CommitSha("0" * 40), head=head)
+    return SketchedChange(asked, f"change {n}", n, Sketched(signature, {}, {"identifier": terms, "path": paths}), 0)
+
+
+def populate(ground: Ground, size: int) -> Population:
+    """An index of ``size`` synthetic changes."""
+    db = open_sqlite(ground.folder / "custody.db")
+    store = Store(db, {}, Surroundings(lambda: 0, lambda: "0" * 32, None))
+    for start in range(0, size, COMMITTED):
+        with db.writing():
+            for n in range(start, min(start + COMMITTED, size)):
+                index_one(store, a_change(n, size), RULES)
+    searching = Searching(store.dupes, RULES, SHIPPED)
+    asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
+
+    def search() -> int:
+        return sum(len(searching.find(one).likes) for one in asked)
+
+    if not search():
+        raise BenchError("a search finds nothing: there is nothing to measure")
+    return Population(db.connection, {"search": search}, db.close)
+
+
+BENCHES = (
+    Growth(
+        name="dupes-steps",
+        what="searching for a duplicate does not depend on how many changes are indexed",
+        populate=populate,
+        small=10_000,
+        large=200_000,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A labelled pair as the model sees it."""
+
+    kind: str
+    label: bool
+    weight: float
+    features: dict[str, float]
+
+
+def examples(desk: Desk, pairs: Path) -> Iterator[Example]:
+    """What the model learns from; exact pairs are left out, since they need no model."""
+    labelled = list(read_pairs(pairs))
+    folder = str(desk.repository.git_dir)
+    made: dict[tuple[str, str], Signature] = {
+        (one.asked.base, one.asked.head): one.sketched.signature
+        for one in sketch_all(folder, changes_of_pairs(desk, labelled), RULES, workers=2)
+        if not isinstance(one, Unread)
+    }
+    for pair in labelled:
+        sides = [made.get((pair.a_base, pair.a_sha)), made.get((pair.b_base, pair.b_sha))]
+        if None not in sides and not pair.exact:
+            a, b = (side for side in sides if side is not None)
+            # Changes for one issue are only probably the same: silver, not gold.
+            weight = SILVER_WEIGHT if pair.kind == "same_issue" else 1.0
+            yield Example(pair.kind, pair.label != NOT_RELATED, weight, features(similarities(a, b)))
+
+
+SILVER_WEIGHT = 0.3
+RIDGE = 2.0
+REFERENCES_RIDGE = 200.0
+"""In labelled pairs a common issue always means the same; in life one issue may take several changes."""
+ROUNDS = 300
+NAMES = tuple(name for signal in SIGNALS for name in (signal, f"{signal} squared", f"{signal} missing"))
+
+
+def fitted(some: Sequence[Example], version: str) -> Model:
+    """Logistic weights by Newton's method with a ridge; those of references are held down."""
+    import numpy as np
+
+    values = np.array([[1.0, *(one.features.get(name, 0.0) for name in NAMES)] for one in some])
+    wanted = np.array([float(one.label) for one in some])
+    importance = np.array([one.weight for one in some])
+    ridge = np.full(values.shape[1], RIDGE)
+    ridge[0] = 0.0
+    for place, name in enumerate(NAMES, 1):
+        if name.startswith("references_sim"):
+            ridge[place] = REFERENCES_RIDGE
+    weights = np.zeros(values.shape[1])
+    for _ in range(ROUNDS):
+        chances = 1 / (1 + np.exp(-np.clip(values @ weights, -30, 30)))
+        slope = values.T @ (importance * (chances - wanted)) + ridge * weights
+        bend = (values * (importance * chances * (1 - chances))[:, None]).T @ values + np.diag(ridge + 1e-9)
+        step = np.linalg.solve(bend, slope)
+        weights -= step
+        if abs(step).max() < 1e-9:
+            break
+    found = {
+        name: round(float(weight), 4) for name, weight in zip(NAMES, weights[1:], strict=True) if abs(weight) > 1e-3
+    }
+    return Model(version, round(float(weights[0]), 4), found)
+
+
+def raw_of(model: Model, one: Example) -> float:
+    """The model's own number for an example."""
+    total = model.intercept + sum(model.weights.get(name, 0.0) * value for name, value in one.features.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Fit on all given pairs; the calibration comes from each repository by the model of the others."""
+    out = out or sys.stdout
+    parser = argparse.ArgumentParser(prog="python -m bench dupes", description="Fit the shipped model of duplicates.")
+    parser.add_argument("--pairs", nargs=2, action="append", metavar=("FILE", "GITDIR"), type=Path, required=True)
+    args = parser.parse_args(argv)
+    sets = [list(examples(Desk(folder), file)) for file, folder in args.pairs]
+    model = fitted([one for some in sets for one in some], "1")
+    answers = []
+    for place, some in enumerate(sets):
+        rest = [one for other, more in enumerate(sets) if other != place for one in more]
+        answers += [(round(raw_of(fitted(rest or some, "1"), one), 2), one.label) for one in some]
+    steps = calibration_of(answers).steps
+    out.write(as_module(model, [Step(step.raw, float(step.asked), float(step.right)) for step in steps]))
+    return 0
+
+
+def as_module(model: Model, steps: Sequence[Step]) -> str:
+    """The text of ``dedupe/weights.py``."""
+    weights = "".join(f'            "{name}": {weight!r},\n' for name, weight in model.weights.items())
+    rows = "".join(f"    Step({step.raw!r}, {step.asked!r}, {step.right!r}),\n" for step in steps)
+    return f'''"""The shipped model and what its numbers mean; ``python -m bench dupes`` prints this file."""
+
+from types import MappingProxyType
+
+from custody.dedupe.calibrate import Calibration, Step
+from custody.dedupe.chance import Model
+
+_STEPS = (
+{rows})
+
+SHIPPED = Model(
+    "{model.version}",
+    {model.intercept!r},
+    MappingProxyType(
+        {{
+{weights}        }}
+    ),
+    Calibration(_STEPS),
+)
+'''

@@ -1,0 +1,90 @@
+"""How the steps of reading a score grow with how much was decided."""
+
+import json
+from collections.abc import Iterator
+
+from bench.bars import BenchError
+from bench.growth import Growth, Population
+from bench.runner import Ground
+from bench.store import BATCH, START_S, a_sha
+from custody.app.desk import READERS
+from custody.app.trust import Asked, agents_in
+from custody.app.trust_asking import spent_by
+from custody.app.trust_standing import standing_of
+from custody.model.ids import EventId
+from custody.trust.approval import Author, Proposed
+from custody.trust.model import Standing
+from custody.trust.rules import TrustRules
+from custody.wire.arrivals import Arrival, arrival_of
+from custody.wire.times import text_from
+from custody.world.store import Heads, Store, Surroundings, batched, open_sqlite
+
+NS = 1_000_000_000
+AGENT = "asked"
+OTHERS = 4
+SINCE = 50
+"""Decisions that came after what is kept."""
+PERIOD = 10
+"""Of so many decisions one is about another agent, and one is a rejection."""
+LANDING = 19
+"""Of so many one lands without review: at least one a day."""
+
+
+def a_decision(n: int) -> Arrival:
+    """The ``n``-th decision, an hour after the one before: nearly all about one agent."""
+    event: dict[str, object] = {
+        "custody": 1,
+        "kind": "decision",
+        "id": f"d{n}",
+        "at": text_from((START_S + 3_600 * n) * NS),
+        "agent": f"agent-{n // PERIOD % OTHERS}" if n % PERIOD == 0 else AGENT,
+        "decision": "rejected" if n % PERIOD == 1 else "accepted",
+        "commit": a_sha("commit", n),
+        "changed_lines": n % 100,
+        "actor": "bench",
+    }
+    if n % LANDING == 0:
+        event |= {"agent": AGENT, "decision": "accepted", "changed_lines": 5}
+        event |= {"unreviewed": True, "head": a_sha("commit", n), "areas": ["src"]}
+    return arrival_of(EventId(f"{n:020d}-3-{n:016x}"), json.dumps(event).encode())
+
+
+def populate(ground: Ground, size: int) -> Population:
+    """A store of ``size`` decisions, asked about once before, and a few that came since."""
+    db = open_sqlite(ground.folder / "custody.db")
+    store = Store(db, READERS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
+    for batch in batched((a_decision(n) for n in range(size)), BATCH):
+        store.append(batch)
+    asked = Asked(TrustRules(), (START_S + 3_600 * size) * NS)
+    settled = dict(_standings(store, asked))
+    if settled[AGENT].samples < size // 2:
+        raise BenchError("nearly all decisions are about one agent, and they are not counted")
+    store.append([a_decision(n) for n in range(size, size + SINCE)])
+    change = Proposed(head="0" * 40, lines=1, areas=("src",))
+    return Population(
+        db.connection,
+        {
+            "score": lambda: standing_of(store, AGENT, asked).samples,
+            "every agent's score": lambda: dict(_standings(store, asked)),
+            "agents": lambda: agents_in(store),
+            "is it decided": lambda: store.standing.named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
+            "budget": lambda: spent_by(store, Author(AGENT), change, asked).agent,
+        },
+        db.close,
+    )
+
+
+def _standings(store: Store, asked: Asked) -> Iterator[tuple[str, Standing]]:
+    for agent in agents_in(store):
+        yield agent, standing_of(store, agent, asked)
+
+
+BENCHES = (
+    Growth(
+        name="trust-steps",
+        what="reading a score does not depend on how much was decided",
+        populate=populate,
+        small=1_000,
+        large=1_000_000,
+    ),
+)

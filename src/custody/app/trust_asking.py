@@ -1,0 +1,199 @@
+"""Everything that is known when it is asked whether a change may land unseen: gathered here, decided in the domain."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from custody.app.change import Change
+from custody.app.trust import Asked
+from custody.app.trust_chance import ChanceSaid, memory_of, said_by
+from custody.app.trust_record import areas_of, changed_lines
+from custody.app.trust_standing import Position, anew, carried_on
+from custody.model.ids import AgentName
+from custody.model.record import Head
+from custody.model.views import Decision, DecisionKind
+from custody.trust.approval import Author, Case, Proposed, Spent, Touched, budget_since_ns
+from custody.trust.engine import standing_at, trust_at
+from custody.trust.levels import Case as Changing
+from custody.trust.model import Running
+from custody.trust.past import HERE, Memory
+from custody.trust.rules import TrustRules
+from custody.world.git import FileDiff, Person, Shown
+from custody.world.store import Store
+
+FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
+_ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where an author stands, folded from the records themselves, and how far each chain was read for it.
+
+    ``chance`` is that of the change, were it the author's alone; None before anything was decided.
+    """
+
+    author: Author
+    position: Position
+    chance: ChanceSaid | None = None
+
+    def against(self, rules: TrustRules) -> str | None:
+        """What the control of risk has against the change, once enough was decided for it to know anything."""
+        if self.chance is None or self.chance.control.seen < rules.chance_decisions_min:
+            return None
+        return self.chance.against
+
+
+class Asking:
+    """One question about one change, which can be asked again after more was recorded."""
+
+    def __init__(self, store: Store, asked: Asked, change: Change, *, unknown_lines: int = 0) -> None:
+        self.asked = asked
+        self._store = store
+        self._change = change
+        self._unknown_lines = unknown_lines
+
+    def known(self, author: Author) -> Known:
+        """Fold everything about an author anew, whatever a cache says. Inside one moment."""
+        position = anew(self._store, author.agent, self.asked, Running(author.model))
+        change, moment = self.proposed(), self.asked.now_ns
+        said = said_by(self._memory, Changing(author.agent, HERE, change.areas, author.operator, change.lines, moment))
+        return Known(author, position, said if said.control.seen else None)
+
+    def case(self, known: Known, *, approver: str | None = None, damage: str | None = None) -> Case:
+        """What is known now about the change and one of its authors. Inside one moment, perhaps a later one."""
+        author, rules = known.author, self.asked.rules
+        running = Running(author.model)
+        position = carried_on(self._store, author.agent, self.asked, known.position, running)
+        standing = standing_at(AgentName(author.agent), position.folded, self.asked.now_ns, rules, running=running)
+        change = self.proposed()
+        return Case(
+            change=change,
+            author=author,
+            trust=trust_at(standing, self.asked.now_ns, rules),
+            now_ns=self.asked.now_ns,
+            spent=spent_by(self._store, author, change, self.asked),
+            approver=approver,
+            rejected_by=_rejected_by(self._store, change.head),
+            chance=known.against(rules),
+            damage=damage,
+        )
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return memory_of(self._store, self.asked.rules, self.asked.now_ns)
+
+    def proposed(self) -> Proposed:
+        """The change in the terms of trust."""
+        change, rules = self._change, self.asked.rules
+        last_ns = 0 if change.period is None else change.period.last_ns
+        return Proposed(
+            head=change.head,
+            lines=proposed_lines(change.files, rules),
+            touched=tuple(touched_by(change.files)),
+            areas=areas_of(change.files, rules),
+            people=frozenset(_signatures(change.people)),
+            unknown_lines=self._unknown_lines,
+            newest_ns=max(self._store.standing.newest_ns(), last_ns),
+        )
+
+
+def spent_by(store: Store, author: Author, change: Proposed, asked: Asked) -> Spent:
+    """What landed without review in the budget's window, other than this very change; each landing once."""
+    landed = list(_landed(store, change.head, budget_since_ns(asked.now_ns, asked.rules), asked.rules))
+    return Spent(
+        agent=_sum(row for row in landed if row.view.agent == author.agent),
+        operator=_sum(row for row in landed if row.view.operator == author.operator),
+        areas={area: _sum(row for row in landed if area in row.view.areas) for area in change.areas},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    view: Decision
+    lines: int
+
+
+def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_Landed]:
+    for seen in store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (since_ns,)):
+        if isinstance(seen.view, Decision) and seen.view.head != head:
+            lines = seen.view.changed_lines
+            # A landing whose size nobody told may have been as large as any.
+            yield _Landed(seen.view, rules.approve_lines_max if lines is None else lines)
+
+
+def _sum(rows: Iterator[_Landed]) -> int:
+    """The lines of some landings; a change that several agents wrote is one."""
+    heads: dict[str, int] = {}
+    for row in rows:
+        name = row.view.head or row.view.commit or row.view.id
+        heads[name] = max(heads.get(name, 0), row.lines)
+    return sum(heads.values())
+
+
+def _rejected_by(store: Store, head: str) -> str | None:
+    """Who rejected this very head, or took it back, if that stands."""
+    views = _about(store, head)
+    overridden = {view.overrides for view in views if view.decision is not DecisionKind.REJECTED}
+    for view in views:
+        refused = view.decision is DecisionKind.REJECTED or view.reverts is not None
+        if refused and view.id not in overridden:
+            return view.actor or "somebody"
+    return None
+
+
+def _about(store: Store, head: str) -> list[Decision]:
+    """The decisions about a head, and those that override them."""
+    found = store.views.look_up("decision", "commit_sha = ? OR head = ?", (head, head))
+    views = [seen.view for seen in found if isinstance(seen.view, Decision)]
+    for view in tuple(views):
+        corrections = store.views.look_up("decision", "agent = ? AND target = ?", (view.agent, view.id))
+        views += [seen.view for seen in corrections if isinstance(seen.view, Decision) and seen.view not in views]
+    return views
+
+
+def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+    """What the change adds and removes; a file that only gets another name counts as a line."""
+    return changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
+
+
+def touched_by(files: Sequence[FileDiff]) -> Iterator[Touched]:
+    """The paths that a change touches, old names included, and what is odd about them."""
+    for file in files:
+        odd = _odd(file)
+        sides = [side for side in (file.change.old, file.change.new) if side is not None]
+        for path in dict.fromkeys(side.path.display for side in sides):
+            yield Touched(path, odd)
+
+
+def _odd(file: FileDiff) -> str | None:
+    """What about a file cannot be read line by line: a link, a submodule, a program, a binary file, one too large."""
+    old, new = file.change.old, file.change.new
+    for side in (new, old):
+        if side is not None and side.mode in _ODD:
+            return _ODD[side.mode]
+    if new is not None and new.mode != (FILE if old is None else old.mode):
+        return "has another mode" if old is not None else "is a program"
+    if file.shown is Shown.BINARY:
+        return "is a binary file"
+    return "is too large to be compared line by line" if file.shown is Shown.TOO_LARGE else None
+
+
+def _signatures(people: Sequence[Person]) -> Iterator[str]:
+    for person in people:
+        yield from (name.decode("utf-8", "replace") for name in (person.name, person.email) if name)
+
+
+def heads_digest(heads: Sequence[Head]) -> bytes:
+    """One name for how far every chain reaches: SHA-256 over each head, by store id, every field with its length."""
+    folded = hashlib.sha256()
+    for head in sorted(heads, key=lambda head: head.store):
+        for field in (head.store.encode(), str(head.seq).encode(), head.link):
+            folded.update(len(field).to_bytes(8, "big"))
+            folded.update(field)
+    return folded.digest()
+
+
+def by_agent(written: Mapping[Author, int]) -> list[Author]:
+    """The authors in an order of their own: by name, model and operator."""
+    return sorted(written, key=lambda author: (author.agent, author.model or "", author.operator or ""))

@@ -1,0 +1,91 @@
+"""Who wrote what a change adds, as attribution tells it: an agent by its name, its model and who runs it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from custody.app.attributing import Attributing, attributing
+from custody.app.blame import Reporting
+from custody.app.change import Addition
+from custody.app.desk import Desk
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from custody.model.merging import merged_session
+from custody.model.views import Session
+from custody.trust.approval import Author
+from custody.wire.blame import Attribution
+from custody.world.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known."""
+
+    authors: Mapping[Author, int]
+    persons: int = 0
+    unknown: int = 0
+
+    def author(self, agent: str) -> Author:
+        """The agent of this name as it wrote most of its lines; by its name alone where it wrote none."""
+        known = [(lines, one.model or "", one.operator or "", one) for one, lines in self.authors.items()]
+        own = [row for row in known if row[3].agent == agent]
+        return max(own, key=lambda row: row[:3])[3] if own else Author(agent)
+
+
+def written(desk: Desk, additions: Sequence[Addition], commit: CommitSha) -> Written:
+    """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
+    with attributing(desk) as evidence:
+        reporting = Reporting(evidence)
+        told = [one for addition in additions for one in _told(reporting, addition, commit)]
+        found = written_by(told, Operators(evidence))
+        evidence.save()
+    return found
+
+
+class Operators:
+    """Who runs which session, each looked up once."""
+
+    def __init__(self, evidence: Attributing) -> None:
+        self._store: Store = evidence.store
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    def of(self, agent: str, session: str | None) -> str | None:
+        """The operator of a session; None where no record names one."""
+        if session is None:
+            return None
+        if (agent, session) not in self._known:
+            seen = self._store.views.look_up("session", "session = ?", (session,))
+            views = (one.view for one in seen)
+            whole = merged_session(view for view in views if isinstance(view, Session) and view.agent == agent)
+            self._known[agent, session] = None if whole is None else whole.operator
+        return self._known[agent, session]
+
+
+def author_of(one: Attribution, operators: Operators) -> Author | None:
+    """The agent that wrote some lines; None where it was none, or one that has no name."""
+    if one.kind not in ("agent", "mixed") or one.agent is None:
+        return None
+    return Author(one.agent, one.model_id, operators.of(one.agent, one.session_id))
+
+
+def written_by(told: Iterable[Attribution], operators: Operators) -> Written:
+    """The lines of some answers, counted by whose they are."""
+    authors: Counter[Author] = Counter()
+    others: Counter[str] = Counter()
+    for one in told:
+        lines = one.end_line - one.start_line + 1
+        author = author_of(one, operators)
+        if author is not None:
+            authors[author] += lines
+        else:
+            others["person" if one.kind == "person" else "unknown"] += lines
+    return Written(dict(authors), others["person"], others["unknown"])
+
+
+def _told(reporting: Reporting, addition: Addition, commit: CommitSha) -> list[Attribution]:
+    if addition.unread is not None:
+        return []
+    try:
+        return list(reporting.blamed(addition.path, commit, addition.lines).report.attributions)
+    except InputError:
+        return []  # a submodule or a damaged object: the change is not one of lines, and that is told elsewhere

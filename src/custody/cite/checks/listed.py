@@ -1,0 +1,103 @@
+"""Listed sources: whether each is cited, is listed once, and is a page that can be looked at."""
+
+import re
+from collections.abc import Iterator
+
+from custody.cite.codes import Code
+from custody.cite.document import Entry, Label
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.urls import key_of, url_key
+
+_NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+_ONLY_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/?", re.IGNORECASE)
+_WORDS = re.compile(r"\w+")
+
+
+def never_cited(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """Listed sources that no marker names.
+
+    For an entry without a label, a link to the same page counts as well; and so it does for every entry of a list with
+    several labels in a report without any marker, which cites by links alone.
+    """
+    by_links = not subject.markers and sum(entry.label is not None for entry in subject.listing.entries) > 1
+    cited = {id(use.entry) for use in subject.uses}
+    linked: set[str | None] | None = None
+    for entry in subject.listing.entries:
+        if id(entry) in cited:
+            continue
+        if entry.label is None or by_links:
+            if linked is None:
+                linked = _linked_keys(subject)
+            if entry.url is not None and url_key(entry.url) in linked:
+                continue
+        yield Found(Code.UNUSED, entry.start, f"{named(entry)} is listed and never cited")
+
+
+def _linked_keys(subject: Subject) -> set[str | None]:
+    keys = {url_key(url) for _, _, url in subject.links}
+    keys |= {url_key(use.entry.url) for use in subject.uses if use.entry is not None and use.entry.url is not None}
+    return keys - {None}
+
+
+def listed_twice(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """One page, or one title where there is no address, under two labels."""
+    first: dict[str, Entry] = {}
+    for entry in subject.listing.entries:
+        key = _identity(subject, entry)
+        if key is None or entry.label is None:
+            continue
+        other = first.setdefault(key, entry)
+        if other.label != entry.label:
+            yield Found(Code.TWICE, entry.start, f"{named(entry)} is the same source as {named(other)}")
+
+
+def _identity(subject: Subject, entry: Entry) -> str | None:
+    if entry.url is not None:
+        parts = subject.parts[id(entry)]
+        return None if parts is None else key_of(parts)
+    words = " ".join(_WORDS.findall(entry.title.casefold()))
+    return f"text:{words}" if words else None
+
+
+def same_label(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """One label for two entries."""
+    first: dict[Label, Entry] = {}
+    for entry in subject.listing.entries:
+        if entry.label is not None and first.setdefault(entry.label, entry) is not entry:
+            yield Found(Code.CLASH, entry.start, f"{named(entry)} stands for two sources")
+
+
+def bare_domain(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """Entries that name a site and no page of it."""
+    for entry in subject.listing.entries:
+        if _is_domain(subject, entry):
+            yield Found(
+                Code.DOMAIN, entry.start, f"{named(entry)} names only a site: {brief(entry.url or entry.title)}"
+            )
+
+
+def _is_domain(subject: Subject, entry: Entry) -> bool:
+    if entry.url is None:
+        return _ONLY_DOMAIN.fullmatch(entry.title) is not None
+    if _ONLY_DOMAIN.fullmatch(entry.url):
+        return True
+    parts = subject.parts[id(entry)]
+    return parts is not None and parts.is_web and parts.path in ("", "/") and not parts.query and not parts.fragment
+
+
+def no_page(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """Addresses of sources and of links that lead to no page."""
+    for entry in subject.listing.entries:
+        if entry.url is not None and (match := _NO_PAGE.match(entry.url)):
+            yield Found(Code.SCHEME, entry.start, f"{named(entry)} has a {match[1].lower()}: address")
+    for link in subject.layout.links:
+        if (match := _NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
+            yield Found(Code.SCHEME, link.start, f"a link has a {match[1].lower()}: address")
+
+
+def says_nothing(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+    """Entries without title and address."""
+    for entry in subject.listing.entries:
+        if not entry.title and entry.url is None and entry.plain:
+            yield Found(Code.EMPTY, entry.start, f"{named(entry)} has neither title nor address")

@@ -1,0 +1,122 @@
+"""Every finding that an audit can have, in one table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+
+class Code(Enum):
+    """The name of a finding."""
+
+    NONE = "CITE-NONE"
+    UNKNOWN = "CITE-UNKNOWN"
+    UNUSED = "CITE-UNUSED"
+    GAP = "CITE-GAP"
+    ORDER = "CITE-ORDER"
+    TWICE = "CITE-TWICE"
+    CLASH = "CITE-CLASH"
+    DOMAIN = "CITE-DOMAIN"
+    SCHEME = "CITE-SCHEME"
+    EMPTY = "CITE-EMPTY"
+    LIST = "CITE-LIST"
+    RANGE = "CITE-RANGE"
+    CIRCLE = "CITE-CIRCLE"
+    COVERAGE = "CITE-COVERAGE"
+    SUPPORT = "CITE-SUPPORT"
+    TEXT = "CITE-TEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a finding is called in a few words, what it means, and what to do about it."""
+
+    name: str
+    meaning: str
+    remedy: str
+
+
+CODES: Mapping[Code, About] = MappingProxyType(
+    {
+        Code.NONE: About(
+            "no citation at all",
+            "The report cites nothing: it has no marker, and no link or address in its text.",
+            "cite what the report rests on; the audit never adds a citation",
+        ),
+        Code.UNKNOWN: About(
+            "marker without source",
+            "A marker names a source that the report does not list.",
+            "list the source, or take the marker out",
+        ),
+        Code.UNUSED: About(
+            "source never cited",
+            "A source is listed in the report, and nothing in its text points to it.",
+            "cite the source where it is used, or take it off the list",
+        ),
+        Code.GAP: About(
+            "numbers not contiguous",
+            "The numbers of the list do not run from 1 without gaps. Ids (S1, S7) may have gaps.",
+            "number the list anew; 'custody cite convert --to sources' does it",
+        ),
+        Code.ORDER: About(
+            "numbers not in order of first use",
+            "A source is used for the first time after one with a higher number. Ids may stand in any order.",
+            "number the list anew; 'custody cite convert --to sources' does it",
+        ),
+        Code.TWICE: About(
+            "one source under two numbers",
+            "Two entries of the list have the same address, or neither has one and they have the same title.",
+            "keep one of the entries and point its markers there",
+        ),
+        Code.CLASH: About(
+            "one number for two sources",
+            "Two entries of the list have the same number or id: a marker could mean either.",
+            "give each source a number of its own",
+        ),
+        Code.DOMAIN: About(
+            "bare domain",
+            "A source is a whole site: its address has no path, or it is only the name of a domain.",
+            "name the page that was read",
+        ),
+        Code.SCHEME: About(
+            "address that is no source",
+            "An address begins with javascript:, data:, vbscript:, file:, blob: or about:, and leads to no page.",
+            "name the page that was read",
+        ),
+        Code.EMPTY: About(
+            "source without title and address",
+            "An entry of the list says nothing of its source.",
+            "give the source a title or an address",
+        ),
+        Code.LIST: About(
+            "list does not render",
+            "Entries run together in one paragraph, stand in code, or are link definitions, which show nothing.",
+            "put each entry into a line of a Markdown list; 'custody cite convert' does it",
+        ),
+        Code.RANGE: About(
+            "range backwards",
+            "A range of sources ends before it begins, such as [S3-S1]. It is read the other way round.",
+            "write the lower number first",
+        ),
+        Code.CIRCLE: About(
+            "footnote circle",
+            "A footnote refers to itself, directly or through others. Some renderers never end on it.",
+            "take one of the references out",
+        ),
+        Code.COVERAGE: About(
+            "coverage below minimum",
+            "Fewer of the sentences that carry evidence have a citation than `cite.coverage_min` asks for.",
+            "cite the sentences at the places that the report names",
+        ),
+        Code.SUPPORT: About(
+            "source does not speak of it",
+            "The text of the cited source, where it is known, hardly has the words of the statement.",
+            "cite the source that says it, or change the statement",
+        ),
+        Code.TEXT: About(
+            "not a text",
+            "A byte of the file is no UTF-8, or a character of it is a NUL.",
+            "save the file as UTF-8",
+        ),
+    }
+)

@@ -1,0 +1,108 @@
+"""Rewrite a report's markers and its list into another form.
+
+The rewrite is a splice: bytes change where a marker stood and where the list stood, and nowhere else. A marker without
+source stays as it is, and no source gets its number. A link that shows a number stays too, and its source keeps that
+number where numbers are shown. Converting what was converted changes nothing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.cite.circles import circle
+from custody.cite.document import CiteError, Form, Label, Listing, Marker
+from custody.cite.gathering import IN_CODE
+from custody.cite.listing import find_listing
+from custody.cite.markers import scan
+from custody.cite.plan import Plan, Target
+from custody.cite.ranges import Layout, lay_out
+from custody.cite.relisting import Change, list_changes
+
+_LINE_START = b" \t>*+-"
+_APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
+"""Between a footnote and what is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The new text, what was replaced to get it, and the markers that were left because their source is not listed."""
+
+    text: bytes
+    changes: tuple[Change, ...]
+    left: tuple[Marker, ...]
+
+
+def convert(data: bytes, to: Target) -> Converted:
+    """``data`` with its citations in another form; ``CiteError`` if a footnote leads to itself or the list is code."""
+    layout = lay_out(data)
+    listing = find_listing(layout)
+    _refuse(layout, listing)
+    found = scan(layout, listing)
+    if not listing.entries:
+        return Converted(data, (), found.markers)
+    plan = Plan(listing, found, to)
+    changes = [*_marker_changes(layout, found.markers, plan), *list_changes(layout, listing, plan)]
+    changes = sorted(one for one in changes if data[one.start : one.end] != one.new)
+    return Converted(_spliced(data, changes), tuple(changes), plan.left)
+
+
+def _refuse(layout: Layout, listing: Listing) -> None:
+    if (found := circle(layout, listing)) is not None:
+        line, column = layout.place(found.at)
+        raise CiteError(
+            f"the footnote at line {line}, column {column} leads back to itself: {found.words}",
+            hint="a footnote may not refer to itself, directly or through others",
+        )
+    for trouble in listing.troubles:
+        if trouble.why == IN_CODE:
+            line, column = layout.place(trouble.at)
+            raise CiteError(
+                f"the list of sources at line {line}, column {column} stands in code",
+                hint="end the code before the list begins",
+            )
+
+
+def _marker_changes(layout: Layout, markers: Sequence[Marker], plan: Plan) -> Iterator[Change]:
+    """Every marker anew; what follows it must not become a part of it, nor it the beginning of a definition."""
+    data = layout.data
+    written = {labels: _written(labels, plan) for labels in {marker.labels for marker in markers}}
+    anew = [marker for marker in markers if marker.form is not Form.LINKED and written[marker.labels] is not None]
+    starts = {marker.start for marker in anew}
+    addresses = {end for _, end in layout.addresses}
+    for marker in anew:
+        new = written[marker.labels] or b""
+        after = data[marker.end : marker.end + 1]
+        if after == b":" and _begins_line(data, marker.start):
+            new += b"\\"
+        elif (
+            after == b"[" and plan.notes and marker.end not in starts and data[marker.end + 1 : marker.end + 2] != b"^"
+        ):
+            # ``[^1][words]`` is no footnote and words, but neither.
+            new += b" "
+        # Behind an address it would be a part of the address.
+        new = b" " + new if marker.start in addresses else new
+        yield Change(marker.start, marker.end, new)
+
+
+def _written(labels: Sequence[Label], plan: Plan) -> bytes | None:
+    """A marker anew; None if nothing that it names is listed."""
+    if all(plan.entry(label) is None for label in labels):
+        return None
+    made = "".join(dict.fromkeys(plan.marker(label) for label in labels))
+    return _APART.sub("] [", made).encode() if plan.notes else made.encode()
+
+
+def _begins_line(data: bytes, at: int) -> bool:
+    while at > 0 and data[at - 1 : at] in _LINE_START:
+        at -= 1
+    return at == 0 or data[at - 1 : at] in b"\r\n"
+
+
+def _spliced(data: bytes, changes: Sequence[Change]) -> bytes:
+    made: list[bytes] = []
+    at = 0
+    for change in changes:
+        made += (data[at : change.start], change.new)
+        at = change.end
+    made.append(data[at:])
+    return b"".join(made)

@@ -1,0 +1,121 @@
+"""What happens to a registry, which is nothing but these events one after the other.
+
+A number that was given stands in its event, so that replaying with better keys can never give another.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from custody.cite.keys import Keys
+from custody.cite.model import ArtifactType, ResearchSource
+from custody.model.views import Reading
+
+
+class How(Enum):
+    """Why a registration has the number that it has."""
+
+    NEW = "new"
+    """Nothing known has one of its keys."""
+    URL = "url"
+    """The same page: ``url_key``."""
+    TEXT = "text"
+    """The same title and snippet, where there is neither page nor work."""
+    WORK = "work"
+    """The same work: ``work_key``."""
+    PERSON = "person"
+    """Somebody said so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Which event, when, and who caused it, as far as that is known."""
+
+    id: str
+    at_ns: int
+    who: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A source was registered under a number; ``source`` is what this registration said."""
+
+    stamp: Stamp
+    number: int
+    how: How
+    keys: Keys
+    source: ResearchSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """Two numbers were found to be one source: ``number`` is shown, ``absorbed`` stays as its alias."""
+
+    stamp: Stamp
+    number: int
+    absorbed: int
+    how: How
+    reason: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmerged:
+    """A merge was taken back: ``absorbed`` stands alone again, and is never merged with ``number`` by a key."""
+
+    stamp: Stamp
+    number: int
+    absorbed: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """One address of a source is a source of its own from now on, under the new ``number``."""
+
+    stamp: Stamp
+    number: int
+    of: int
+    spelling: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpted:
+    """A passage of a source was kept; ``text`` is None once it was erased."""
+
+    stamp: Stamp
+    number: int
+    digest: str
+    text: str | None
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WasRead:
+    """Somebody read a source, and how."""
+
+    stamp: Stamp
+    number: int
+    reading: Reading
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Something rests on a source."""
+
+    stamp: Stamp
+    number: int
+    kind: ArtifactType
+    artifact: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A number was given, but what was registered under it was erased or cannot be read any more."""
+
+    stamp: Stamp
+    number: int
+
+
+RegistryEvent = Registered | Merged | Unmerged | Parted | Excerpted | WasRead | Used | Lost

@@ -1,0 +1,141 @@
+"""Who a source is: three keys, never one.
+
+``url_key`` says that two addresses are of one page, ``work_key`` that two sources are one work, ``content_key`` that
+two texts are one. Which of them merges, and which only suggests, is the registry's business.
+"""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from custody.cite.identifiers import Work
+from custody.cite.model import ResearchSource, SourceError
+from custody.cite.urls import loose_key, url_key
+from custody.cite.works import PAGE, arxiv_version, work_key, works_in
+from custody.sketch.bottom import Bottom, bottom_of, containment
+from custody.sketch.winnow import fingerprints_of
+
+__all__ = [
+    "ContentKey",
+    "Keys",
+    "Work",
+    "arxiv_version",
+    "canonical_key",
+    "content_key",
+    "keys_of",
+    "loose_key",
+    "nearness",
+    "normalised",
+    "text_key",
+    "url_key",
+    "work_key",
+]
+
+RUN_WORDS = 5
+"""A fingerprint is over so many words in a row."""
+WINDOW_RUNS = 8
+"""Of so many runs one is chosen: two texts with 12 words in a row in common share a fingerprint."""
+SKETCH_VALUES_MAX = 256
+_HASH32 = 0xFFFF_FFFF
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+"""A word; Chinese and Japanese are written without spaces, so each of their signs is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one source: its own, that of its page, that of its work if it has one."""
+
+    canonical: str
+    url: str | None
+    work: Work | None
+
+    @property
+    def work_text(self) -> str | None:
+        """The work as one text: a wrapper's inner page under that page's own canonical key."""
+        if self.work is None:
+            return None
+        kind, name = self.work
+        return f"url:{name}" if kind == PAGE else f"{kind}:{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentKey:
+    """A text by the hash of its words, with a sketch by which near copies show."""
+
+    digest: str
+    sketch: Bottom
+
+
+def keys_of(source: ResearchSource) -> Keys:
+    """The keys of a source, or a ``SourceError`` for a URL that names no page and no work."""
+    page = None if source.url is None else url_key(source.url)
+    work = _work_of(source)
+    if source.url is not None and page is None and work is None:
+        scheme = source.url.strip().partition(":")[0].lower()
+        known = (
+            f"is a '{scheme}:' URL" if scheme in ("javascript", "data", "vbscript", "blob", "about") else "is no URL"
+        )
+        raise SourceError(
+            "url", f"{known} and names no page: '{source.url[:80]}'", hint="write it in full, with https:// in front"
+        )
+    return Keys(f"url:{page}" if page is not None else text_key(source, work), page, work)
+
+
+def canonical_key(source: ResearchSource) -> str:
+    """The key under which a registry knows a source: ``url:…`` or ``text:…``.
+
+    >>> canonical_key(ResearchSource(title="A", url="http://example.org/a#b"))
+    'url:https://example.org/a'
+    """
+    return keys_of(source).canonical
+
+
+def text_key(source: ResearchSource, work: Work | None = None) -> str:
+    """The key of a source without a page: SHA-256 over title and snippet, normalised.
+
+    Two works may have the same title, so a work that is known takes part.
+    """
+    snippet = source.metadata.get("snippet")
+    said = [normalised(source.title), normalised(snippet if isinstance(snippet, str) else "")]
+    said += [] if work is None else list(work)
+    return "text:" + hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_key(text: str) -> ContentKey:
+    """The key of a text that was read: case, width of signs, spacing and punctuation aside.
+
+    >>> content_key("The  quick, brown fox.").digest == content_key("the quick brown FOX").digest
+    True
+    """
+    words = _WORD.findall(normalised(text))
+    prints = fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
+    digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
+    return ContentKey(digest, bottom_of((one.hash & _HASH32 for one in prints), SKETCH_VALUES_MAX))
+
+
+def nearness(one: ContentKey, other: ContentKey) -> float:
+    """How much of the smaller text stands in the larger, from 0 to 1."""
+    if one.digest == other.digest:
+        return 1.0
+    small, large = sorted((one.sketch, other.sketch), key=lambda sketch: sketch.size)
+    return containment(small, large) or 0.0
+
+
+def normalised(text: str) -> str:
+    """The text as it is compared: one width and case of signs, one space between words, none around.
+
+    >>> normalised("  Ａ  Title\\n")
+    'a title'
+    """
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
+
+
+def _work_of(source: ResearchSource) -> Work | None:
+    """The work that a source names: by its URL, by its metadata, or by a title that is nothing but an identifier."""
+    by_url = None if source.url is None else work_key(source.url)
+    if by_url is not None and by_url[0] != PAGE:
+        return by_url
+    named = next(iter(works_in(source.metadata)), None) or by_url
+    return named if named is not None or source.url is not None else work_key(source.title)

@@ -1,0 +1,185 @@
+r"""Find every marker of a report.
+
+A footnote reference (``[^3]``), an id (``[S3]``), ``【3】`` and ``[cite: 3]`` are written for nothing else. A plain
+number in brackets may be anything, so the report's own list decides:
+
+- a number that is listed is a marker;
+- one that is not listed is a marker without source if the report lists numbered sources, or if its list has no labels
+  (or there is no list) and it uses ``[1]``; but never 0, a number of more than four digits, or a year (1000 to 2199);
+- a group or a range, and a number in escaped brackets (``\[3\]``), is a marker if one of its numbers is listed, unless
+  it begins with a 0 that is not;
+- a link that shows a number is a marker if that number is listed.
+
+Nothing is a marker in code, links, HTML, math, front matter, or in the list itself.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from custody.cite.document import Form, Kind, Label, Listing, Marker
+from custody.cite.entries import YEARS, shown_number
+from custody.cite.labels import GROUP, NUMBER, compiled, note_label, read_group
+from custody.cite.names import Names
+from custody.cite.ranges import Layout
+
+UNLISTED_MAX = 9_999
+
+# Each pattern begins with its own sign: that is how the search is quick.
+_IN_BRACKETS = compiled(
+    r"\[(?:\^(?P<note>[^\]\[\s^]{1,200})"
+    rf"|(?P<bracket>{GROUP})(?P<escaped>\\)?"
+    r"|(?:[Cc]ite|[Cc]itation|[Rr]ef|[Ss]ource|[Ss]ources|来源|引用|参考)[ \t]*(?::|：)?[ \t]*"
+    rf"(?P<word>{GROUP}))\]"
+)
+_WIDE = compiled(rf"［(?P<group>{GROUP})］")
+_LENTICULAR = compiled(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
+_OTHERS = (("［".encode(), _WIDE, Form.BRACKET), ("【".encode(), _LENTICULAR, Form.LENTICULAR))
+_BACKSLASH = 0x5C
+
+
+class Scan(NamedTuple):
+    """The markers of a report, and the numbers that stand in brackets without being one."""
+
+    markers: tuple[Marker, ...]
+    aside: frozenset[int]
+
+
+def find_markers(layout: Layout, listing: Listing) -> tuple[Marker, ...]:
+    """Every marker outside the list, in the order of the text."""
+    return scan(layout, listing).markers
+
+
+def scan(layout: Layout, listing: Listing) -> Scan:
+    """Every marker outside the list, and what is written like one."""
+    names = Names(listing.entries)
+    outside = _Outside(listing)
+    found = [one for one in _written(layout) if outside.holds(one.start)]
+    counts = _counting(found, names)
+    markers: list[Marker] = []
+    aside: set[int] = set()
+    for one in found:
+        if _is_marker(one, names, counts=counts):
+            markers.append(one)
+        else:
+            aside.update(int(label.name) for label in one.labels if names.find(label) is None)
+    outside = _Outside(listing)
+    for linked in _linked(layout):
+        if outside.holds(linked.start):
+            if names.find(linked.labels[0]) is not None:
+                markers.append(linked)
+            else:
+                aside.add(int(linked.labels[0].name))
+    markers.sort(key=attrgetter("start"))
+    return Scan(tuple(markers), frozenset(aside))
+
+
+def _written(layout: Layout) -> list[Marker]:
+    """Whatever is written like a marker where markers may stand, in the order of the text."""
+    data = layout.data
+    found = list(_unguarded(layout, _IN_BRACKETS, _in_brackets))
+    for sign, pattern, form in _OTHERS:
+        if sign in data:
+            found += _unguarded(layout, pattern, partial(_in_signs, form))
+            found.sort(key=attrgetter("start"))
+    return found
+
+
+class _Read(NamedTuple):
+    """What is written in a marker, wherever it stands."""
+
+    labels: tuple[Label, ...]
+    form: Form
+    backwards: bool = False
+    several: bool = False
+
+
+def _unguarded(
+    layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], _Read | None]
+) -> Iterator[Marker]:
+    """The matches outside guarded bytes; the same bytes are read once."""
+    data, guarded = layout.data, layout.guarded
+    known: dict[tuple[bytes, bool], _Read | None] = {}
+    at, count = 0, len(guarded)
+    for match in pattern.finditer(data):
+        start, end = match.span()
+        while at < count and guarded[at][1] <= start:
+            at += 1
+        if at < count and start >= guarded[at][0]:
+            continue
+        key = (match[0], start > 0 and data[start - 1] == _BACKSLASH)
+        if key not in known:
+            known[key] = read(match, key[1])
+        one = known[key]
+        if one is not None:
+            yield Marker(one.labels, one.form, start - (one.form is Form.ESCAPED), end, one.backwards, one.several)
+
+
+def _in_brackets(match: re.Match[bytes], escaped: bool) -> _Read | None:
+    which = match.lastgroup
+    if which == "bracket":
+        return None if escaped else _of(match, "bracket", Form.BRACKET)
+    if which == "escaped":
+        return _of(match, "bracket", Form.ESCAPED) if escaped else None
+    if escaped:
+        return None
+    if which == "note":
+        return _Read((note_label(match["note"].decode("utf-8", "replace")),), Form.NOTE)
+    return _of(match, "word", Form.WORD)
+
+
+def _in_signs(form: Form, match: re.Match[bytes], escaped: bool) -> _Read | None:
+    return None if escaped else _of(match, "group", form)
+
+
+def _of(match: re.Match[bytes], name: str, form: Form) -> _Read | None:
+    group = read_group(match[name])
+    return None if group is None else _Read(group.labels, form, group.backwards, group.several)
+
+
+def _counting(found: list[Marker], names: Names) -> bool:
+    """Whether this report counts its sources: a plain number that is not listed is then a marker without source."""
+    if names.has_labels:
+        return names.has_numbers
+    one = Label(Kind.NUMBER, "1")
+    return any(each.form is Form.BRACKET and one in each.labels for each in found)
+
+
+def _is_marker(marker: Marker, names: Names, *, counts: bool) -> bool:
+    form, first = marker.form, marker.labels[0]
+    if form is Form.NOTE or form is Form.WORD or first.kind is Kind.ID:
+        return True
+    if any(names.find(label) is not None for label in marker.labels):
+        # ``[0, 1]`` is an interval.
+        return first.name != "0" or names.find(first) is not None
+    if form is Form.ESCAPED or marker.several:
+        return False
+    number = int(first.name)
+    plausible = 0 < number <= UNLISTED_MAX and number not in YEARS
+    return plausible and (counts or form is Form.LENTICULAR)
+
+
+def _linked(layout: Layout) -> Iterator[Marker]:
+    for link in layout.links:
+        label = shown_number(layout, link)
+        if label is not None:
+            yield Marker((label,), Form.LINKED, link.start, link.end)
+
+
+class _Outside:
+    """Says of offsets that only grow whether they stand outside the list."""
+
+    def __init__(self, listing: Listing) -> None:
+        spans = [*listing.cut, *((one.heading_start, one.end) for one in listing.sections)]
+        self._spans = sorted(spans)
+        self._at = 0
+        self._reach = -1
+
+    def holds(self, offset: int) -> bool:
+        """Whether ``offset`` is outside."""
+        while self._at < len(self._spans) and self._spans[self._at][0] <= offset:
+            self._reach = max(self._reach, self._spans[self._at][1])
+            self._at += 1
+        return offset >= self._reach

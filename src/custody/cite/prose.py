@@ -1,0 +1,150 @@
+"""The sentences of a report's prose, with what stands in each: headings, tables, quotes, code and the list left out."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
+
+from custody.cite.document import Entry
+from custody.cite.ranges import readable
+from custody.cite.subject import Subject
+from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, Block
+
+_NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_BOLD = (b"**", b"__")
+_BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
+_SIGNS = bytes.maketrans(b"*\n\r\t\x00", b"     ")
+HAN_SHARE_MIN = 0.2
+"""From this share of Chinese characters on, a paragraph is Chinese."""
+APART = "\n\n"
+
+
+class Sentence(NamedTuple):
+    """One sentence without its markers: its text, the byte at which it begins, whether anything in it cites."""
+
+    text: str
+    at: int
+    cited: bool
+
+
+def sentences(subject: Subject) -> list[Sentence]:
+    """Every sentence of the prose, in the order of the text."""
+    text, marks = _masked(subject)
+    papers: dict[str, list[Block]] = {}
+    for block in _prose(subject):
+        if (words := text[block.start : block.end]).strip():
+            papers.setdefault(_language(words), []).append(block)
+    found = [sentence for language, blocks in papers.items() for sentence in _split(language, text, blocks, marks)]
+    if len(papers) > 1:
+        found.sort(key=attrgetter("at"))
+    return found
+
+
+def sentences_with_uses(subject: Subject) -> Iterator[tuple[Sentence, tuple[Entry, ...]]]:
+    """Every sentence with the listed sources that its markers name; sentences without any are left out."""
+    found = sentences(subject)
+    starts = [sentence.at for sentence in found]
+    blocks = list(_prose(subject))
+    named: dict[int, dict[int, Entry]] = {}
+    for use in subject.uses:
+        at = bisect_right(starts, use.marker.start) - 1
+        block = bisect_right(blocks, use.marker.start, key=lambda block: block.start) - 1
+        if use.entry is None or at < 0 or block < 0 or not blocks[block].start <= starts[at] < blocks[block].end:
+            continue
+        if use.marker.start < blocks[block].end:
+            named.setdefault(at, {})[id(use.entry)] = use.entry
+    for at in sorted(named):
+        yield found[at], tuple(named[at].values())
+
+
+def _masked(subject: Subject) -> tuple[bytes, list[int]]:
+    """The report with a space for every byte of a marker, of code and of a link but its words; and what cites where.
+
+    Every byte stays in its place, so that a sentence is found again in the report itself.
+    """
+    layout = subject.layout
+    text = bytearray(layout.data if layout.broken is None else readable(layout.data)[0].encode())
+    marks = [marker.start for marker in subject.markers]
+    for start, end in layout.guarded:
+        text[start:end] = b" " * (end - start)
+    for link in layout.links:
+        if not link.image and not link.bare:
+            text[link.start + 1 : link.text_end] = readable(layout.data[link.start + 1 : link.text_end])[0].encode()
+    for marker in subject.markers:
+        text[marker.start : marker.end] = b" " * (marker.end - marker.start)
+    marks += [start for start, _, _ in subject.links]
+    return bytes(text).translate(_SIGNS), sorted(marks)
+
+
+def _prose(subject: Subject) -> Iterator[Block]:
+    """Paragraphs and items outside the list that are neither a heading in bold nor quoted."""
+    data = subject.layout.data
+    for block in subject.layout.blocks:
+        if block.kind != PARAGRAPH or block.inside & _NO_PROSE or subject.in_list(block.start):
+            continue
+        if data.startswith(_BOLD, block.start) and _BOLD_LINE.fullmatch(data, block.start, block.end):
+            continue
+        yield block
+
+
+def _language(text: bytes) -> str:
+    if text.isascii():
+        return "en"
+    characters = text.decode("utf-8", "replace")
+    if _KANA.search(characters):
+        return "ja"
+    return "zh" if len(_HAN.findall(characters)) > HAN_SHARE_MIN * len(characters) else "en"
+
+
+def _split(language: str, text: bytes, blocks: Sequence[Block], marks: Sequence[int]) -> Iterator[Sentence]:
+    """The sentences of one language; what cites before the first word of a sentence belongs to the one before it."""
+    written = [text[block.start : block.end].decode("utf-8").rstrip() for block in blocks]
+    pieces = _paragraphs(sentencex.segment(language, APART.join(written)), written)
+    for block, segments in zip(blocks, pieces or [sentencex.segment(language, one) for one in written], strict=True):
+        yield from _of_paragraph(block, segments, marks)
+
+
+def _paragraphs(segments: Sequence[str], written: Sequence[str]) -> list[list[str]] | None:
+    """Segments by the paragraph that they make up; None if they do not make up these paragraphs.
+
+    What stands between paragraphs is passed over, because the splitter sometimes drops it (sentencex 1.0.32).
+    """
+    left = iter(segments)
+    made: list[list[str]] = []
+    for paragraph in written:
+        current: list[str] = []
+        missing = len(paragraph)
+        for segment in left:
+            if words := segment.strip("\n"):
+                current.append(words)
+                missing -= len(words)
+            if missing <= 0:
+                break
+        if missing:
+            return None
+        made.append(current)
+    return made
+
+
+def _of_paragraph(block: Block, segments: Sequence[str], marks: Sequence[int]) -> Iterator[Sentence]:
+    at = block.start
+    made: list[Sentence] = []
+    for segment in segments:
+        start, at = at, at + (len(segment) if segment.isascii() else len(segment.encode()))
+        stripped = segment.lstrip()
+        if not stripped:
+            continue
+        # White space is one byte each: it stands for masked bytes, or was a line end.
+        made.append(Sentence(stripped, start + len(segment) - len(stripped), cited=False))
+    first = bisect_left(marks, block.start)
+    for mark in marks[first : bisect_left(marks, block.end, first)]:
+        # What cites stands before the next sentence's first word, so it belongs to the last that began before it.
+        place = max(0, bisect_right(made, mark, key=attrgetter("at")) - 1)
+        if made:
+            made[place] = made[place]._replace(cited=True)
+    yield from made

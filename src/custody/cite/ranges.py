@@ -1,0 +1,208 @@
+"""One parse of a Markdown text: its blocks, its links, and the bytes in which no marker can stand.
+
+This file is the only one that asks the parser. The work grows with the text, not with its square.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyromark
+from pyromark import Options
+
+from custody.cite.document import Place
+from custody.cite.walk import CODE, TABLE, Block, Link, walk
+
+OPTIONS = (
+    Options.ENABLE_TABLES
+    | Options.ENABLE_FOOTNOTES
+    | Options.ENABLE_STRIKETHROUGH
+    | Options.ENABLE_TASKLISTS
+    | Options.ENABLE_MATH
+    | Options.ENABLE_GFM
+)
+
+# A text may also begin with a rule, so the first line has to look like a key.
+_FRONT = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?(?:"
+    rb"---[ \t]*\r?\n[\w\"'][^\n:]*:(?:[ \t].*)?\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)"
+    rb"|\+\+\+[ \t]*\r?\n[\w\"'][^\n=]*=.*\r?\n(?:.*\r?\n)*?\+\+\+"
+    rb")[ \t]*(?:\r?\n|\Z)"
+)
+_LINE_END = re.compile(rb"\r\n?|\n")
+_ADDRESS = re.compile(rb"https?://[^\s<\[\]\"|\xe3\xef]+(?:\[[^\]\s]{0,64}\][=&/?#.][^\s<\[\]\"|\xe3\xef]*)*")
+_DEFINITION = re.compile(
+    rb"^[ ]{0,3}\[([Ss]?[0-9]{1,9})\]:[ \t]+<?([^\s<>]+)>?[ \t]*[\"'(]?([^\r\n\"]*?)[\"')]?[ \t]*(?=\r|\n|\Z)",
+    re.MULTILINE,
+)
+
+
+class Definition(NamedTuple):
+    """A link reference definition: ``[3]: https://… "title"``."""
+
+    label: str
+    url: str
+    title: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A text and its parse."""
+
+    data: bytes
+    blocks: tuple[Block, ...]
+    links: tuple[Link, ...]
+    definitions: tuple[Definition, ...]
+    guarded: tuple[tuple[int, int], ...]
+    """Code, links, HTML, math, front matter and bare addresses: sorted, apart from each other."""
+    addresses: tuple[tuple[int, int], ...]
+    """Addresses that stand in the text as they are, not as links."""
+    broken: int | None
+    """The first byte that is no UTF-8, or None."""
+    _lines: list[int] = field(default_factory=list)
+    _last: list[tuple[int, Place]] = field(default_factory=list)
+
+    def place(self, offset: int) -> Place:
+        """The line and the column of a byte; quick for one place after the other, also on one long line."""
+        if not self._lines:
+            self._lines.append(0)
+            self._lines.extend(found.end() for found in _LINE_END.finditer(self.data))
+        line = bisect_right(self._lines, offset)
+        start, column = self._lines[line - 1], 1
+        if self._last and self._last[0][1].line == line and self._last[0][0] <= offset:
+            start, column = self._last[0][0], self._last[0][1].column
+        place = Place(line, column + len(self.data[start:offset].decode("utf-8", "surrogateescape")))
+        self._last[:] = [(offset, place)]
+        return place
+
+    def is_guarded(self, offset: int) -> bool:
+        """Whether no marker can begin at this byte."""
+        at = bisect_right(self.guarded, (offset, len(self.data) + 1)) - 1
+        return at >= 0 and self.guarded[at][1] > offset
+
+    def links_within(self, start: int, end: int) -> tuple[Link, ...]:
+        """The links that begin in a stretch."""
+        first = bisect_left(self.links, (start,))
+        return self.links[first : bisect_left(self.links, (end,))]
+
+    def blocks_from(self, start: int) -> int:
+        """The index of the first block that begins at or after a byte."""
+        return bisect_left(self.blocks, start, key=_start_of)
+
+    def blocks_within(self, start: int, end: int) -> Iterator[tuple[int, Block]]:
+        """The blocks that begin in a stretch, with their indices."""
+        for at in range(self.blocks_from(start), len(self.blocks)):
+            if self.blocks[at].start >= end:
+                break
+            yield at, self.blocks[at]
+
+    def is_plain(self, at: int) -> bool:
+        """Whether the block with this index holds neither code nor a table: what can be said on one line."""
+        end = self.blocks[at].end
+        for place in range(at + 1, len(self.blocks)):
+            block = self.blocks[place]
+            if block.start >= end:
+                return True
+            if block.kind == CODE or block.kind == TABLE:
+                return False
+        return True
+
+    def trimmed(self, start: int, end: int) -> int:
+        """The end of a stretch without the white space that it ends with."""
+        return start + len(self.data[start:end].rstrip())
+
+    def text(self, start: int, end: int) -> str:
+        """A stretch as characters; bytes that are no UTF-8 come back when it is encoded with ``surrogateescape``."""
+        return self.data[start:end].decode("utf-8", "surrogateescape")
+
+
+def lay_out(data: bytes) -> Layout:
+    """Parse ``data`` once. Bytes that are no UTF-8 are kept and read as if each were a question mark."""
+    # Front matter is ours to find: the parser would see it in the middle of a text too, between two rules.
+    front = _FRONT.match(data)
+    base = front.end() if front else 0
+    text, broken = readable(data[base:])
+    walked = walk(data, base, pyromark.events_with_range(text, options=OPTIONS, merge_text=True))
+    definitions = _definitions(text, base) if b"]:" in data else ()
+    definitions += tuple(_repeated(data, base, definitions, walked.blocks)) if definitions else ()
+    walked.guarded.append((0, base))
+    walked.guarded.extend((one.start, one.end) for one in definitions)
+    guarded = _joined(walked.guarded)
+    addresses = tuple(_apart(_ADDRESS.finditer(data, base), guarded))
+    walked.links.sort()
+    return Layout(
+        data=data,
+        blocks=tuple(walked.blocks),
+        links=tuple(walked.links),
+        definitions=definitions,
+        guarded=_joined((*guarded, *addresses)),
+        addresses=addresses,
+        broken=None if broken is None else base + broken,
+    )
+
+
+def _apart(found: Iterator[re.Match[bytes]], guarded: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:
+    """The matches that do not begin in guarded bytes; both come in order."""
+    at = 0
+    for match in found:
+        while at < len(guarded) and guarded[at][1] <= match.start():
+            at += 1
+        if at == len(guarded) or match.start() < guarded[at][0]:
+            yield match.span()
+
+
+def readable(data: bytes) -> tuple[str, int | None]:
+    """The text with one sign of one byte for each byte that is no UTF-8, and the place of the first of them."""
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        return _LOST.sub("?", data.decode("utf-8", "surrogateescape")), error.start
+
+
+def _start_of(block: Block) -> int:
+    return block.start
+
+
+def _definitions(text: str, base: int) -> tuple[Definition, ...]:
+    found = pyromark.reference_definitions(text, options=OPTIONS)
+    return tuple(
+        Definition(label, one["dest"], one["title"] or "", base + one["span"]["start"], base + one["span"]["end"])
+        for label, one in found.items()
+    )
+
+
+def _repeated(data: bytes, base: int, known: tuple[Definition, ...], blocks: list[Block]) -> Iterator[Definition]:
+    """Numbered definitions of a name that is defined already: the parser passes them over, and so does a renderer."""
+    taken = {one.start for one in known}
+    outer = [block for block in blocks if not block.inside]
+    starts = [block.start for block in outer]
+    for match in _DEFINITION.finditer(data, base):
+        at = bisect_right(starts, match.start()) - 1
+        if match.start() in taken or (at >= 0 and match.start() < outer[at].end):
+            continue
+        label, url, title = (part.decode("utf-8", "replace") for part in match.group(1, 2, 3))
+        yield Definition(label, url, title, *match.span())
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same bytes as ranges that do not touch, in order.
+
+    >>> _joined([(5, 7), (0, 2), (1, 3), (3, 3)])
+    ((0, 3), (5, 7))
+    """
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if start >= end:
+            continue
+        if made and start <= made[-1][1]:
+            made[-1] = (made[-1][0], max(made[-1][1], end))
+        else:
+            made.append((start, end))
+    return tuple(made)
+
+
+_LOST = re.compile("[\udc80-\udcff]")

@@ -1,0 +1,206 @@
+"""The registry: who gets which number, what merges and why, and how a merge is taken back.
+
+Deciding and keeping are apart: the functions below look at a shelf and say which events there shall be, and nothing
+changes until those are applied. This file is the only one that decides which key merges: ``url_key`` (and title and
+snippet, where there is neither page nor work) by itself, ``work_key`` with a reason that is shown, anything else never.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+
+from custody.cite.applying import spelling_of, with_registration
+from custody.cite.events import (
+    Excerpted,
+    How,
+    Merged,
+    Parted,
+    Registered,
+    RegistryEvent,
+    Stamp,
+    Unmerged,
+    Used,
+    WasRead,
+)
+from custody.cite.keys import Keys, keys_of
+from custody.cite.model import (
+    USAGE_FIELDS,
+    ArtifactType,
+    ResearchSource,
+    SourceError,
+    UnknownSource,
+    id_of,
+    number_of,
+)
+from custody.cite.richer import cleaned
+from custody.cite.shelf import Entry, Shelf
+from custody.model.errors import InputError
+from custody.model.views import Reading
+
+ARTIFACT_CHARS_MAX = 1000
+
+# --- decide -----------------------------------------------------------------------------------------------------------
+
+
+def to_register(
+    shelf: Shelf, source: ResearchSource, stamp: Stamp, keys: Keys | None = None
+) -> tuple[int, tuple[RegistryEvent, ...]]:
+    """The number that a source has or gets, and what happens; nothing, when nothing new was said.
+
+    ``keys`` are given where the source's own would not tell it apart, because a secret was taken out of its address.
+    """
+    said = cleaned(source)
+    keys = keys_of(said) if keys is None else keys
+    spelling = spelling_of(said, keys)
+    number, how = _known_as(shelf, keys, spelling)
+    if number is None:
+        number = shelf.last() + 1
+        return number, (Registered(stamp=stamp, number=number, how=how, keys=keys, source=said),)
+    entry = _entry(shelf, number)
+    event = Registered(stamp=stamp, number=number, how=how, keys=keys, source=said)
+    changes = with_registration(entry, event) != entry
+    return number, (*([event] if changes else []), *_same_work(shelf, entry, keys, stamp))
+
+
+def to_merge(shelf: Shelf, kept: str, absorbed: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """What happens when somebody says that two numbers are one source; ``kept`` is shown from then on."""
+    one, other = root(shelf, entry_of(shelf, kept)), root(shelf, entry_of(shelf, absorbed))
+    if one.number == other.number:
+        raise InputError(f"'{kept}' and '{absorbed}' are one source already, {id_of(one.number)}")
+    if not reason.strip():
+        raise InputError("a merge needs a reason", hint="say why the two are one source")
+    return (Merged(stamp=stamp, number=one.number, absorbed=other.number, how=How.PERSON, reason=reason.strip()),)
+
+
+def to_unmerge(shelf: Shelf, source_id: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """What happens when a merge is taken back: the number stands alone again, with everything that is its own."""
+    entry = entry_of(shelf, source_id)
+    if entry.into is None:
+        hint = (
+            "name the absorbed id" if entry.absorbed else "'custody cite show' lists its addresses: give one by --url"
+        )
+        raise InputError(f"'{source_id}' was not merged into another source", hint=hint)
+    return (Unmerged(stamp=stamp, number=entry.into, absorbed=entry.number, reason=reason),)
+
+
+def to_part(shelf: Shelf, source_id: str, spelling: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """What happens when an address that a key had merged shall be a source of its own."""
+    entry = entry_of(shelf, source_id)
+    member = entry.member(spelling)
+    if member is None:
+        raise InputError(
+            f"'{spelling[:80]}' is no address of '{source_id}'", hint="'custody cite show' lists its addresses"
+        )
+    if len(entry.members) == 1:
+        raise InputError(f"'{spelling[:80]}' is the only address of '{source_id}'", hint="there is nothing to part")
+    return (Parted(stamp=stamp, number=shelf.last() + 1, of=entry.number, spelling=spelling, reason=reason),)
+
+
+def to_excerpt(
+    shelf: Shelf, source_id: str, text: str, span: tuple[int, int] | None, stamp: Stamp
+) -> tuple[RegistryEvent, ...]:
+    """What happens when a passage that was read is kept."""
+    entry = entry_of(shelf, source_id)
+    if not text.strip():
+        raise SourceError("excerpt", "is empty")
+    if span is not None and not 0 <= span[0] <= span[1]:
+        raise SourceError("excerpt", f"goes from {span[0]} to {span[1]}", hint="a span begins at 0 or later and rises")
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if any((one.digest, one.span) == (digest, span) for one in shelf.excerpts(entry.number)):
+        return ()
+    return (Excerpted(stamp=stamp, number=entry.number, digest=digest, text=text, span=span),)
+
+
+def to_read(
+    shelf: Shelf, source_id: str, reading: Reading, session: str | None, stamp: Stamp
+) -> tuple[RegistryEvent, ...]:
+    """What happens when somebody read a source; the same reading in the same session is told once."""
+    entry = entry_of(shelf, source_id)
+    told = {(one.reading, one.session, one.stamp.who) for one in shelf.readings(entry.number)}
+    if (reading, session, stamp.who) in told:
+        return ()
+    return (WasRead(stamp=stamp, number=entry.number, reading=reading, session=session),)
+
+
+def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """What happens when something rests on a source; a known use is told once."""
+    entry = entry_of(shelf, source_id)
+    if kind not in USAGE_FIELDS:
+        raise SourceError("usage", f"is by '{kind}', not one of {', '.join(USAGE_FIELDS)}")
+    if not artifact.strip() or len(artifact) > ARTIFACT_CHARS_MAX or not artifact.isprintable():
+        raise SourceError("usage", f"is by '{artifact[:40]}'", hint="give the id of what rests on the source")
+    if (kind, artifact) in shelf.uses(entry.number):
+        return ()
+    return (Used(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
+
+
+# --- look -------------------------------------------------------------------------------------------------------------
+
+
+def entry_of(shelf: Shelf, source_id: str) -> Entry:
+    """What stands under an id, or an ``UnknownSource``."""
+    entry = shelf.entry(number_of(source_id))
+    if entry is None:
+        raise UnknownSource(source_id)
+    return entry
+
+
+def root(shelf: Shelf, entry: Entry) -> Entry:
+    """The source that an entry is shown as."""
+    while entry.into is not None:
+        entry = _entry(shelf, entry.into)
+    return entry
+
+
+def group(shelf: Shelf, entry: Entry) -> Iterator[Entry]:
+    """An entry and all that it absorbed, itself first, then in the order of their numbers."""
+    yield entry
+    for number in sorted(entry.absorbed):
+        yield from group(shelf, _entry(shelf, number))
+
+
+def _known_as(shelf: Shelf, keys: Keys, spelling: str) -> tuple[int | None, How]:
+    number = shelf.number_at(keys.canonical)
+    if number is not None:
+        entry = _entry(shelf, number)
+        parted = dict(entry.parted)
+        if spelling in parted:
+            number, entry = parted[spelling], _entry(shelf, parted[spelling])
+        own = any(one.keys.url == keys.url for one in entry.members) if keys.url is not None else True
+        return number, (How.URL if keys.url is not None else How.TEXT) if own else How.WORK
+    number = None if keys.work_text is None else shelf.number_at(keys.work_text)
+    return number, How.NEW if number is None else How.WORK
+
+
+def _same_work(shelf: Shelf, entry: Entry, keys: Keys, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """That an entry is the same work as another one, if it is, and nobody has said that the two are not the same."""
+    found = None if keys.work_text is None else shelf.number_at(keys.work_text)
+    other = None if found is None else shelf.entry(found)
+    if other is None:
+        return ()
+    one, two = root(shelf, entry), root(shelf, other)
+    if one.number == two.number or _told_apart(shelf, one, two):
+        return ()
+    kept, absorbed = sorted((one, two), key=lambda each: each.number)
+    reason = f"the same work, {keys.work_text}"
+    merged = Merged(
+        stamp=replace(stamp, id=f"{stamp.id}-merge"),
+        number=kept.number,
+        absorbed=absorbed.number,
+        how=How.WORK,
+        reason=reason,
+        keys=(str(keys.work_text),),
+    )
+    return (merged,)
+
+
+def _told_apart(shelf: Shelf, one: Entry, two: Entry) -> bool:
+    others = {each.number for each in group(shelf, two)}
+    return any(others.intersection(each.apart) for each in group(shelf, one))
+
+
+def _entry(shelf: Shelf, number: int) -> Entry:
+    found = shelf.entry(number)
+    if found is None:
+        raise UnknownSource(id_of(number))
+    return found

@@ -1,0 +1,196 @@
+"""What research comes to: findings with the sources that they rest on, and the results that hold them together."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from custody.cite.model import (
+    ArtifactType,
+    ResearchSource,
+    SourceError,
+    SourceID,
+    SourceUsage,
+    id_of,
+    moment_from,
+    number_of,
+)
+
+FINDING_ID_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchicalFinding:
+    """Something that was found, and the sources it rests on; its first source leads ``source_ids``.
+
+    Without an id it has one made from what it says: the same finding has the same id in every run.
+    """
+
+    finding_id: str = ""
+    finding: str = ""
+    source: ResearchSource | None = None
+    source_ids: tuple[SourceID, ...] = ()
+    supporting_source_ids: tuple[SourceID, ...] = ()
+
+    def __post_init__(self) -> None:
+        first = None if self.source is None else self.source.source_id
+        named = _ids("source_ids", self.source_ids)
+        object.__setattr__(self, "source_ids", named if first is None or first in named else (first, *named))
+        object.__setattr__(self, "supporting_source_ids", _ids("supporting_source_ids", self.supporting_source_ids))
+        if not self.finding_id:
+            object.__setattr__(self, "finding_id", self._made_id())
+
+    def _made_id(self) -> str:
+        said = "\0".join((self.finding, *self.source_ids, "", *self.supporting_source_ids))
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:FINDING_ID_DIGITS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingCluster:
+    """Findings that speak of the same thing, with their sources."""
+
+    cluster_id: str
+    finding_ids: tuple[str, ...] = ()
+    source_ids: tuple[SourceID, ...] = ()
+    supporting_source_ids: tuple[SourceID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Findings that cannot all be true, with their sources."""
+
+    contradiction_id: str
+    finding_ids: tuple[str, ...] = ()
+    source_ids: tuple[SourceID, ...] = ()
+    supporting_source_ids: tuple[SourceID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchMetadata:
+    """What research took; ``sources_consulted`` counts every source once."""
+
+    sources_consulted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisMetadata:
+    """How good a report is, in numbers by name."""
+
+    quality_metrics: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+def quality_metrics(*, citation_coverage: float, orphaned_sources: int, audit_failures: int) -> dict[str, float]:
+    """The document's three metrics under the document's names."""
+    return {
+        "citation_coverage": float(citation_coverage),
+        "orphaned_sources": float(orphaned_sources),
+        "audit_failures": float(audit_failures),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchResults:
+    """Everything that research came to. Only ``source_usage`` grows, by ``record_usage``."""
+
+    sources: tuple[ResearchSource, ...] = ()
+    source_usage: dict[SourceID, SourceUsage] = field(default_factory=dict, hash=False)
+    findings: tuple[HierarchicalFinding, ...] = ()
+    clusters: tuple[FindingCluster, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    metadata: ResearchMetadata = ResearchMetadata()
+    synthesis_metadata: SynthesisMetadata = SynthesisMetadata()
+
+    def record_usage(
+        self,
+        source_id: SourceID,
+        *,
+        finding_id: str | None = None,
+        cluster_id: str | None = None,
+        contradiction_id: str | None = None,
+    ) -> None:
+        """Note what rests on a source; what is known already changes nothing."""
+        number_of(source_id)
+        said: tuple[tuple[ArtifactType, str | None], ...] = (
+            ("finding", finding_id),
+            ("cluster", cluster_id),
+            ("contradiction", contradiction_id),
+        )
+        usage = self.source_usage.get(source_id, SourceUsage(source_id))
+        for kind, artifact in said:
+            usage = usage if not artifact else usage.used_by(kind, artifact)
+        self.source_usage[source_id] = usage
+
+    def backfill_usage(self) -> None:
+        """Note the usage that findings, clusters and contradictions tell of, as for results from before ids."""
+        for finding in self.findings:
+            for source_id in (*finding.source_ids, *finding.supporting_source_ids):
+                self.record_usage(source_id, finding_id=finding.finding_id)
+        for cluster in self.clusters:
+            for source_id in (*cluster.source_ids, *cluster.supporting_source_ids):
+                self.record_usage(source_id, cluster_id=cluster.cluster_id)
+        for one in self.contradictions:
+            for source_id in (*one.source_ids, *one.supporting_source_ids):
+                self.record_usage(source_id, contradiction_id=one.contradiction_id)
+
+
+def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) -> ResearchResults:
+    """The results with these sources in the order of their ids, each once, and their count consulted."""
+    by_id = {source.source_id: source for source in sources if source.source_id is not None}
+    ordered = tuple(by_id[source_id] for source_id in sorted(by_id, key=number_of))
+    return replace(results, sources=ordered, metadata=ResearchMetadata(sources_consulted=len(ordered)))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Sources from before they had ids, each with one now, and what to tell the user of it."""
+
+    sources: tuple[ResearchSource, ...]
+    warnings: tuple[str, ...]
+
+
+def with_ids(sources: Iterable[ResearchSource]) -> Loaded:
+    """Give every source without an id, or with one that another has, the next free number; each gift is a warning.
+
+    >>> a, b = ResearchSource(title="a", source_id="S2"), ResearchSource(title="b")
+    >>> [source.source_id for source in with_ids([a, b]).sources]
+    ['S2', 'S3']
+    """
+    given = list(sources)
+    taken = max((number_of(one.source_id) for one in given if one.source_id is not None), default=0)
+    seen: set[SourceID] = set()
+    made: list[ResearchSource] = []
+    warnings: list[str] = []
+    for source in given:
+        if source.source_id is None or source.source_id in seen:
+            taken += 1
+            why = "had no id" if source.source_id is None else f"had the id of another, {source.source_id}"
+            source = replace(source, source_id=id_of(taken))
+            warnings.append(f"'{source.title or source.url}' {why}; it is {source.source_id} now")
+        seen.add(str(source.source_id))
+        made.append(source)
+    return Loaded(tuple(made), tuple(warnings))
+
+
+def source_from(fields: Mapping[str, Any]) -> ResearchSource:
+    """A source from its fields as JSON has them; dates are texts, fields that we do not know go to its metadata."""
+    known = {name: value for name, value in fields.items() if name in _FIELDS}
+    unknown = {name: value for name, value in fields.items() if name not in _FIELDS}
+    metadata = known.pop("metadata", None)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise SourceError("metadata", f"is {metadata!r:.80}, not values by name")
+    if isinstance(known.get("date"), str):
+        known["date"] = moment_from(known["date"])
+    known.setdefault("title", "")
+    return ResearchSource(**known, metadata={**unknown, **(metadata or {})})
+
+
+_FIELDS = frozenset(ResearchSource.__dataclass_fields__)
+
+
+def _ids(name: str, said: Iterable[str]) -> tuple[SourceID, ...]:
+    if isinstance(said, str):
+        raise SourceError(name, f"is the text '{said[:80]}', not several ids")
+    made = tuple(dict.fromkeys(said))
+    for one in made:
+        number_of(one)
+    return made

@@ -1,0 +1,180 @@
+"""Where a registry's sources stand: what the registry needs of any store, and one that is only memory."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from custody.cite.events import Excerpted, How, WasRead
+from custody.cite.keys import Keys
+from custody.cite.model import ArtifactType, ResearchSource
+
+HINTED_MAX = 20
+"""Of the sources with the same hint only so many are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A source under one of its addresses: what was said of it there, and why it is here."""
+
+    spelling: str
+    keys: Keys
+    how: How
+    source: ResearchSource
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """Why two are one: a number, or an address, that became part of ``kept``. Every one can be taken back."""
+
+    kept: int
+    absorbed: int | None
+    spelling: str | None
+    how: How
+    reason: str
+    keys: tuple[str, ...]
+    who: str | None
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What stands under one number. Merging changes only ``into`` and ``absorbed``, so nothing has to be sorted apart.
+
+    Without members it is lost: what was registered was erased, or cannot be read any more.
+    """
+
+    number: int
+    members: tuple[Member, ...] = ()
+    version: int = 1
+    into: int | None = None
+    absorbed: tuple[int, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    parted: tuple[tuple[str, int], ...] = ()
+    """Addresses that were taken out, and the numbers that they have now."""
+    apart: tuple[int, ...] = ()
+    """Numbers that it was told apart from."""
+
+    def member(self, spelling: str) -> Member | None:
+        """The member with this address."""
+        return next((one for one in self.members if one.spelling == spelling), None)
+
+
+class Shelf(Protocol):
+    """What a registry needs of a store; each is one look or one change."""
+
+    def last(self) -> int:
+        """The highest number that was given; 0 before the first."""
+
+    def entry(self, number: int) -> Entry | None:
+        """What stands under a number."""
+
+    def put(self, entry: Entry) -> None:
+        """Let an entry stand under its number."""
+
+    def number_at(self, key: str) -> int | None:
+        """The number that a key leads to."""
+
+    def point(self, key: str, number: int) -> None:
+        """Let a key lead to a number."""
+
+    def hint(self, hint: str, number: int) -> None:
+        """Note something that sources which are perhaps the same have in common."""
+
+    def hinted(self, hint: str) -> list[int]:
+        """The numbers with this hint, lowest first; at most a few."""
+
+    def add_excerpt(self, event: Excerpted) -> None:
+        """Keep a passage; one that is there is not kept twice."""
+
+    def excerpts(self, number: int) -> list[Excerpted]:
+        """The passages kept under a number, oldest first."""
+
+    def add_reading(self, event: WasRead) -> None:
+        """Keep that it was read."""
+
+    def readings(self, number: int) -> list[WasRead]:
+        """How it was read, oldest first."""
+
+    def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
+        """Keep a use, once."""
+
+    def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
+        """What rests on it, oldest first."""
+
+    def entries(self) -> Iterable[Entry]:
+        """Everything, by number."""
+
+
+@dataclass(slots=True)
+class MemoryShelf:
+    """A shelf that is gone with the program."""
+
+    _entries: dict[int, Entry] = field(default_factory=dict)
+    _keys: dict[str, int] = field(default_factory=dict)
+    _hints: dict[str, list[int]] = field(default_factory=dict)
+    _excerpts: dict[int, list[Excerpted]] = field(default_factory=dict)
+    _readings: dict[int, list[WasRead]] = field(default_factory=dict)
+    _uses: dict[int, dict[tuple[ArtifactType, str], None]] = field(default_factory=dict)
+    _last: int = 0
+
+    def last(self) -> int:
+        """The highest number that was given."""
+        return self._last
+
+    def entry(self, number: int) -> Entry | None:
+        """What stands under a number."""
+        return self._entries.get(number)
+
+    def put(self, entry: Entry) -> None:
+        """Let an entry stand under its number."""
+        self._entries[entry.number] = entry
+        self._last = max(self._last, entry.number)
+
+    def number_at(self, key: str) -> int | None:
+        """The number that a key leads to."""
+        return self._keys.get(key)
+
+    def point(self, key: str, number: int) -> None:
+        """Let a key lead to a number."""
+        self._keys[key] = number
+
+    def hint(self, hint: str, number: int) -> None:
+        """Note a hint."""
+        there = self._hints.setdefault(hint, [])
+        if number not in there and len(there) < HINTED_MAX:
+            there.append(number)
+
+    def hinted(self, hint: str) -> list[int]:
+        """The numbers with this hint."""
+        return sorted(self._hints.get(hint, ()))
+
+    def add_excerpt(self, event: Excerpted) -> None:
+        """Keep a passage, once."""
+        there = self._excerpts.setdefault(event.number, [])
+        if all((one.digest, one.span) != (event.digest, event.span) for one in there):
+            there.append(event)
+
+    def excerpts(self, number: int) -> list[Excerpted]:
+        """The passages kept under a number."""
+        return list(self._excerpts.get(number, ()))
+
+    def add_reading(self, event: WasRead) -> None:
+        """Keep that it was read."""
+        self._readings.setdefault(event.number, []).append(event)
+
+    def readings(self, number: int) -> list[WasRead]:
+        """How it was read."""
+        return list(self._readings.get(number, ()))
+
+    def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
+        """Keep a use, once."""
+        self._uses.setdefault(number, {})[kind, artifact] = None
+
+    def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
+        """What rests on it."""
+        return list(self._uses.get(number, ()))
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything, by number."""
+        return (self._entries[number] for number in sorted(self._entries))

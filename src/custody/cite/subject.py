@@ -1,0 +1,104 @@
+"""A report as the audit looks at it: parsed once, with its list, its markers and its links to other pages."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from custody.cite.codes import Code
+from custody.cite.document import Entry, Label, Listing, Marker
+from custody.cite.entries import is_web
+from custody.cite.listing import find_listing
+from custody.cite.markers import find_markers
+from custody.cite.names import Names
+from custody.cite.ranges import Layout, lay_out
+from custody.cite.urls import Parts, parts_of
+
+MESSAGE_CHARACTERS_MAX = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one check found: its code, the byte at which it stands, a sentence."""
+
+    code: Code
+    at: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One source named by one marker; ``entry`` is None where it is not listed."""
+
+    marker: Marker
+    label: Label
+    entry: Entry | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One report."""
+
+    layout: Layout
+    listing: Listing
+    markers: tuple[Marker, ...]
+
+    @classmethod
+    def of(cls, data: bytes) -> "Subject":
+        """Read a report."""
+        layout = lay_out(data)
+        listing = find_listing(layout)
+        return cls(layout, listing, find_markers(layout, listing))
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """Every source that a marker names, in the order of the text."""
+        names = Names(self.listing.entries)
+        known: dict[Label, Entry | None] = {}
+        uses: list[Use] = []
+        for marker in self.markers:
+            for label in marker.labels:
+                if label not in known:
+                    known[label] = names.find(label)
+                uses.append(Use(marker, label, known[label]))
+        return tuple(uses)
+
+    @cached_property
+    def links(self) -> tuple[tuple[int, int, str], ...]:
+        """What leads from the text, outside the list, to other pages: where it begins and ends, and its URL."""
+        layout = self.layout
+        found = [(one.start, one.end, one.url) for one in layout.links if not one.image and is_web(one.url)]
+        found += [(start, end, layout.text(start, end)) for start, end in layout.addresses]
+        return tuple(one for one in sorted(found) if not self.in_list(one[0]))
+
+    @cached_property
+    def parts(self) -> dict[int, Parts | None]:
+        """The address of every entry, by the entry's ``id``, taken apart; None where it is no address."""
+        return {id(one): parts_of(one.url) for one in self.listing.entries if one.url is not None}
+
+    def in_list(self, offset: int) -> bool:
+        """Whether a byte belongs to the list of sources."""
+        at = bisect_right(self._list_ranges, (offset, len(self.layout.data) + 1)) - 1
+        return at >= 0 and offset < self._list_ranges[at][1]
+
+    @cached_property
+    def _list_ranges(self) -> tuple[tuple[int, int], ...]:
+        """Where the list stands, in ranges that do not overlap."""
+        made: list[tuple[int, int]] = []
+        sections = [(section.heading_start, section.end) for section in self.listing.sections]
+        for start, end in sorted([*sections, *self.listing.cut]):
+            if made and not self.layout.data[made[-1][1] : start].strip():
+                made[-1] = (made[-1][0], max(end, made[-1][1]))
+            else:
+                made.append((start, end))
+        return tuple(made)
+
+
+def brief(text: str) -> str:
+    """A text short enough for a message, with nothing in it that cannot be printed."""
+    words = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    return words if len(words) <= MESSAGE_CHARACTERS_MAX else f"{words[: MESSAGE_CHARACTERS_MAX - 1]}…"
+
+
+def named(entry: Entry) -> str:
+    """An entry as a message names it: its label, else what it says."""
+    return f"[{entry.label}]" if entry.label is not None else f"'{brief(entry.text)}'"

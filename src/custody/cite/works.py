@@ -1,0 +1,76 @@
+"""When two addresses or texts name the same work: a paper, a standard, a video, a file, a package.
+
+A work is told from its identifier alone, wrappers opened.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from custody.cite.identifiers import (
+    Work,
+    arxiv_named,
+    cve_named,
+    identified,
+    isbn_named,
+    numbered,
+    pmcid_named,
+)
+from custody.cite.sites import known_site
+from custody.cite.urls import key_of, opened, parts_of
+
+PAGE = "page"
+"""The kind of a wrapper's inner page, whose id is its ``url_key``."""
+
+
+def work_key(said: str) -> Work | None:
+    """The work that a URL or an identifier names, wrappers opened; None when it names none that we know.
+
+    >>> work_key("https://arxiv.org/pdf/2101.00001v2.pdf"), work_key("doi:10.48550/arXiv.2101.00001")
+    (('arxiv', '2101.00001'), ('arxiv', '2101.00001'))
+    >>> work_key("https://web.archive.org/web/2020/https://youtu.be/dQw4w9WgXcQ?t=4")
+    ('youtube', 'dQw4w9WgXcQ')
+    """
+    text = said.strip()
+    inner = opened(text)
+    parts = parts_of(inner or text)
+    if parts is None:
+        return identified(text)
+    known = known_site(parts) if parts.is_web else None
+    if known is not None or inner is None:
+        return known
+    return PAGE, key_of(parts)
+
+
+def arxiv_version(said: str) -> int | None:
+    """The version of an arXiv paper that a URL or an identifier names, which is no part of the work.
+
+    >>> arxiv_version("https://arxiv.org/abs/2101.00001v2")
+    2
+    """
+    found = re.search(r"(?:\d{4}\.\d{4,5}|/\d{7})v(\d{1,3})(?!\w)", said)
+    return None if found is None else int(found[1])
+
+
+def works_in(metadata: Mapping[str, object]) -> Iterable[Work]:
+    """The works that metadata names under the usual names of identifiers."""
+    for name, read in _METADATA.items():
+        value = metadata.get(name)
+        found = read(str(value).strip()) if isinstance(value, str | int) and not isinstance(value, bool) else None
+        if found is not None:
+            yield found
+
+
+_METADATA: Mapping[str, Callable[[str], Work | None]] = MappingProxyType(
+    {
+        "doi": work_key,
+        "arxiv": lambda text: work_key(text) or arxiv_named(text),
+        "arxiv_id": lambda text: work_key(text) or arxiv_named(text),
+        "pmid": lambda text: numbered("pmid")(text) or work_key(text),
+        "pmcid": lambda text: pmcid_named(text) or work_key(text),
+        "isbn": lambda text: isbn_named(text) or work_key(text),
+        "rfc": lambda text: numbered("rfc")(text) or work_key(text),
+        "cve": cve_named,
+        "purl": work_key,
+    }
+)

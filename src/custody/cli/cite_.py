@@ -1,0 +1,49 @@
+"""``custody cite``."""
+
+from importlib import import_module
+from types import MappingProxyType
+
+import click
+
+PARTS: MappingProxyType[str, tuple[str, str]] = MappingProxyType(
+    {
+        "add": ("cite_registry_", "Register a source, or say more of one that is known."),
+        "list": ("cite_registry_", "List every source with its id."),
+        "show": ("cite_registry_", "Show everything about one source."),
+        "merge": ("cite_registry_", "Say that two ids are one source."),
+        "unmerge": ("cite_registry_", "Take a merge back."),
+        "audit": ("cite_audit_", "Check the citations of reports: any Markdown file, in a repository or not."),
+        "convert": ("cite_convert_", "Rewrite the markers of a report and its list of sources."),
+        "export": ("cite_convert_", "Write the sources that a report lists for other programs."),
+    }
+)
+"""Every part with the module that holds it (as ``VERBS``) and its one-line help, so that the overview imports none."""
+
+
+class Parts(click.Group):
+    """A group that imports a part when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every part."""
+        return list(PARTS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one part."""
+        if cmd_name not in PARTS:
+            return None
+        found: click.Command = import_module(f"custody.cli.{PARTS[cmd_name][0]}").VERBS[cmd_name]
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The overview, without importing any part."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in PARTS.items()])
+
+
+@click.group("cite", cls=Parts)
+def command() -> None:
+    """Keep the sources that statements rest on, and check what cites them.
+
+    Every source has a permanent id, S1, S2 and so on, in this store's registry. Reports are checked and rewritten with
+    or without one.
+    """

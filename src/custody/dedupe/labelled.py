@@ -1,0 +1,66 @@
+"""Measures over labelled pairs: what share is found, how often something wrong is said, how true the chances are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was said of one labelled pair: at which place a search found it (from 0), and with which chance.
+
+    ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff.
+    """
+
+    kind: str
+    is_duplicate: bool
+    is_exact: bool
+    place: int | None
+    exact: bool
+    flagged: bool
+    chance: float
+
+
+def recall_at(told: Sequence[Told], most: int) -> float | None:
+    """The share of duplicates that are among the first ``most``."""
+    return _share([one.place is not None and one.place < most for one in told if one.is_duplicate])
+
+
+def exact_recall(told: Sequence[Told]) -> float | None:
+    """The share of exact duplicates that are found as such."""
+    return _share([one.exact for one in told if one.is_duplicate and one.is_exact])
+
+
+def recall_at_precision(told: Sequence[Told], kind: str, precision: float) -> float | None:
+    """The largest share of the inexact pairs of a kind that can be told with this precision against all others.
+
+    Every pair that is none counts against it; one that a search does not find is never told.
+    """
+    wanted = [one for one in told if one.kind == kind and not one.is_exact]
+    against = [one for one in told if not one.is_duplicate]
+    ranked = sorted((one for one in (*wanted, *against) if one.place is not None), key=lambda one: -one.chance)
+    best = right = 0
+    for place, one in enumerate(ranked, 1):
+        right += one.is_duplicate
+        if right / place >= precision:
+            best = right
+    return best / len(wanted) if wanted else None
+
+
+def false_flags(told: Sequence[Told], kind: str) -> float | None:
+    """The share of pairs of a kind that are flagged and should not be."""
+    return _share([one.flagged for one in told if one.kind == kind and not one.is_duplicate])
+
+
+def calibration_error(told: Sequence[Told]) -> float | None:
+    """How far chances are from what happened, on average over equal stretches of chance."""
+    bins: list[list[Told]] = [[] for _ in range(BINS)]
+    for one in told:
+        bins[min(BINS - 1, int(one.chance * BINS))].append(one)
+    gaps = [abs(sum(one.chance for one in some) - sum(one.is_duplicate for one in some)) for some in bins if some]
+    return sum(gaps) / len(told) if told else None
+
+
+def _share(right: Sequence[bool]) -> float | None:
+    return sum(right) / len(right) if right else None

@@ -1,0 +1,49 @@
+"""The check of trust: do the records of the agents that wrote the added lines let them land without a person looking?
+
+It says nothing of lines that no agent wrote. Lines of nobody known are the business of attribution, whose reasons are
+never milder than these.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from custody.gate.codes import Code, Reason
+from custody.gate.model import Answered, Seen, Stretch, Unseen, Whose
+from custody.gate.rules import GateRules
+
+AGENTS = frozenset((Whose.AGENT, Whose.MIXED))
+
+
+def trust(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    """What the agents' records have against the change; nothing where agents wrote none of it."""
+    placed = [
+        (file.path, stretch)
+        for file in seen.files
+        if not isinstance(file.found, Unseen)
+        for stretch in file.found
+        if stretch.whose in AGENTS
+    ]
+    if not placed:
+        return
+    if isinstance(seen.trust, Unseen):
+        yield rules.reason(Code.TRUST_UNKNOWN, seen.trust.why, seen.trust.remedy)
+        return
+    yield from _unanswered(placed, seen.trust, rules)
+    authors = {stretch.author for _, stretch in placed}
+    for answer in (one for one in seen.trust if one.author in authors):
+        for against in answer.approval.against:
+            yield rules.reason(Code(against.code.value), f"{answer.author.agent}: {against.sentence}")
+
+
+def _unanswered(
+    placed: Sequence[tuple[str, Stretch]], answers: Sequence[Answered], rules: GateRules
+) -> Iterator[Reason]:
+    """Lines of an agent whose name is not known, or whose record nobody asked about."""
+    known = {answer.author for answer in answers}
+    open_ = [(path, stretch) for path, stretch in placed if stretch.author is None or stretch.author not in known]
+    if open_:
+        lines = sum(len(stretch.lines) for _, stretch in open_)
+        path, first = open_[0]
+        yield rules.reason(
+            Code.TRUST_UNKNOWN,
+            f"it is not known whose record speaks for {lines} added line(s), the first at '{path}:{first.lines.first}'",
+        )

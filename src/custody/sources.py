@@ -1,0 +1,60 @@
+"""Document 003's own import name: ``from custody.sources import InMemorySourceRepository, ResearchSource, …``.
+
+A thin face over ``custody.app``. Calls go to a repository's one worker thread in the order in which they were made:
+none blocks the event loop, and ids do not depend on chance.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+
+from custody.app.sources import *
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _asked(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
+    async def ask(self: "_Repository", *values: P.args, **named: P.kwargs) -> T:
+        return await asyncio.wrap_future(self._worker.submit(lambda: call(self.registry, *values, **named)))
+
+    return ask
+
+
+class _Repository:
+    _open: ClassVar[Callable[..., SourceRegistry]]
+
+    def __init_subclass__(cls, opens: Callable[..., SourceRegistry]) -> None:
+        cls._open = staticmethod(opens)
+
+    def __init__(self, *place: Any, **named: Any) -> None:
+        self.registry, self._worker = self._open(*place, **named), ThreadPoolExecutor(1, "sources")
+
+    register, get = _asked(SourceRegistry.register), _asked(SourceRegistry.get)
+    find_by_key, find_by_canonical_key = map(_asked, (SourceRegistry.find_by_key, SourceRegistry.find_by_canonical_key))
+    register_usage, usage = _asked(SourceRegistry.register_usage), _asked(SourceRegistry.usage)
+    merge, unmerge, part = _asked(SourceRegistry.merge), _asked(SourceRegistry.unmerge), _asked(SourceRegistry.part)
+
+    async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
+        for one in await _asked(SourceRegistry.all)(self):
+            yield one
+
+    async def iter_sources(self) -> AsyncIterator[ResearchSource]:
+        async for _, source in self.iter_all():
+            yield source
+
+    def ordered_sources(self) -> list[ResearchSource]:
+        return [source for _, source in self._worker.submit(self.registry.all).result()]
+
+
+class InMemorySourceRepository(_Repository, opens=in_memory):
+    """Sources that end with the program."""
+
+
+class AppendOnlySourceRepository(_Repository, opens=in_file):
+    """``AppendOnlySourceRepository(path)``: sources in a file that only grows."""
+
+
+class StoreSourceRepository(_Repository, opens=in_store):
+    """``StoreSourceRepository(folder=".", database=None)``: sources in a repository's store, or in a team's."""

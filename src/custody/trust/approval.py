@@ -1,0 +1,230 @@
+"""Whether a change may land without a person looking: the document's rule, and everything that is never so.
+
+Each reason is a function that yields what it has against a change; a change that none of them has anything against is
+approved, unless its head was drawn for an audit.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from custody.model.globs import matches
+from custody.trust.model import Against, Approval, Never, Trust
+from custody.trust.rules import TrustRules
+from custody.trust.tiers import against_record, against_size, lines_max
+
+HOUR_NS = 3_600 * 1_000_000_000
+MINUTE_NS = 60 * 1_000_000_000
+SHOWN_MAX = 3
+"""Paths that a sentence names; it counts the others."""
+ROOT = "."
+"""The area of files that lie in no folder."""
+_DRAW_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A path that a change touches; ``odd`` says what about it cannot be read line by line, if anything."""
+
+    path: str
+    odd: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A change that is to land: its head, how many lines it adds and removes, what it touches.
+
+    ``people`` are the names and addresses that its commits are signed with; ``unknown_lines`` were written by nobody
+    can tell whom; ``newest_ns`` is the latest moment that a record or a commit of it claims.
+    """
+
+    head: str
+    lines: int
+    touched: tuple[Touched, ...] = ()
+    areas: tuple[str, ...] = ()
+    people: frozenset[str] = frozenset()
+    unknown_lines: int = 0
+    newest_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """An agent that wrote a part of the change, as attribution tells it: by its name, its model, and who runs it."""
+
+    agent: str
+    model: str | None = None
+    operator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Lines that landed without review within the budget's window: the agent's, the operator's, each area's."""
+
+    agent: int = 0
+    operator: int = 0
+    areas: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Everything that is known when it is asked whether a change of one author may land."""
+
+    change: Proposed
+    author: Author
+    trust: Trust
+    now_ns: int
+    spent: Spent = Spent()
+    approver: str | None = None
+    rejected_by: str | None = None
+    """Who rejected this very change before, if anybody did."""
+    chance: str | None = None
+    """What the control of risk has against it, in a sentence; None when it has nothing or does not know enough."""
+    damage: str | None = None
+    """What in the log is not as it was written; None when nothing was found, or another check tells it."""
+
+
+def may_land(case: Case, rules: TrustRules) -> Approval:
+    """Whether the change may land without review, as far as this author goes; with every reason against it."""
+    against = tuple(one for say in NEVERS for one in say(case, rules))
+    if not against and is_drawn(case.change.head, rules):
+        against = (Against(Never.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),)
+    return Approval(against)
+
+
+def nobody_known(change: Proposed, *, persons: int) -> Approval:
+    """The answer about a change of which no agent can be told: nobody's record speaks for it."""
+    if persons and not change.unknown_lines:
+        return Approval((Against(Never.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),))
+    return Approval((Against(Never.UNKNOWN, "it cannot be told which agent wrote the change"),))
+
+
+def is_drawn(head: str, rules: TrustRules) -> bool:
+    """Whether a head is one of those that a person looks at in any case: by its digest, so that nobody can try again.
+
+    >>> is_drawn("a" * 40, TrustRules(audit_share=1.0)), is_drawn("a" * 40, TrustRules(audit_share=0.0))
+    (True, False)
+    """
+    drawn = int.from_bytes(hashlib.sha256(head.encode()).digest()[:_DRAW_BYTES], "big")
+    return drawn < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
+
+
+def budget_of(trust: Trust, rules: TrustRules) -> int:
+    """How many lines may land without review in the budget's window."""
+    return int(lines_max(trust.tier, rules) * rules.budget_tier_limits_max)
+
+
+def budget_left(case: Case, rules: TrustRules) -> int:
+    """How many more lines may land now: what the tightest of agent, operator and areas leaves."""
+    used = max((case.spent.agent, case.spent.operator, *_of_areas(case).values()))
+    return max(0, budget_of(case.trust, rules) - used)
+
+
+def budget_since_ns(now_ns: int, rules: TrustRules) -> int:
+    """When the budget's window began; what was recorded later than now is in it too."""
+    return now_ns - round(rules.budget_hours * HOUR_NS)
+
+
+def area_of(path: str, rules: TrustRules) -> str:
+    """The area that a path belongs to: the first of the policy's that fits, else its top-level folder.
+
+    >>> area_of("src/pay/card.py", TrustRules(areas=("billing: src/pay/**",))), area_of("src/a.py", TrustRules())
+    ('billing', 'src')
+    """
+    for row in rules.areas:
+        name, _, pattern = row.partition(": ")
+        if matches(pattern, path):
+            return name
+    folder, found, _ = path.partition("/")
+    return folder if found else ROOT
+
+
+def _unknown(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    if case.change.unknown_lines:
+        yield Against(Never.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)")
+
+
+def _record(case: Case, rules: TrustRules) -> Iterator[Against]:
+    yield from against_record(case.trust, rules)
+
+
+def _size(case: Case, rules: TrustRules) -> Iterator[Against]:
+    yield from against_size(case.trust, case.change.lines, rules)
+
+
+def _budget(case: Case, rules: TrustRules) -> Iterator[Against]:
+    most = budget_of(case.trust, rules)
+    operator = case.author.operator or "nobody known"
+    used = {
+        f"of '{case.author.agent}'": case.spent.agent,
+        f"of what {operator} runs": case.spent.operator,
+        **{f"in '{area}'": lines for area, lines in _of_areas(case).items()},
+    }
+    alone = case.change.lines > lines_max(case.trust.tier, rules)
+    for whose, lines in used.items():
+        # What is too large by itself was said already.
+        if lines + case.change.lines > most and (lines or not alone):
+            yield Against(
+                Never.BUDGET,
+                f"{lines} line(s) {whose} landed without review in the last {rules.budget_hours:g} hour(s):"
+                f" {case.change.lines} more would exceed {most}",
+            )
+
+
+def _of_areas(case: Case) -> dict[str, int]:
+    return {area: case.spent.areas.get(area, 0) for area in case.change.areas}
+
+
+def _path(case: Case, rules: TrustRules) -> Iterator[Against]:
+    named = [
+        one.path for one in case.change.touched if any(matches(pattern, one.path) for pattern in rules.review_paths)
+    ]
+    if named:
+        yield Against(Never.PATH, f"the rules ask for a review of {_listed(named)}")
+
+
+def _kind(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    odd = [f"{one.path} {one.odd}" for one in case.change.touched if one.odd is not None]
+    if odd:
+        yield Against(Never.KIND, _listed(odd))
+
+
+def _self(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    if case.approver is None:
+        return
+    authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
+    if _plain(case.approver) in {_plain(str(author)) for author in authors}:
+        yield Against(Never.SELF, f"'{case.approver}' is an author of the change and cannot approve it")
+
+
+def _rejected(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    if case.rejected_by is not None:
+        yield Against(Never.REJECTED, f"this very change was rejected by {case.rejected_by}")
+
+
+def _log(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    if case.damage is not None:
+        yield Against(Never.LOG, f"the log is not as it was written: {case.damage}")
+
+
+def _clock(case: Case, rules: TrustRules) -> Iterator[Against]:
+    if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
+        yield Against(Never.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead")
+
+
+def _chance(case: Case, _rules: TrustRules) -> Iterator[Against]:
+    if case.chance is not None:
+        yield Against(Never.CHANCE, case.chance)
+
+
+NEVERS: tuple[Callable[[Case, TrustRules], Iterator[Against]], ...] = (
+    *(_unknown, _record, _size, _budget, _path, _kind, _self, _rejected, _log, _clock, _chance),
+)
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _listed(some: list[str]) -> str:
+    more = f" and {len(some) - SHOWN_MAX} more" if len(some) > SHOWN_MAX else ""
+    return ", ".join(some[:SHOWN_MAX]) + more

@@ -1,0 +1,154 @@
+"""The chance that a change is accepted, as a sum of parts in log-odds: what is said can be accounted for exactly.
+
+Predicted when a change is opened, learnt when it is decided. Merged is good, with or without somebody's own changes on
+top; rejected is not. The same decisions in the same order give the same chance, bit for bit; there is no clock.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from custody.trust.levels import LEVELS, Case, Level, Levels
+from custody.trust.logistic import Weights
+from custody.trust.model import DecisionType
+from custody.trust.rating import RATINGS, Ratings, logit_of, probability_of
+from custody.trust.rules import TrustRules
+from custody.trust.score import NS_PER_DAY, decayed, moved
+from custody.trust.sizes import Sizes
+
+_RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one thing adds to the log-odds; ``value`` is the rate, rating or score behind it, ``samples`` its weight."""
+
+    name: str
+    points: float
+    value: float | None = None
+    samples: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The chance of acceptance of one change, what it may be at worst, and the parts whose sum its log-odds are.
+
+    ``samples`` is how many decisions about the agent here it rests on, faded. ``inputs`` are what was weighed.
+    """
+
+    probability: float
+    low: float
+    logit: float
+    account: tuple[Part, ...]
+    samples: float
+    inputs: tuple[float, ...]
+
+
+class Chances:
+    """Everything learnt so far, by one set of rules."""
+
+    def __init__(self, rules: TrustRules) -> None:
+        self._rules = rules
+        self._levels = Levels(rules)
+        self._ratings = Ratings(rules)
+        self._sizes = Sizes(rules)
+        self._scores: dict[tuple[str, str], tuple[float, int]] = {}
+        start = rules.start_weights
+        fixed = [
+            *(start[name] for name in LEVELS),
+            *(start["rating"] for _ in RATINGS),
+            start["score"],
+        ]
+        sizes = [0.0 for _ in rules.complexity_lines_min]
+        self._weights = Weights([*fixed, *sizes], rules.weight_variance, len(fixed), rules.weight_max)
+
+    def predict(self, case: Case) -> Chance:
+        """The chance of a change as of the moment at which it is opened; asking changes nothing."""
+        return self._said(case, case.opened_ns)
+
+    def learn(self, case: Case, decision: DecisionType, decided_ns: int, said: Chance | None = None) -> None:
+        """Learn how a change was decided; ``said`` is what was predicted, without it what would be said now."""
+        good = is_good(decision)
+        inputs = self._said(case, decided_ns).inputs if said is None else said.inputs
+        everyone = self._levels.of(case, decided_ns)[0].rate
+        self._weights.learn(inputs, good=good, at_ns=decided_ns)
+        self._ratings.learn(case, logit_of(everyone), good=good, at_ns=decided_ns)
+        self._levels.learn(case, good=good, at_ns=decided_ns)
+        self._sizes.learn(case.lines, decided_ns)
+        value = self._rules.decision_values[decision.value]
+        key = (case.agent, case.repository)
+        since_ns = self._scores.get(key, (0.0, decided_ns))[1]
+        score = moved(self._score(case, decided_ns), value, self._rules.ema_alpha)
+        self._scores[key] = (score, max(decided_ns, since_ns))
+
+    def _said(self, case: Case, now_ns: int) -> Chance:
+        levels = self._levels.of(case, now_ns)
+        ratings = self._ratings.of(case)
+        score = self._score(case, now_ns)
+        size = self._sizes.of(case.lines, now_ns)
+        inputs = (*_beyond(levels), *ratings, 2.0 * (score - self._rules.neutral_score), *size)
+        weights = self._weights.on(now_ns)
+        account = tuple(self._account(levels, ratings, score, inputs, weights, case.lines))
+        logit = math.fsum(part.points for part in account)
+        probability = min(max(probability_of(logit), self._rules.chance_min), self._rules.chance_max)
+        samples = levels[-1].samples
+        low = wilson(probability, samples + self._rules.prior_samples["agent"], self._rules.chance_deviations)
+        return Chance(probability, max(low, self._rules.chance_min), logit, account, samples, inputs)
+
+    def _score(self, case: Case, now_ns: int) -> float:
+        """The document's score with its plain formula, of the agent in the repository."""
+        score, since_ns = self._scores.get((case.agent, case.repository), (self._rules.start_score, now_ns))
+        return decayed(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
+
+    def _account(
+        self,
+        levels: list[Level],
+        ratings: list[float],
+        score: float,
+        inputs: tuple[float, ...],
+        weights: list[float],
+        lines: int | None,
+    ) -> Iterator[Part]:
+        # No level counts more than a wider one: else what is good news at both could lower the sum.
+        counting = list(accumulate(weights[: len(LEVELS)], min))
+        for level in levels:
+            place = LEVELS.index(level.name)
+            yield Part(_named(level), counting[place] * inputs[place], level.rate, level.samples)
+        later = zip(inputs[len(LEVELS) :], weights[len(LEVELS) :], strict=True)
+        points_of = [value * weight for value, weight in later]
+        for name, rating, points in zip(RATINGS, ratings, points_of, strict=False):
+            yield Part(_RATED[name], points, rating)
+        yield Part("the document's score", points_of[len(RATINGS)], score)
+        if lines is not None:
+            yield Part("the size", math.fsum(points_of[len(RATINGS) + 1 :]), float(lines))
+
+
+def is_good(decision: DecisionType) -> bool:
+    """Whether a change was merged, as it was or with changes."""
+    return decision is not DecisionType.REJECTED
+
+
+def wilson(share: float, samples: float, deviations: float) -> float:
+    """The lower end of Wilson's interval: no smaller true share makes ``share`` of ``samples`` plausible.
+
+    >>> round(wilson(0.9, 100, 1.645), 4), wilson(0.9, 100, 0)
+    (0.8396, 0.9)
+    """
+    square = deviations * deviations / samples
+    root = deviations * math.sqrt(share * (1.0 - share) / samples + square / (4.0 * samples))
+    return (share + square / 2.0 - root) / (1.0 + square)
+
+
+def _beyond(levels: list[Level]) -> list[float]:
+    """What each of the five levels says beyond the one above, in log-odds; one that is not known says nothing."""
+    inputs, above = [0.0 for _ in LEVELS], 0.0
+    for level in levels:
+        logit = logit_of(level.rate)
+        inputs[LEVELS.index(level.name)] = logit - above
+        above = logit
+    return inputs
+
+
+def _named(level: Level) -> str:
+    return level.name if level.of is None or level.name in ("everyone", "repository") else f"{level.name} {level.of}"

@@ -1,0 +1,101 @@
+"""How often changes were good: everyone's, a repository's, an area's, an agent's, each leaning on the level above.
+
+A level is a Beta distribution whose counts fade by half-lives. What nobody has seen at a level is what is known above.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from custody.trust.rules import TrustRules
+from custody.trust.score import NS_PER_DAY
+
+LEVELS = ("everyone", "repository", "area", "agent", "operator")
+"""From the widest to the narrowest; a change may be without area or operator."""
+
+NO_RATE = 0.5
+"""Everyone's rate before anything was decided."""
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A change that was proposed: by which agent, in which repository and parts of it, run by whom, how large, when.
+
+    No areas, no operator and no lines mean that nobody said.
+    """
+
+    agent: str
+    repository: str
+    areas: tuple[str, ...] = ()
+    operator: str | None = None
+    lines: int | None = None
+    opened_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is known at one level: the rate of good changes, and the faded number of decisions of its own behind it."""
+
+    name: str
+    rate: float
+    samples: float
+    of: str | None = None
+
+
+class Levels:
+    """Faded counts of good and bad changes at every level."""
+
+    def __init__(self, rules: TrustRules) -> None:
+        self._rules = rules
+        self._counts: dict[Key, tuple[float, float, int]] = {}
+
+    def of(self, case: Case, now_ns: int) -> list[Level]:
+        """The levels of a change, the widest first; of several areas the one that speaks most against it."""
+        priors = self._rules.prior_samples
+        found = [self._level(("everyone",), now_ns, NO_RATE, self._rules.everyone_prior_samples)]
+        above = found[0].rate
+        found.append(self._level(("repository", case.repository), now_ns, above, priors["repository"]))
+        above = found[-1].rate
+        if case.areas:
+            keys = (("area", case.repository, area) for area in case.areas)
+            areas = [self._level(key, now_ns, above, priors["area"]) for key in keys]
+            found.append(min(areas, key=lambda level: (level.rate, level.of)))
+            above = found[-1].rate
+        found.append(self._level(("agent", case.repository, case.agent), now_ns, above, priors["agent"]))
+        if case.operator is not None:
+            key = ("operator", case.repository, case.agent, case.operator)
+            found.append(self._level(key, now_ns, found[-1].rate, priors["agent"]))
+        return found
+
+    def learn(self, case: Case, *, good: bool, at_ns: int) -> None:
+        """Count a decision at every level of the change."""
+        for key in _keys(case):
+            better, worse, since_ns = self._faded(key, at_ns)
+            self._counts[key] = (better + good, worse + (not good), since_ns)
+
+    def _level(self, key: Key, now_ns: int, above: float, prior: float) -> Level:
+        better, worse, _ = self._faded(key, now_ns)
+        samples = better + worse
+        of = key[-1] if key[1:] else None
+        return Level(key[0], (better + prior * above) / (samples + prior), samples, of)
+
+    def _faded(self, key: Key, now_ns: int) -> tuple[float, float, int]:
+        """The counts of a level at a moment, and the moment; a clock that was set back fades nothing."""
+        better, worse, since_ns = self._counts.get(key, (0.0, 0.0, now_ns))
+        if now_ns <= since_ns:
+            return better, worse, since_ns
+        narrow = key[0] in ("agent", "operator")
+        half_life = self._rules.agent_half_life_days if narrow else self._rules.level_half_life_days
+        share = float(2.0 ** ((since_ns - now_ns) / NS_PER_DAY / half_life))
+        return better * share, worse * share, now_ns
+
+
+def _keys(case: Case) -> Iterator[Key]:
+    yield ("everyone",)
+    yield ("repository", case.repository)
+    for area in dict.fromkeys(case.areas):
+        yield ("area", case.repository, area)
+    yield ("agent", case.repository, case.agent)
+    if case.operator is not None:
+        yield ("operator", case.repository, case.agent, case.operator)

@@ -1,0 +1,157 @@
+"""What was decided about everybody's changes, and what can be learnt from it in the order in which it happened.
+
+A change is predicted at its opening and learnt at its decision; one that was taken back is learnt once more, as bad.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from custody.trust.approval import Touched
+from custody.trust.chance import Chance, Chances, is_good
+from custody.trust.levels import Case
+from custody.trust.model import Account, Decided, DecisionType, Recovered
+from custody.trust.risk import Risk
+from custody.trust.rules import TrustRules
+
+Source = Literal["records", "git"]
+
+HERE = "here"
+"""The one repository that a store's decisions are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One thing that counts about an agent: a decision as it stands, or a recovery.
+
+    ``opened_ns`` is when the change was proposed, at the latest when it was decided. ``touched`` is None where nobody
+    looked at what it touches.
+    """
+
+    agent: str
+    entry: Decided | Recovered
+    opened_ns: int
+    touched: tuple[Touched, ...] | None = None
+    source: Source = "records"
+
+    @property
+    def case(self) -> Case | None:
+        """The change, as its chance is asked for; None of a recovery, which is about none."""
+        if not isinstance(self.entry, Decided):
+            return None
+        entry = self.entry
+        return Case(self.agent, HERE, entry.areas, entry.operator, entry.stakes.lines, self.opened_ns)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether a change was proposed; a revert and a recovery are about one that was before."""
+        return isinstance(self.entry, Decided) and self.entry.reverts is None
+
+
+def pasts_of(agent: str, account: Account, opened: dict[str, int]) -> Iterator[Past]:
+    """What counts of an agent's account, each decision as it stands after overrides and when it counts.
+
+    ``opened`` has the moment of opening by the decision's id, where it is known.
+    """
+    for step in account.steps:
+        entry = step.entry
+        if not step.counts:
+            continue
+        if isinstance(entry, Recovered):
+            yield Past(agent, entry, entry.at_ns)
+        elif isinstance(entry, Decided) and step.decision is not None:
+            stands = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False)
+            yield Past(agent, stands, min(opened.get(entry.id, entry.at_ns), entry.at_ns))
+
+
+def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]]:
+    """Moment, whether something is opened (else decided), and which; each is given by opening and decision.
+
+    Of one moment, decisions come first. What is opened and decided at once is only decided.
+
+    >>> happenings([(1, 5), (5, 5), (5, 7)])
+    [(1, True, 0), (5, False, 0), (5, False, 1), (5, True, 2), (7, False, 2)]
+    """
+    decided = [(moment, False, place) for place, (_, moment) in enumerate(moments)]
+    opened = [(moment, True, place) for place, (moment, end) in enumerate(moments) if moment < end]
+    return sorted(decided + opened)
+
+
+def moments_of(pasts: Iterable[Past]) -> list[tuple[int, int]]:
+    """When each was opened and decided; what is no change was never opened."""
+    return [(one.opened_ns if one.is_change else one.entry.at_ns, one.entry.at_ns) for one in pasts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bet:
+    """What was said of a change when it was opened, and whether risk control would have let it through."""
+
+    chance: Chance
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    """What is needed of a change that was good so far, should it be taken back."""
+
+    low: float
+    passed: bool
+    decided_ns: int
+
+
+class Memory:
+    """Chances and risk control, told what happened in order."""
+
+    def __init__(self, rules: TrustRules, target: float | None = None) -> None:
+        self.chances = Chances(rules)
+        self.risk = Risk(rules, target)
+        self._open: dict[str, _Bet] = {}
+        self._landed: dict[str, _Landed] = {}
+
+    def open(self, past: Past, now_ns: int) -> Chance:
+        """Say what the chance of a change is."""
+        case = past.case
+        assert case is not None, "only a change is opened"
+        chance = self.chances.predict(replace(case, opened_ns=now_ns))
+        self._open[_name(past)] = _Bet(chance, self.risk.passes(chance.low, now_ns))
+        return chance
+
+    def decide(self, past: Past) -> None:
+        """Learn what was decided; a recovery lifts a score and teaches nothing about changes."""
+        entry, case = past.entry, past.case
+        if not isinstance(entry, Decided) or case is None:
+            return
+        if not past.is_change:
+            self._take_back(past, entry, case)
+            return
+        if _name(past) not in self._open:
+            self.open(past, entry.at_ns)
+        bet = self._open.pop(_name(past))
+        self.chances.learn(case, entry.decision, entry.at_ns, bet.chance)
+        good = is_good(entry.decision)
+        self.risk.learn(bet.chance.low, good=good, passed=bet.passed, at_ns=entry.at_ns)
+        if good:
+            self._landed[_name(past)] = _Landed(bet.chance.low, bet.passed, entry.at_ns)
+
+    def _take_back(self, past: Past, entry: Decided, case: Case) -> None:
+        self.chances.learn(case, DecisionType.REJECTED, entry.at_ns)
+        landed = self._landed.pop(f"{past.agent} {entry.reverts}", None)
+        if landed is not None:
+            self.risk.take_back(landed.low, passed=landed.passed, decided_ns=landed.decided_ns, at_ns=entry.at_ns)
+
+
+def remembered(pasts: Sequence[Past], rules: TrustRules, until_ns: int) -> Memory:
+    """Everything that happened until a moment; what is still open then is predicted, and not learnt."""
+    memory = Memory(rules)
+    for moment, opened, place in happenings(moments_of(pasts)):
+        if moment > until_ns:
+            break
+        if opened:
+            memory.open(pasts[place], moment)
+        else:
+            memory.decide(pasts[place])
+    return memory
+
+
+def _name(past: Past) -> str:
+    return f"{past.agent} {past.entry.id}"

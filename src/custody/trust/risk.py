@@ -1,0 +1,136 @@
+"""Risk control: from which lower bound on a chance changes may be let through so that few of them are bad.
+
+Every allowed threshold is tested on what was predicted and decided before (learn, then test): it holds when so few bad
+changes above it would be a great surprise, were the true share above the target. All thresholds are tested at once, so
+each has to be surer. The most generous that holds is in force for a day; while none does, nothing is let through.
+Where hardly any change was seen between a threshold and the next one, it is passed over. While the realised share is
+close to the target or above it, thresholds have to hold for a smaller target.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.trust.rules import TrustRules
+from custody.trust.score import NS_PER_DAY
+from custody.trust.tail import share_at_most, surprise_of
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What risk control allows, and how it has kept its word.
+
+    ``threshold`` is None while nothing may be let through; ``bound`` is the largest plausible share of bad changes
+    above it, by ``samples`` faded decisions. Of ``seen`` decided changes ``passed`` would have been let through when
+    they were opened, ``bad`` of which were bad.
+    """
+
+    target: float
+    threshold: float | None
+    bound: float | None
+    samples: float
+    seen: int
+    passed: int
+    bad: int
+
+    @property
+    def realised(self) -> float | None:
+        """The share of bad changes among those let through; None while there are none."""
+        return self.bad / self.passed if self.passed else None
+
+    @property
+    def coverage(self) -> float:
+        """The share of all decided changes that would have been let through."""
+        return self.passed / self.seen if self.seen else 0.0
+
+    def passes(self, low: float) -> bool:
+        """Whether a change with this lower bound may be let through."""
+        return self.threshold is not None and low >= self.threshold
+
+
+class Risk:
+    """What lower bounds were worth, by the thresholds between which they lie; counts fade as those of a level do."""
+
+    def __init__(self, rules: TrustRules, target: float | None = None) -> None:
+        self._rules = rules
+        self._target = rules.reverted_share_max if target is None else target
+        self._good = [0.0 for _ in (*rules.risk_thresholds, None)]
+        self._bad = [0.0 for _ in (*rules.risk_thresholds, None)]
+        self._at_ns = 0
+        self._seen = self._passed = self._failed = 0
+        self._day: int | None = None
+        self._in_force: tuple[float | None, float | None, float] = (None, None, 0.0)
+        self._next: tuple[int, tuple[float | None, float | None, float]] | None = None
+
+    def control(self, at_ns: int) -> Control:
+        """What is allowed at a moment: by what was learnt before its day began."""
+        threshold, bound, samples = self._allowed(at_ns)
+        return Control(self._target, threshold, bound, samples, self._seen, self._passed, self._failed)
+
+    def passes(self, low: float, at_ns: int) -> bool:
+        """Whether a change with this lower bound is let through at a moment."""
+        threshold = self._allowed(at_ns)[0]
+        return threshold is not None and low >= threshold
+
+    def learn(self, low: float, *, good: bool, passed: bool, at_ns: int) -> None:
+        """Learn how a change was decided of which ``low`` was said, and whether it would have been let through."""
+        self._turn(at_ns)
+        (self._good if good else self._bad)[self._place(low)] += 1.0
+        self._seen += 1
+        self._passed += passed
+        self._failed += passed and not good
+
+    def take_back(self, low: float, *, passed: bool, decided_ns: int, at_ns: int) -> None:
+        """Learn that a change which was learnt as good at ``decided_ns`` was bad after all."""
+        self._turn(at_ns)
+        place = self._place(low)
+        self._good[place] = max(0.0, self._good[place] - self._share(decided_ns, self._at_ns))
+        self._bad[place] += 1.0
+        self._failed += passed
+
+    def _allowed(self, at_ns: int) -> tuple[float | None, float | None, float]:
+        day = at_ns // NS_PER_DAY
+        if self._day is not None and day <= self._day:
+            return self._in_force
+        if self._next is None or self._next[0] != day:
+            self._next = (day, self._tested(at_ns))
+        return self._next[1]
+
+    def _turn(self, at_ns: int) -> None:
+        """Fade until a moment; at the first decision of a day, what was learnt before it comes into force."""
+        day = at_ns // NS_PER_DAY
+        if self._day is None or day > self._day:
+            self._in_force, self._day = self._tested(at_ns), day
+        self._next = None
+        if at_ns > self._at_ns:
+            share = self._share(self._at_ns, at_ns)
+            self._good = [count * share for count in self._good]
+            self._bad = [count * share for count in self._bad]
+            self._at_ns = at_ns
+
+    def _tested(self, at_ns: int) -> tuple[float | None, float | None, float]:
+        """The most generous threshold that holds, with its bound and the decisions behind it."""
+        rules, share = self._rules, self._share(self._at_ns, at_ns)
+        # Bad news travels slower than good news: what was let through may prove worse than the past it was judged by.
+        close = self._failed > self._target * (1.0 - rules.risk_headroom_share) * self._passed
+        target = self._target * rules.risk_close_share if close else self._target
+        doubt = (1.0 - rules.risk_confidence) / len(rules.risk_thresholds)
+        for place, threshold in enumerate(rules.risk_thresholds, start=1):
+            own = (self._good[place] + self._bad[place]) * share
+            good, bad = _above(self._good, place) * share, _above(self._bad, place) * share
+            # What is known of surer changes says nothing about a stretch of which hardly any were seen.
+            if own >= rules.meaningful_samples_min and surprise_of(bad, good, target) <= doubt:
+                return threshold, share_at_most(bad, good, 1.0 - doubt), good + bad
+        return None, None, 0.0
+
+    def _place(self, low: float) -> int:
+        return bisect_right(self._rules.risk_thresholds, low)
+
+    def _share(self, since_ns: int, at_ns: int) -> float:
+        """What is left at a moment of something that counted 1 before."""
+        days = max(0, at_ns - since_ns) / NS_PER_DAY
+        return float(2.0 ** (-days / self._rules.level_half_life_days))
+
+
+def _above(counts: Sequence[float], place: int) -> float:
+    return sum(counts[place:])

@@ -1,0 +1,224 @@
+"""What a policy would have let land: every change of the past is judged as of its opening, and its outcome looked at.
+
+The past is the same for every policy: what was decided about changes, not what would have been decided had some of them
+never been reviewed. Budgets are spent by what the policy itself lets land.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from custody.model.ids import AgentName
+from custody.trust.approval import Author, Case, Proposed, Spent, budget_since_ns, may_land
+from custody.trust.chance import is_good
+from custody.trust.engine import beginning, trust_at
+from custody.trust.fold import Fold
+from custody.trust.model import Approval, Decided, DecisionType, Never
+from custody.trust.past import Memory, Past, Source, happenings, moments_of
+from custody.trust.rules import TrustRules
+
+NO_SIZE = "TRUST-NO-SIZE"
+"""The reason against a change whose size nobody recorded: what is not known never helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A change, what the policy would have said when it was opened, and what became of it.
+
+    ``passed``: risk control lets it through as well. ``reasons`` are the codes of what was against it.
+    """
+
+    agent: str
+    entry: Decided
+    opened_ns: int
+    source: Source
+    reasons: tuple[str, ...]
+    score: float
+    chance: float
+    low: float
+    passed: bool
+    bad: bool
+    reverted: bool
+
+    @property
+    def approved(self) -> bool:
+        """Whether it would have landed without review."""
+        return not self.reasons
+
+    @property
+    def lines(self) -> int:
+        """Its size; 0 where nobody said."""
+        return self.entry.stakes.lines or 0
+
+    @property
+    def modified(self) -> bool:
+        """Whether somebody had to change it."""
+        return self.entry.decision is DecisionType.MODIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Of so many changes: what lands without review, and what of that was bad."""
+
+    changes: int = 0
+    approved: int = 0
+    lines: int = 0
+    modified: int = 0
+    rejected: int = 0
+    reverted: int = 0
+
+    @property
+    def bad(self) -> int:
+        """Rejected, or taken back after it had landed."""
+        return self.rejected + self.reverted
+
+    @property
+    def bad_share(self) -> float | None:
+        """The realised rate; None while nothing lands."""
+        return self.bad / self.approved if self.approved else None
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Every change of the period as a policy judges it."""
+
+    rules: TrustRules
+    judged: tuple[Judged, ...]
+    controlled: Tally = field(default_factory=Tally)
+    """What lands when risk control has to let it through from the first decision on."""
+
+    def tally(self) -> Tally:
+        """All changes."""
+        return tally(self.judged)
+
+    def by_agent(self) -> dict[str, Tally]:
+        """The changes of each agent, by name."""
+        by_agent: dict[str, list[Judged]] = {}
+        for one in self.judged:
+            by_agent.setdefault(one.agent, []).append(one)
+        return {agent: tally(by_agent[agent]) for agent in sorted(by_agent)}
+
+    def reasons(self) -> dict[str, int]:
+        """How often each reason was against a change, the most frequent first."""
+        counted = Counter(code for one in self.judged for code in dict.fromkeys(one.reasons))
+        return dict(sorted(counted.items(), key=lambda row: (-row[1], row[0])))
+
+
+def tally(judged: Iterable[Judged], lands: Callable[[Judged], bool] = lambda one: one.approved) -> Tally:
+    """Count changes, and those of them that land."""
+    every = list(judged)
+    landed = [one for one in every if lands(one)]
+    return Tally(
+        changes=len(every),
+        approved=len(landed),
+        lines=sum(one.lines for one in landed),
+        modified=sum(one.modified and not one.bad for one in landed),
+        rejected=sum(one.bad and not one.reverted for one in landed),
+        reverted=sum(one.reverted for one in landed),
+    )
+
+
+def simulate(
+    pasts: Sequence[Past],
+    rules: TrustRules,
+    since_ns: int,
+    step: Callable[[int], None] = lambda _count: None,
+) -> Simulated:
+    """Judge every change opened since a moment by ``rules``, on what had happened until then."""
+    play = _Play(pasts, rules, since_ns)
+    for moment, opened, place in happenings(moments_of(pasts)):
+        if opened:
+            play.open(pasts[place], moment)
+        else:
+            play.decide(pasts[place])
+            step(1)
+    judged = tuple(play.judged)
+    return Simulated(rules, judged, tally(judged, lambda one: one.approved and one.passed))
+
+
+class _Play:
+    """A simulation under way."""
+
+    def __init__(self, pasts: Sequence[Past], rules: TrustRules, since_ns: int) -> None:
+        self.judged: list[Judged] = []
+        self._rules = rules
+        self._since_ns = since_ns
+        self._memory = Memory(rules)
+        self._folds: dict[str, Fold] = {}
+        self._landed: list[Judged] = []
+        self._opened: set[tuple[str, str]] = set()
+        self._reverted = {(one.agent, one.entry.reverts) for one in pasts if isinstance(one.entry, Decided)}
+
+    def open(self, past: Past, now_ns: int) -> None:
+        """Judge a change that is proposed now."""
+        chance = self._memory.open(past, now_ns)
+        entry = past.entry
+        self._opened.add((past.agent, entry.id))
+        if now_ns < self._since_ns or not isinstance(entry, Decided):
+            return
+        reverted = (past.agent, entry.id) in self._reverted
+        trust = trust_at(self._standing(past.agent, now_ns).standing, now_ns, self._rules)
+        control = self._memory.risk.control(now_ns)
+        passed = control.passes(chance.low)
+        # Risk control speaks once enough was decided about everybody, as it does when a change is really judged.
+        decides = control.seen >= self._rules.chance_decisions_min
+        case = Case(
+            change=_proposed(past, entry),
+            author=Author(past.agent, entry.model, entry.operator),
+            trust=trust,
+            now_ns=now_ns,
+            spent=self._spent(past, entry, now_ns),
+            chance=f"at least {chance.low:.3f}" if decides and not passed else None,
+        )
+        judged = Judged(
+            agent=past.agent,
+            entry=entry,
+            opened_ns=now_ns,
+            source=past.source,
+            reasons=_reasons(may_land(case, self._rules), entry),
+            score=trust.score,
+            chance=chance.probability,
+            low=chance.low,
+            passed=passed,
+            bad=reverted or not is_good(entry.decision),
+            reverted=reverted,
+        )
+        self.judged.append(judged)
+        if judged.approved:
+            self._landed.append(judged)
+
+    def decide(self, past: Past) -> None:
+        """Take in what was decided."""
+        if past.is_change and (past.agent, past.entry.id) not in self._opened:
+            self.open(past, past.entry.at_ns)
+        self._memory.decide(past)
+        self._standing(past.agent, past.entry.at_ns).take(past.entry)
+
+    def _standing(self, agent: str, now_ns: int) -> Fold:
+        fold = self._folds.get(agent)
+        if fold is None:
+            fold = self._folds[agent] = Fold(AgentName(agent), self._rules, beginning(self._rules))
+        fold.settle(now_ns)
+        return fold
+
+    def _spent(self, past: Past, entry: Decided, now_ns: int) -> Spent:
+        since_ns = budget_since_ns(now_ns, self._rules)
+        self._landed = landed = [one for one in self._landed if one.opened_ns > since_ns]
+        return Spent(
+            agent=sum(one.lines for one in landed if one.agent == past.agent),
+            operator=sum(one.lines for one in landed if one.entry.operator == entry.operator),
+            areas={area: sum(one.lines for one in landed if area in one.entry.areas) for area in entry.areas},
+        )
+
+
+def _proposed(past: Past, entry: Decided) -> Proposed:
+    # A size that nobody recorded is no small one; the reason is said apart.
+    lines = entry.stakes.lines or 0
+    return Proposed(head=entry.commit or entry.id, lines=lines, touched=past.touched or (), areas=entry.areas)
+
+
+def _reasons(approval: Approval, entry: Decided) -> tuple[str, ...]:
+    codes = tuple(dict.fromkeys(approval.codes))
+    if entry.stakes.lines is not None:
+        return codes
+    return NO_SIZE, *(code for code in codes if code != Never.AUDIT.value)

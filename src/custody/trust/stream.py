@@ -1,0 +1,152 @@
+"""A stream of decisions replayed: everybody predicts when a change is opened and learns when it is decided.
+
+Who predicts sees nothing that was decided later; of one moment, decisions come before openings.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.trust.chance import is_good
+from custody.trust.levels import Case
+from custody.trust.measures import (
+    Passed,
+    Told,
+    auc,
+    brier,
+    calibration_error,
+    log_loss,
+    passed_best,
+    passed_from,
+)
+from custody.trust.model import DecisionType
+from custody.trust.past import happenings
+from custody.trust.risk import Control, Risk
+from custody.trust.rivals import BetaPerAgent, Constant, DocumentScore, Ours, Rival
+from custody.trust.rules import TrustRules
+
+BEST_SHARE = 0.5
+"""Everybody's likeliest half, so that bad shares can be compared at one coverage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A change with how and when it was decided."""
+
+    case: Case
+    decision: DecisionType
+    decided_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How good somebody's predictions were; ``policy`` is what the document's own policy would let pass."""
+
+    name: str
+    count: int
+    log_loss: float
+    brier: float
+    auc: float | None
+    calibration_error: float
+    passed: Passed
+    best: Passed
+    policy: Passed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Benched:
+    """Everybody's figures over what is scored and over the second half of the stream, and risk control's word."""
+
+    scored: tuple[Measured, ...]
+    later: tuple[Measured, ...]
+    controls: tuple[Control, ...]
+
+
+def bench(
+    stream: Sequence[Settled],
+    rules: TrustRules,
+    targets: Iterable[float],
+    step: Callable[[int], None] = lambda _count: None,
+) -> Benched:
+    """Replay a stream and measure everybody; the first part, by opening, is learnt from and not scored."""
+    play = _Play(stream, rules, targets)
+    for _, opened, place in happenings([(one.case.opened_ns, one.decided_ns) for one in stream]):
+        if opened:
+            play.open(place)
+        else:
+            play.decide(place)
+            step(1)
+    by_opening = sorted(range(len(stream)), key=lambda place: (stream[place].case.opened_ns, place))
+    scored = by_opening[round(len(stream) * rules.bench_unscored_share) :]
+    later = by_opening[max(len(stream) // 2, len(by_opening) - len(scored)) :]
+    end_ns = max((one.decided_ns for one in stream), default=0)
+    controls = tuple(risk.control(end_ns) for risk in play.risks)
+    return Benched(tuple(play.measured(scored)), tuple(play.measured(later)), controls)
+
+
+class _Play:
+    """A replay under way."""
+
+    def __init__(self, stream: Sequence[Settled], rules: TrustRules, targets: Iterable[float]) -> None:
+        self._stream = stream
+        self._rules = rules
+        self._ours = Ours(rules)
+        self._documents = (DocumentScore(rules, stakes=False), DocumentScore(rules, stakes=True))
+        self._rivals: tuple[Rival, ...] = (Constant(), *self._documents, BetaPerAgent(), self._ours)
+        self._told: list[list[float]] = [[0.0] * len(stream) for _ in self._rivals]
+        self._approved: list[list[bool | None]] = [[None] * len(stream) for _ in self._documents]
+        self.risks = [Risk(rules, target) for target in targets]
+        self._let: dict[int, tuple[bool, ...]] = {}
+
+    def open(self, place: int) -> None:
+        """Everybody predicts."""
+        case, rules = self._stream[place].case, self._rules
+        for rival, told in zip(self._rivals, self._told, strict=True):
+            told[place] = min(max(rival.predict(place, case), rules.chance_min), rules.chance_max)
+        for document, approved in zip(self._documents, self._approved, strict=True):
+            approved[place] = document.approves(case)
+        low = self._ours.said(place).low
+        self._let[place] = tuple(risk.passes(low, case.opened_ns) for risk in self.risks)
+
+    def decide(self, place: int) -> None:
+        """Everybody learns; what was opened at the same moment is predicted first."""
+        if place not in self._let:
+            self.open(place)
+        one = self._stream[place]
+        low = self._ours.said(place).low
+        for rival in self._rivals:
+            rival.learn(place, one.case, one.decision, one.decided_ns)
+        for risk, passed in zip(self.risks, self._let.pop(place), strict=True):
+            risk.learn(low, good=is_good(one.decision), passed=passed, at_ns=one.decided_ns)
+
+    def measured(self, places: Sequence[int]) -> Iterator[Measured]:
+        """Everybody's figures over some changes; nothing when there are none."""
+        goods = [is_good(self._stream[place].decision) for place in places]
+        policies: dict[str, Sequence[bool | None]] = {
+            document.name: [approved[place] for place in places]
+            for document, approved in zip(self._documents, self._approved, strict=True)
+        }
+        for rival, told in zip(self._rivals, self._told, strict=True):
+            if places:
+                said = list(zip(map(told.__getitem__, places), goods, strict=True))
+                policy = _by_policy(policies.get(rival.name, ()), goods)
+                yield _measured(rival.name, said, policy, self._rules.bench_chance_min)
+
+
+def _measured(name: str, told: Sequence[Told], policy: Passed | None, least: float) -> Measured:
+    return Measured(
+        name=name,
+        count=len(told),
+        log_loss=log_loss(told),
+        brier=brier(told),
+        auc=auc(told),
+        calibration_error=calibration_error(told),
+        passed=passed_from(told, least),
+        best=passed_best(told, BEST_SHARE),
+        policy=policy,
+    )
+
+
+def _by_policy(approved: Sequence[bool | None], goods: Sequence[bool]) -> Passed | None:
+    """What a policy lets pass of the changes whose size is known; None when it is known of none."""
+    known = [(float(one), good) for one, good in zip(approved, goods, strict=False) if one is not None]
+    return passed_from(known, 1.0) if known else None

@@ -1,0 +1,83 @@
+"""Registries of sources in every place that can keep one, with a clock and chance that a test can foresee."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from custody.app.desk import Desk
+from custody.app.source_keepers import InFile, InMemory, InStore, Keeper
+from custody.app.source_registry import SourceRegistry
+from custody.cite.model import ResearchSource
+from custody.world.store import Store
+from tests.builders.stores import NOON
+
+Opener = Callable[[], SourceRegistry]
+
+
+def a_source(n: int | None = None, **fields: Any) -> ResearchSource:
+    """A source; with a number, one of its own page."""
+    url = {} if n is None else {"url": f"https://example.org/{n}"}
+    return ResearchSource(**{"title": "A Title", **url, **fields})
+
+
+def a_registry(keeper: Keeper, who: str = "ana") -> SourceRegistry:
+    """A registry whose clock ticks by a second and whose tokens count."""
+    ticks, tokens = count(NOON, 1_000_000_000), count(1)
+    return SourceRegistry(keeper, who, lambda: next(ticks), lambda: f"{id(keeper)}-{next(tokens)}")
+
+
+@dataclass(frozen=True)
+class StoreDesk(Desk):
+    """A desk whose store the test opens: once for the test's own thread, and for every call of another thread."""
+
+    open_store: Callable[[], Store] = field(kw_only=True)
+    opened: list[Store] = field(default_factory=list)
+
+    @cached_property
+    def home(self) -> Path:
+        """The folder itself."""
+        return self.folder
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """The store."""
+        if threading.current_thread() is threading.main_thread():
+            if not self.opened:
+                self.opened.append(self.open_store())
+            yield self.opened[0]
+        else:
+            with self.open_store() as store:
+                yield store
+
+    reading = writing
+
+
+def in_memory() -> Opener:
+    """The same registry again and again."""
+    keeper = InMemory()
+    return lambda: a_registry(keeper)
+
+
+def in_file(path: Path, warn: Callable[[str], None]) -> Opener:
+    """A registry that is read anew from its file each time it is opened."""
+    return lambda: a_registry(InFile(path, warn))
+
+
+def in_store(open_store: Callable[[], Store], folder: Path, opened: list[Store]) -> Opener:
+    """A registry in a store; ``opened`` are the stores that somebody has to close."""
+
+    def opener() -> SourceRegistry:
+        desk = StoreDesk(folder, open_store=lambda: keep(open_store()))
+        return a_registry(InStore(desk))
+
+    def keep(store: Store) -> Store:
+        if threading.current_thread() is threading.main_thread():
+            opened.append(store)
+        return store
+
+    return opener

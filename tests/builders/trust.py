@@ -1,0 +1,84 @@
+"""A repository in which agents' work was captured and decided about, for questions of what may land."""
+
+from pathlib import Path
+from typing import Any
+
+from custody.app.desk import Desk
+from custody.wire.times import text_from
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, Built, Files, a_repository
+
+NS = 1_000_000_000
+DAY = 86_400
+OLD = b"one = first(1)\ntwo = second(2)\n"
+
+
+class TrustWorld:
+    """A repository with a first commit; agents write on top of it, and somebody decides."""
+
+    def __init__(self, folder: Path) -> None:
+        self.built: Built = a_repository(folder)
+        self.files: dict[bytes, Any] = {b"src/a.py": OLD}
+        self.first = self.head = self.built.commit(self.files, at=NOON)
+        self.built.checkout()
+        self.at = NOON + 3600
+        self.numbers = 0
+        self.desk = Desk(folder, now_ns=lambda: self.at * NS)
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """An event of a recorder's."""
+        self.numbers += 1
+        fields = {"id": f"n{self.numbers}", "at": text_from((self.at - 60) * NS), **fields}
+        spool_of(self.built.path).put(an_event(kind, **fields))
+
+    def proven(self, agent: str = "robot", count: int = 12, decision: str = "accepted", **fields: Any) -> "TrustWorld":
+        """So many decisions about an agent, one an hour, the last an hour ago."""
+        for place in range(count):
+            at = text_from((self.at - 3600 * (count - place)) * NS)
+            self.tell("decision", agent=agent, at=at, decision=decision, **{"changed_lines": 50, **fields})
+        return self
+
+    def agent_wrote(
+        self,
+        lines: int = 2,
+        *,
+        agent: str = "robot",
+        path: str = "src/a.py",
+        model: str | None = None,
+        operator: str | None = None,
+        more: Files | None = None,
+    ) -> str:
+        """A commit whose new lines an agent was seen to write; the change that it is."""
+        name, session = path.encode(), f"s-{agent}-{model}-{operator}"
+        before = self.files.get(name, b"")
+        new = b"".join(b"value_%d = compute_%d(%d)\n" % (self.at, n, self.numbers) for n in range(lines))
+        if model or operator:
+            self.tell("session", agent=agent, session=session, model=model, operator=operator)
+        self.tell(
+            "edit",
+            agent=agent,
+            session=session,
+            path=path,
+            before=before.decode(),
+            after=(before + new).decode(),
+            head=self.head,
+        )
+        return self.committed({**self.files, name: before + new, **(more or {})})
+
+    def committed(self, files: Files, author: bytes = b"A Tester <tester@example.invalid>") -> str:
+        """A commit that has exactly these files, on top of the last; the change that it is."""
+        base, self.files = self.head, dict(files)
+        self.head = self.built.commit(files, base, at=self.at, author=author)
+        self.built.checkout()
+        return f"{base}..{self.head}"
+
+    def later(self, *, hours: float = 0, days: float = 0) -> "TrustWorld":
+        """Time passes."""
+        self.at += round(hours * 3600 + days * DAY)
+        return self
+
+    def rules(self, text: str) -> "TrustWorld":
+        """The rules of the work tree."""
+        (self.built.path / "custody.toml").write_text(text)
+        return self

@@ -1,0 +1,86 @@
+"""What trust keeps beside the records, on every database; and a look that nobody can come between."""
+
+from typing import Any
+
+import pytest
+
+from custody.app import trust_standing
+from custody.app.trust import Asked, account_of, agents_in, settled
+from custody.app.trust_standing import standing_of
+from custody.model.ids import RecordRef, Seq
+from custody.trust.rules import TrustRules
+from custody.wire.arrivals import Arrival
+from custody.world.store import Store
+from tests.builders.events import SHA, an_arrival
+from tests.builders.stores import NOON
+from tests.contract.conftest import Opener
+
+
+def decision(number: int, agent: str = "robot", **fields: Any) -> Arrival:
+    return an_arrival("decision", id=f"d{number}", agent=agent, at=f"2026-01-31T12:{number:02d}:00Z", **fields)
+
+
+def test_agents_are_found_by_name(store: Store) -> None:
+    store.append([decision(n, agent) for n, agent in enumerate(("robot", "other", "robot", "Zed"))])
+    assert sorted(agents_in(store)) == ["Zed", "other", "robot"]
+
+
+def test_decisions_are_found_by_what_they_name(store: Store) -> None:
+    made = store.append([decision(0, commit=SHA), decision(1, reverts="d0"), decision(2, head=SHA, unreviewed=True)])
+    first, second, third = (record.ref for record in made.made)
+    assert store.standing.named("robot", "id", ["d0", "d9"]) == {first}
+    assert store.standing.named("robot", "target", ["d0"]) == {second}
+    assert store.standing.named("robot", "commit_sha", [SHA]) == {first}
+    assert store.standing.named("robot", "head", [SHA]) == {third}
+    assert store.standing.named("other", "id", ["d0"]) == set()
+    assert len(store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (0,))) == 1
+
+
+def test_what_is_kept_is_found_again_and_let_go_of(store: Store, open_store: Opener) -> None:
+    with store.db.writing():
+        store.standing.keep("robot", "r", "one", generation=0)
+        store.standing.keep("robot", "r", "two", generation=0)
+        store.standing.keep("robot", "other rules", "three", generation=0)
+    assert open_store().standing.kept("robot", "r") == "two"
+    with store.db.writing():
+        store.standing.forget()
+        store.standing.keep("robot", "r", "late", generation=0)
+    assert open_store().standing.kept("robot", "r") is None
+    assert store.standing.generation() == 1
+
+
+def test_a_standing_that_was_kept_is_that_of_a_replay(
+    store: Store, open_store: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust_standing, "TAIL_MAX", 1)
+    asked = Asked(TrustRules(), NOON)
+    for number in range(6):
+        decided = "rejected" if number % 3 == 0 else "accepted"
+        store.append([decision(number, decision=decided, changed_lines=7 * number, unreviewed=number == 4)])
+        again = open_store()
+        told = standing_of(again, "robot", asked)
+        with settled(again):
+            assert told == account_of(again, "robot", asked).standing
+    assert store.db.rows("SELECT count(*) FROM trust_standing") == [(1,)]
+
+
+def test_a_look_sees_what_it_appends_to_and_may_append_nothing(store: Store) -> None:
+    store.append([decision(0)])
+    seen: list[set[RecordRef]] = []
+
+    def look() -> list[Arrival]:
+        seen.append(store.standing.named("robot", "id", ["d0"]))
+        return []
+
+    assert store.append_what(look).made == ()
+    (made,) = store.append_what(lambda: [decision(1)]).made
+    assert (len(seen[0]), made.seq) == (1, Seq(2))
+
+
+def test_a_look_that_fails_appends_nothing(store: Store) -> None:
+    def look() -> list[Arrival]:
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        store.append_what(look)
+    assert store.append([decision(0)]).made[0].seq == 1

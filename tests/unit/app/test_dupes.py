@@ -1,0 +1,340 @@
+"""Duplicates in real repositories: what is indexed, what is found, what it rests on, what happens to damage."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.dupes_bench import dupes_bench
+from custody.app.dupes_check import dupes_check
+from custody.app.dupes_cluster import dupes_cluster
+from custody.app.dupes_index import Wanted, dupes_index, sketch_all
+from custody.app.dupes_learning import dupes_label
+from custody.app.dupes_reading import Unread
+from custody.app.dupes_show import dupes_show
+from custody.app.dupes_what import REFS, changes_in, typed_change
+from custody.app.gate import gate
+from custody.dedupe.rules import DedupeRules
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from custody.wire.dupes import DupesCheckReport
+from tests.builders.repo import Built, Files, a_repository
+
+RULES = DedupeRules()
+INDEX = Wanted(workers=1)
+
+APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
+PARSER = b"import json\n\n\ndef parse(text):\n    return json.loads(text)\n"
+README = b"# Project\n\nHow to use it.\n"
+BASE: Files = {b"src/app.py": APP, b"src/parser.py": PARSER, b"README.md": README}
+
+RETRY = APP.replace(
+    b"return state.advance(3, options)",
+    b"for attempt in range(options.retry_limit):\n        state = state.advance(3, options)\n    return state",
+)
+RETRY_WITH_LOG = RETRY.replace(b"    return state\n", b"    options.logger.info('gave up')\n    return state\n", 1)
+STRICT = PARSER.replace(b"return json.loads(text)", b"return json.loads(text, parse_constant=refuse_constant)")
+
+
+class World:
+    """A repository with a main branch and changes that were proposed to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.built: Built = a_repository(folder)
+        self.root = self.built.commit(BASE)
+        self.main = self.built.commit({**BASE, b"LICENSE": b"free\n"}, self.root, message=b"Add a licence")
+        self.desk = Desk(folder, now_ns=lambda: 1_800_000_000_000_000_000)
+
+    def propose(self, number: int, files: Files, message: str, *, on: CommitSha | None = None) -> CommitSha:
+        """A pull request as a mirror has it."""
+        ref = f"refs/pull/{number}/head"
+        return self.built.commit({**BASE, **files}, on or self.root, message=message.encode(), ref=ref)
+
+    def index(self) -> "World":
+        dupes_index(self.desk, INDEX)
+        return self
+
+    def check(self, head: str, base: str = "main") -> DupesCheckReport:
+        return dupes_check(self.desk, f"{base}..{head}")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "repo")
+
+
+def test_the_same_diff_on_another_base_is_the_same_change(world: World) -> None:
+    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    second = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Make it robust", on=world.main)
+    report = world.index().check(second)
+    best = report.suggestions[0].evidence
+    assert (best.other.head, best.category, best.says) == (first, "SAME_CHANGE", "duplicate")
+    assert best.rule == "the same production diff"
+    assert report.outcome == "found"
+    assert best.overlap is not None
+    assert best.overlap.files.some == ["src/app.py"]
+    assert "step_3" in best.overlap.symbols.some
+    place = best.overlap.places[0]
+    assert (place.sign, place.path, place.lines) == ("+", "src/app.py", 3)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {b"README.md": README + b"\n## Setup\n\nRun make.\n"},
+        {b"tests/test_app.py": b"def test_step():\n    assert step_1(state, None) is state\n"},
+        {b"yarn.lock": b"left-pad@1.0.0:\n  resolved something\n"},
+        {b"logo.png": b"\x89PNG\0\1\2"},
+    ],
+    ids=["docs", "tests", "generated", "binary"],
+)
+def test_exact_duplicates_are_found_in_every_channel(world: World, files: Files) -> None:
+    first = world.propose(1, files, "One way to say it")
+    second = world.propose(2, {**files, b"LICENSE": b"free\n"}, "Another", on=world.main)
+    best = world.index().check(second).suggestions[0].evidence
+    assert (best.other.head, best.category, best.says) == (first, "SAME_CHANGE", "duplicate")
+
+
+def test_an_unrelated_change_says_how_many_were_compared_and_what_came_nearest(world: World) -> None:
+    world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    other = world.propose(2, {b"src/parser.py": STRICT}, "Refuse NaN")
+    report = world.index().check(other)
+    assert report.suggestions == []
+    assert report.outcome == "fine"
+    assert report.changes == 4
+    assert report.nearest is None or report.nearest.evidence.category == "NOT_RELATED"
+
+
+def test_a_version_bump_is_no_duplicate_of_the_last_one(world: World) -> None:
+    first = world.propose(1, {b"src/version.py": b"VERSION = '1.0.1'\n"}, "Bump version")
+    second = world.propose(2, {b"src/version.py": b"VERSION = '1.0.2'\n"}, "Bump version")
+    report = world.index().check(second)
+    assert all(one.evidence.category not in ("SAME_CHANGE", "SAME_FEATURE") for one in report.suggestions), first
+
+
+def test_a_revert_a_return_and_a_backport_are_told(world: World) -> None:
+    landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
+    message = f'Revert "Retry step 3"\n\nThis reverts commit {landed}.'
+    world.built.commit(BASE, landed, message=message.encode())
+    revert = world.propose(4, BASE, message, on=landed)
+    again = world.propose(5, {b"src/app.py": RETRY}, "Reland: retry step 3")
+    pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
+    backport = world.propose(6, {b"src/app.py": RETRY}, pick)
+    world.index()
+
+    def related(head: str, to: str, base: str) -> set[str]:
+        found = world.check(head, base).suggestions
+        return {one.relation for each in found if each.evidence.other.head == to for one in each.evidence.relations}
+
+    assert "revert of" in related(revert, landed, landed)
+    assert "reland of" in related(again, landed, world.root)
+    assert "backport of" in related(backport, landed, world.root)
+
+
+def test_a_change_that_has_landed_below_its_base_is_already_on_main(world: World) -> None:
+    landed = world.built.commit({**BASE, b"src/parser.py": STRICT}, world.main, message=b"Refuse NaN")
+    undone = world.built.commit(BASE, landed, message=b"Tidy up")
+    late = world.propose(3, {b"src/parser.py": STRICT}, "Refuse NaN in the parser", on=undone)
+    best = world.index().check(late, undone).suggestions[0].evidence
+    assert best.other.head == landed
+    assert "already on main" in {one.relation for one in best.relations}
+
+
+def test_a_larger_change_contains_a_smaller_one(world: World) -> None:
+    small = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    more = b"\n\ndef more(state):\n    total = sum(state.values())\n    return total / len(state.values())\n"
+    large = world.propose(2, {b"src/app.py": RETRY + more}, "Retry step 3 and more")
+    report = world.index().check(large)
+    assert report.suggestions[0].evidence.other.head == small
+
+
+def test_what_is_not_committed_is_compared_too(world: World) -> None:
+    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    world.index().built.checkout("main")
+    (world.built.path / "src/app.py").write_bytes(RETRY)
+    before = world.built.git("status", "--porcelain=v2", "-z")
+    best = dupes_check(world.desk, None, worktree=True).suggestions[0].evidence
+    assert (best.other.head, best.category) == (first, "SAME_CHANGE")
+    assert world.built.git("status", "--porcelain=v2", "-z") == before
+
+
+def test_evidence_is_kept_and_gives_the_same_answer_when_more_was_indexed(world: World) -> None:
+    world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    second = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Retry with a word")
+    told = world.index().check(second).suggestions[0]
+    for number in range(3, 9):
+        text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
+        world.propose(number, {b"src/app.py": text}, f"Retry, version {number}")
+    world.index()
+    shown = dupes_show(world.desk, told.id[:12])
+    assert (shown.evidence, shown.replayed) == (told.evidence, "same")
+
+
+def test_evidence_about_a_lost_commit_comes_from_the_sketch_and_says_so(world: World) -> None:
+    world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    second = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Retry with a word")
+    world.index()
+    world.built.git("update-ref", "-d", "refs/pull/1/head")
+    world.built.git("reflog", "expire", "--expire=now", "--all")
+    world.built.git("gc", "--quiet", "--prune=now")
+    best = world.check(second).suggestions[0].evidence
+    assert best.overlap is None
+    assert best.overlap_missing is not None
+    assert "missing" in best.overlap_missing or "cannot" in best.overlap_missing
+
+
+def test_indexing_goes_on_where_it_was_left_and_reads_nothing_twice(world: World) -> None:
+    for number in range(1, 6):
+        world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
+    first = dupes_index(world.desk, INDEX)
+    world.propose(9, {b"src/nine.py": b"nine = compute_nine()\n"}, "Add nine")
+    second = dupes_index(world.desk, INDEX)
+    assert (first.indexed, first.known) == (7, 0)
+    assert (second.indexed, second.known, second.changes) == (1, 7, 8)
+    assert dupes_index(world.desk, Wanted(workers=1, anew=True)).indexed == 8
+
+
+def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> None:
+    world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    broken = world.propose(2, {b"src/unique.py": b"unique = compute_unique()\n"}, "Add unique")
+    blob = world.built.git("rev-parse", f"{broken}:src/unique.py").decode().strip()
+    packs = sorted((world.built.path / ".git/objects/pack").glob("*.pack"))
+    for pack in packs:
+        data = pack.read_bytes()
+        for part in (pack, pack.with_suffix(".idx")):
+            part.unlink()
+        world.built.git("unpack-objects", "-q", feed=data)
+    (world.built.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    report = dupes_index(world.desk, INDEX)
+    assert report.unread_count == 1
+    assert report.unread[0].head == broken
+    assert report.indexed == 3
+
+
+def test_branches_are_compared_with_where_they_left_a_main_line(world: World) -> None:
+    topic = world.built.commit({**BASE, b"a.py": b"a = 1\n"}, world.root, ref="refs/heads/topic")
+    merged = world.built.commit(
+        {**BASE, b"a.py": b"a = 1\n", b"LICENSE": b"free\n"}, topic, world.main, ref="refs/heads/topic"
+    )
+    bases = {one.head: one.base for one in changes_in(world.desk.repository, REFS, RULES, commits=False).asked}
+    assert bases == {merged: world.main}
+    assert typed_change(world.desk.repository, "main..topic").base == world.main
+
+
+def test_several_processes_and_one_sketch_the_same(world: World) -> None:
+    for number in range(1, 40):
+        world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
+    asked = changes_in(world.desk.repository, REFS, RULES, commits=True).asked
+    folder = str(world.desk.repository.git_dir)
+    alone, together = (list(sketch_all(folder, asked, RULES, workers=workers)) for workers in (1, 2))
+    assert alone == together
+    assert not any(isinstance(one, Unread) for one in alone)
+
+
+def test_people_teach_it_what_a_duplicate_is(world: World) -> None:
+    for number in range(1, 24):
+        text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
+        world.propose(number, {b"src/app.py": text}, f"Retry step 3, attempt {number}")
+    world.index()
+    before = dupes_label(world.desk, "#1", "#2", "different", actor="ana", reason=None)
+    assert (before.answers, before.learnt) == (1, False)
+    for number in range(3, 23):
+        dupes_label(world.desk, "1", f"refs/pull/{number}/head", "different", actor="ana", reason="other limit")
+    after = dupes_label(world.desk, "1", "23", "different", actor="ana", reason="other limit")
+    assert (after.answers, after.learnt) == (22, True)
+    assert after.chance < before.chance
+    again = dupes_label(world.desk, "#2", "#1", "duplicate", actor="ben", reason=None)
+    assert again.answers == 22
+
+
+def test_clusters_name_the_base_and_the_one_to_keep(world: World) -> None:
+    more = b"\n\ndef more(state):\n    total = sum(state.values())\n    return total / len(state.values())\n"
+    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    second = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Retry step 3", on=world.main)
+    world.propose(3, {b"src/parser.py": STRICT + more}, "Refuse NaN")
+    report = dupes_cluster(world.index().desk, (), with_landed=False)
+    (cluster,) = report.clusters
+    assert {member.change.head for member in cluster.members} == {first, second}
+    assert sum(member.is_canonical for member in cluster.members) == 1
+    assert dupes_cluster(world.desk, ("#3",), with_landed=False).clusters == []
+
+
+def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
+    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    same = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Robust", on=world.main)
+    other = world.propose(3, {b"src/parser.py": STRICT}, "Refuse NaN")
+    pairs = [
+        {"a_sha": first, "a_base": world.root, "b_sha": same, "b_base": world.main, "label": "SAME_CHANGE"}
+        | {"kind": "cherry_pick", "exact": True, "a_time": 1, "b_time": 2},
+        {"a_sha": first, "a_base": world.root, "b_sha": other, "b_base": world.root, "label": "NOT_RELATED"}
+        | {"kind": "neg_random", "a_time": 1, "b_time": 3},
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    report = dupes_bench(world.desk, file, others=0)
+    assert (report.pairs, report.changes, report.unread) == (2, 3, 0)
+    assert (report.exact_recall, report.recall_at_1, report.false_flags_random) == (1.0, 1.0, 0.0)
+    assert report.false_flags_hard is None
+    assert not list((world.built.path / ".git").glob("custody/custody.db"))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"), [("{", "line 1 is no labelled pair"), ('{"a_sha": 1}', "line 1 is no labelled pair")]
+)
+def test_a_file_of_pairs_that_is_none_is_named(world: World, tmp_path: Path, line: str, words: str) -> None:
+    (tmp_path / "pairs.jsonl").write_text(line)
+    with pytest.raises(InputError, match=words):
+        dupes_bench(world.desk, tmp_path / "pairs.jsonl")
+
+
+def test_without_an_index_or_a_change_it_is_said_what_to_do(world: World) -> None:
+    with pytest.raises(InputError, match="no change is indexed yet"):
+        world.check("main", str(world.root))
+    with pytest.raises(InputError, match="say what to look for"):
+        dupes_check(world.desk, None)
+    with pytest.raises(InputError, match="has no base"):
+        dupes_check(world.desk, "..main")
+    with pytest.raises(InputError, match="is no pattern of refs"):
+        dupes_index(world.desk, Wanted(refs=("pull/*",), workers=1))
+    with pytest.raises(InputError, match="no evidence is stored"):
+        dupes_show(world.index().desk, "abcdef")
+    with pytest.raises(InputError, match="no indexed change is called"):
+        dupes_label(world.desk, "#77", "#78", "duplicate", actor="ana", reason=None)
+
+
+def test_an_empty_change_is_told_as_one(world: World) -> None:
+    empty = world.built.commit(BASE, world.root, message=b"Nothing", ref="refs/heads/empty")
+    report = world.index().check(empty, str(world.root))
+    assert (report.suggestions, report.notes) == ([], ["the change is empty"])
+
+
+def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world: World) -> None:
+    world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    twin = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Robust", on=world.main)
+
+    def codes() -> set[str]:
+        return {reason.code for reason in gate(world.desk, f"main..{twin}").reasons if reason.code.startswith("DUPE")}
+
+    assert codes() == set()
+    world.index()
+    assert codes() == {"DUPE-SAME"}
+    (world.built.path / "custody.toml").write_text('[gate]\nduplicates = "off"\n')
+    assert codes() == set()
+
+
+def test_the_gate_says_that_nobody_could_look_where_it_shall(world: World) -> None:
+    head = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    (world.built.path / "custody.toml").write_text('[gate]\nduplicates = "always"\n')
+    reasons = [one for one in gate(world.desk, f"main..{head}").reasons if one.code == "DUPE-UNSEEN"]
+    assert len(reasons) == 1
+    assert "no change is indexed yet" in reasons[0].sentence
+
+
+def test_a_backport_is_no_reason_for_the_gate(world: World) -> None:
+    landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
+    pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
+    backport = world.propose(6, {b"src/app.py": RETRY}, pick)
+    world.index()
+    report = gate(world.desk, f"{world.root}..{backport}")
+    assert not [one for one in report.reasons if one.code.startswith("DUPE")]

@@ -1,0 +1,106 @@
+import pytest
+
+from custody.cite.coverage import coverage_of
+from custody.cite.evidence import carries_evidence
+from custody.cite.prose import sentences
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+
+RULES = CiteRules()
+LIST = "\n\n## Sources\n\n1. A <https://example.org/a>\n2. B <https://example.org/b>\n"
+
+
+def told(text: str) -> list[tuple[str, bool]]:
+    return [(one.text.strip(), one.cited) for one in sentences(Subject.of((text + LIST).encode()))]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The price rose by 12 percent.",
+        "It happened in early March again.",
+        "The agency in Norway said nothing.",
+        "All of it was done by the WHO.",
+        "Boats are smaller than they were.",
+        "The catch declined over the years.",
+        "They called it “a good year” there.",
+        "价格比去年同期明显上涨很多。",
+        "北京大学的学者们作了研究。",
+        "《水产年鉴》记录了这些情况。",
+        "该系统基于Transformer架构实现。",
+    ],
+)
+def test_what_has_a_number_a_name_a_comparison_or_a_quotation_carries_evidence(sentence: str) -> None:
+    assert carries_evidence(sentence, RULES)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "This is an introduction to it.",
+        "In 2024:",
+        "It was 5.",
+        "这是本文的一个简单介绍。",
+        "见下表：2024年的数据如下：",
+        "",
+    ],
+)
+def test_what_has_none_announces_or_is_short_does_not(sentence: str) -> None:
+    assert not carries_evidence(sentence, RULES)
+
+
+def test_a_marker_cites_the_sentence_that_it_stands_in_or_behind() -> None:
+    assert told("One rose [1]. Two fell.[2] Three grew. [1][2] Four stayed.") == [
+        ("One rose    .", True),
+        ("Two fell.", True),
+        ("Three grew.", True),
+        ("Four stayed.", False),
+    ]
+
+
+def test_chinese_sentences_are_told_apart() -> None:
+    assert told("价格上涨了12%[1]。产量下降。[2]船只变小！谁知道？") == [
+        ("价格上涨了12%   。", True),
+        ("产量下降。", True),
+        ("船只变小！", False),
+        ("谁知道？", False),
+    ]
+
+
+def test_a_marker_at_the_beginning_of_a_paragraph_cites_its_first_sentence() -> None:
+    assert told("Before.\n\n[1] One rose. Two fell.") == [("Before.", False), ("One rose.", True), ("Two fell.", False)]
+
+
+def test_links_and_addresses_cite() -> None:
+    text = "See [the page](https://example.org/x). See https://example.org/y now. See [it](#x)."
+    assert [cited for _, cited in told(text)] == [True, True, False]
+
+
+def test_headings_tables_quotes_code_and_the_list_are_no_prose() -> None:
+    text = "# Prices rose in 2024\n\n**Bold heading of 2024**\n\n| Prices | 2024 |\n|---|---|\n| rose | 12% |\n\n"
+    text += "> Prices rose by 12% in 2024.\n\n```\nPrices rose by 12% in 2024.\n```\n\n<p>Prices rose by 12%.</p>"
+    assert told(text) == []
+
+
+def test_items_are_prose() -> None:
+    assert told("- One rose [1].\n- Two fell.\n  1. Three grew [2].") == [
+        ("One rose    .", True),
+        ("Two fell.", False),
+        ("Three grew    .", True),
+    ]
+
+
+def test_coverage_counts_cited_among_those_with_evidence_and_names_the_places_of_the_others() -> None:
+    text = "Prices rose by 12% [1]. Hello there all of you.\n\n价格下降了3个百分点左右。Thanks a lot [2]."
+    coverage = coverage_of(Subject.of((text + LIST).encode()), RULES)
+    assert (coverage.cited, coverage.total, coverage.ratio) == (2, 3, 2 / 3)
+    assert coverage.missing == ((3, 1),)
+
+
+def test_many_paragraphs_in_two_languages_keep_their_places() -> None:
+    parts = [f"Prices rose by {n}% here.\n\n价格下降了{n}个百分点左右。他们都这么说的。" for n in range(1, 400)]
+    found = sentences(Subject.of("\n\n".join(parts).encode()))
+    data = "\n\n".join(parts).encode()
+    assert len(found) == 3 * 399
+    for one in found:
+        assert data[one.at :].decode().startswith(one.text.strip())

@@ -1,0 +1,68 @@
+import pytest
+
+from custody.cite.codes import Code
+from custody.cite.document import Entry
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+from custody.cite.support import Support, Unknown, support, unsupported
+
+RULES = CiteRules()
+TEXT = "In 2024 the price of chub mackerel rose by 12% in Pacific markets, as catches declined. " * 3
+OTHER = "The museum of modern art opens a new wing for sculpture and photography next spring in town. " * 3
+
+
+def chance(statement: str, text: str) -> float:
+    said = support(statement, text, RULES)
+    assert isinstance(said, Support)
+    return said.chance
+
+
+def test_a_text_about_the_same_thing_has_a_better_chance_than_another() -> None:
+    statement = "Mackerel prices rose by 12% in 2024."
+    assert chance(statement, TEXT) > 0.9
+    assert chance(statement, OTHER) < 0.1
+
+
+def test_chinese_is_compared_by_pairs_of_characters() -> None:
+    assert chance("鲭鱼价格上涨了12%", "2024年，太平洋市场的鲭鱼价格上涨了12%，捕捞量下降。") > 0.9
+    assert chance("鲭鱼价格上涨了12%", "博物馆明年春天开放新的雕塑展厅，欢迎大家参观。") < 0.1
+
+
+def test_words_have_to_stand_together() -> None:
+    apart = (
+        "mackerel " + "filler words of some length " * 200 + "prices " + "filler words of some length " * 200 + "rose"
+    )
+    assert chance("mackerel prices rose", apart) < chance("mackerel prices rose", "mackerel prices rose")
+
+
+@pytest.mark.parametrize(("statement", "text"), [("Prices rose.", None), ("Prices rose.", ""), ("?!", TEXT)])
+def test_where_nothing_is_known_nothing_is_said(statement: str, text: str | None) -> None:
+    assert isinstance(support(statement, text, RULES), Unknown)
+
+
+def test_a_judge_is_asked_only_where_words_do_not_say_it() -> None:
+    asked = []
+
+    def judge(statement: str, text: str) -> float | None:
+        asked.append(statement)
+        return 0.8 if text == OTHER else None
+
+    assert support("Mackerel prices rose by 12% in 2024.", TEXT, RULES, judge) == support(
+        "Mackerel prices rose by 12% in 2024.", TEXT, RULES
+    )
+    assert not asked
+    said = support("Mackerel prices rose.", OTHER, RULES, judge)
+    assert isinstance(said, Support) and said.judged and said.chance == 0.8
+
+
+def test_cited_sentences_are_held_against_the_texts_that_are_known() -> None:
+    report = "Mackerel prices rose by 12% in 2024 [1]. Catches of mackerel declined in markets [2]."
+    report += "\n\n## Sources\n\n1. A\n2. B\n"
+    texts = {"1": OTHER, "2": TEXT}
+
+    def text_of(entry: Entry) -> str | None:
+        return texts.get(str(entry.label))
+
+    found = list(unsupported(Subject.of(report.encode()), text_of, RULES))
+    assert [(one.code, one.at) for one in found] == [(Code.SUPPORT, 0)]
+    assert list(unsupported(Subject.of(report.encode()), lambda _: None, RULES)) == []

@@ -1,0 +1,123 @@
+"""``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge`` as a user sees them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders.cli import a_git_folder, custody
+
+RFC = "https://www.rfc-editor.org/rfc/rfc9110"
+OTHER = "https://datatracker.ietf.org/doc/html/rfc9110"
+SHOW = f"""\
+S1  HTTP Semantics  {RFC}
+  publisher  IETF
+  date       2022-06-01T00:00:00
+  also       S2
+  reading    never
+  key        url:{RFC}
+  version    1
+  address    {RFC} (S1)
+  address    {OTHER} (S1)
+  address    https://example.org/copy (S2)
+  merged     {OTHER} into S1: the same work, rfc:9110
+  merged     S2 into S1 by USER: a mirror
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = a_git_folder(tmp_path_factory.mktemp("two") / "repository")
+    for n in (1, 2):
+        cite(folder, "add", f"https://example.org/{n}")
+    return folder
+
+
+def cite(repository: Path, *words: str) -> str:
+    ran = custody(repository, "cite", *words)
+    assert (ran.status, ran.err) == (0, "")
+    return ran.out
+
+
+def test_from_the_first_source_to_a_merge_and_back(repository: Path) -> None:
+    assert cite(repository, "list") == "no source is registered\n"
+    said = ("--title", "HTTP Semantics", "--publisher", "IETF", "--date", "2022-06-01")
+    assert cite(repository, "add", RFC, *said) == f"S1  HTTP Semantics  {RFC}  (new)\n"
+    assert cite(repository, "add", OTHER) == f"S1  HTTP Semantics  {RFC}  (known)\n"
+    assert cite(repository, "add", "https://example.org/copy") == "S2  -  https://example.org/copy  (new)\n"
+    assert cite(repository, "add", "https://www.example.org/copy") == (
+        "S3  -  https://www.example.org/copy  (new)\n  perhaps the same as S2: the addresses are alike\n"
+    )
+    assert cite(repository, "merge", "S1", "S2", "--reason", "a mirror") == f"S1  HTTP Semantics  {RFC}  (also S2)\n"
+    shown = json.loads(cite(repository, "show", "S2", "--json"))
+    who = shown["merges"][1]["who"]
+    words = cite(repository, "show", "S2")
+    assert words.replace(f" by {who}:", " by USER:") == SHOW + "  perhaps the same as S3: the addresses are alike\n"
+    assert cite(repository, "unmerge", "S2", "--reason", "no") == (
+        f"S1  HTTP Semantics  {RFC}\nS2  -  https://example.org/copy\n"
+    )
+    assert cite(repository, "unmerge", "S1", "--url", OTHER) == f"S1  HTTP Semantics  {RFC}\nS4  -  {OTHER}\n"
+    assert [line.split()[0] for line in cite(repository, "list").splitlines()] == ["S1", "S2", "S3", "S4"]
+    assert custody(repository, "verify").status == 0
+
+
+def test_json_is_the_report(repository: Path) -> None:
+    added = json.loads(cite(repository, "add", "https://example.org/a", "--year", "2020", "--json"))
+    assert (added["report"], added["new"], added["source"]["id"]) == ("cite-add", True, "S1")
+    listed = json.loads(cite(repository, "list", "--json"))
+    assert listed["sources"] == [added["source"]]
+    assert listed["registry"] == added["registry"]
+    assert listed["sources"][0] == {
+        "aliases": [],
+        "author": None,
+        "canonical_key": "url:https://example.org/a",
+        "credibility_score": 0.5,
+        "date": None,
+        "id": "S1",
+        "metadata": {"year": 2020},
+        "publisher": None,
+        "reading": "never",
+        "relevance_score": 0.5,
+        "source_type": None,
+        "source_version": 1,
+        "title": "",
+        "url": "https://example.org/a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("add",), "title and URL are both missing"),
+        (("add", "javascript:alert(1)"), "is a 'javascript:' URL and names no page"),
+        (("add", "example.org"), "is no URL and names no page: 'example.org'"),
+        (("add", "https://example.org", "--date", "2026-02-30"), "date is '2026-02-30', which is no date"),
+        (("add", "https://example.org", "--year", "12345"), "12345 is not in the range"),
+        (("add", "--title", "x" * 5000), "title has 5,000 bytes, more than 4,096"),
+        (("show", "S7"), "no source is registered as 'S7'"),
+        (("show", "7"), "source_id is '7'"),
+        (("merge", "S1", "S1", "--reason", "x"), "are one source already"),
+        (("merge", "S1", "S2"), "Missing option '--reason'"),
+        (("merge", "S1", "S2", "--reason", " "), "a merge needs a reason"),
+        (("unmerge", "S1"), "'S1' was not merged into another source"),
+        (("unmerge", "S1", "--url", "https://nowhere.example"), "is no address of 'S1'"),
+        (("unmerge", "S1", "--reason", " "), "the reason is empty"),
+        (("forget", "S1"), "No such command 'forget'"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_recorded(two_sources: Path, words: tuple[str, ...], says: str) -> None:
+    ran = custody(two_sources, "cite", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+    assert json.loads(custody(two_sources, "records", "--json").out)["total"] == 2
+
+
+def test_what_a_title_holds_cannot_move_the_cursor(repository: Path) -> None:
+    said = cite(repository, "add", "--title", "a\x1b[2Jb \u202egnol c")
+    assert said == "S1  a [2Jb \\u202egnol c  -  (new)\n"

@@ -1,0 +1,87 @@
+"""``custody dupes`` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders.cli import custody
+from tests.builders.repo import Built, a_repository
+
+CODE = b"".join(b"def step_%d(state):\n    return state.advance(%d)\n\n\n" % (n, n) for n in range(6))
+RETRY = CODE.replace(b"return state.advance(3)", b"for attempt in range(state.retry_limit):\n        state.advance(3)")
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """Two pull requests with the same diff on different bases."""
+    built = a_repository(tmp_path / "repo")
+    root = built.commit({b"src/app.py": CODE})
+    main = built.commit({b"src/app.py": CODE, b"LICENSE": b"free\n"}, root)
+    built.commit({b"src/app.py": RETRY}, root, message=b"Retry step 3", ref="refs/pull/1/head")
+    built.commit({b"src/app.py": RETRY, b"LICENSE": b"free\n"}, main, message=b"Make it robust", ref="refs/pull/2/head")
+    return built
+
+
+def test_index_check_show_label_cluster(built: Built) -> None:
+    indexed = custody(built.path, "dupes", "index", "--workers", "1")
+    assert (indexed.status, indexed.out) == (0, "4 change(s) indexed, 0 were already; 4 in all\n")
+    again = custody(built.path, "dupes", "index", "--json", "--workers", "1")
+    assert json.loads(again.out)["known"] == 4
+
+    checked = custody(built.path, "dupes", "check", "main..refs/pull/2/head")
+    assert checked.status == 1
+    assert "refs/pull/1/head 'Retry step 3'" in checked.out
+    assert "SAME_CHANGE" in checked.out
+    report = json.loads(custody(built.path, "dupes", "check", "main..refs/pull/2/head", "--json").out)
+    evidence = report["suggestions"][0]
+
+    shown = custody(built.path, "dupes", "show", evidence["evidence"]["this"]["head"][:10])
+    assert shown.status == 0
+    assert "made again from the index as of change 4: same" in shown.out
+
+    labelled = custody(built.path, "dupes", "label", "#1", "#2", "duplicate", "--actor", "ana")
+    assert (labelled.status, "1 of 20 answers" in labelled.out) == (0, True)
+    clusters = json.loads(custody(built.path, "dupes", "cluster", "--json").out)
+    assert [len(cluster["members"]) for cluster in clusters["clusters"]] == [2]
+
+
+def test_a_bare_mirror_is_indexed_from_outside(built: Built, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror.git"
+    built.git("clone", "--quiet", "--mirror", ".", str(mirror))
+    done = custody(
+        tmp_path, "dupes", "index", "--repo", str(mirror), "--refs", "refs/pull/*/head", "--no-commits", "--json"
+    )
+    assert json.loads(done.out)["indexed"] == 2
+
+
+def test_bench_ends_with_one_json_object(built: Built, tmp_path: Path) -> None:
+    shas = [
+        built.git("rev-parse", f"refs/pull/{n}/{what}").decode().strip() for n in (1, 2) for what in ("head", "head^")
+    ]
+    keys = ("a_sha", "a_base", "b_sha", "b_base")
+    pair = dict(zip(keys, shas, strict=True)) | {"label": "SAME_CHANGE", "kind": "cherry_pick", "exact": True}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair | {"a_time": 1, "b_time": 2}) + "\n")
+    done = custody(built.path, "dupes", "bench", "--pairs", str(tmp_path / "pairs.jsonl"), "--others", "0")
+    assert done.status == 0
+    figures = json.loads(done.out.splitlines()[-1])
+    names = "exact_recall recall_at_1 recall_at_5 recall_at_20 recall_at_p95 false_flags_hard false_flags_random ece"
+    assert set(f"{names} candidates_median candidates_p95".split()) <= figures.keys()
+    assert figures["exact_recall"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("check", "main"), "no change is indexed yet"),
+        (("check", "nowhere..main"), "name a commit, branch or tag"),
+        (("check",), "say what to look for"),
+        (("show", "zz"), "is no id of evidence"),
+        (("index", "--refs", "pull/*"), "is no pattern of refs"),
+    ],
+)
+def test_what_cannot_be_done_says_what_to_do(built: Built, words: tuple[str, ...], said: str) -> None:
+    done = custody(built.path, "dupes", *words)
+    assert done.status == 2
+    assert said in done.err
+    assert done.out == ""

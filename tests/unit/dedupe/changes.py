@@ -1,0 +1,83 @@
+"""Changes for tests: what they do not say is usual."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from custody.dedupe.changeset import ChangeSet, FilePrints
+from custody.dedupe.model import Described, Piece, Run, Shape
+from custody.facts.changed import Changed
+from custody.facts.model import Channel
+from custody.model.ids import CommitSha
+from custody.sketch.winnow import Fingerprint
+
+
+def a_piece(
+    path: str = "src/app.ts",
+    added: Sequence[str] = (),
+    *,
+    removed: Sequence[str] = (),
+    first: int = 1,
+    old_path: str | None = None,
+    channel: Channel = Channel.PRODUCTION,
+    after: Changed | None = None,
+) -> Piece:
+    """One file, changed in one place."""
+    return Piece(
+        path=path,
+        channel=channel,
+        shape=Shape.MODIFIED if old_path is None else Shape.RENAMED,
+        old_path=old_path,
+        runs=(Run(first, first, tuple(removed), tuple(added)),) if added or removed else (),
+        after=after or Changed(),
+    )
+
+
+def a_described(*pieces: Piece, opened_ns: int = 1_000) -> Described:
+    """A change of these pieces."""
+    return Described(base=CommitSha("b" * 40), head=CommitSha("a" * 40), opened_ns=opened_ns, pieces=pieces)
+
+
+def some_code(count: int, *, first: int = 0) -> list[str]:
+    """Lines of code no two of which are alike."""
+    return [f"const value{n} = compute{n}(input{n}, output{n}) + offset{n};" for n in range(first, first + count)]
+
+
+def a_set(
+    elements: str = "",
+    *,
+    prints: Sequence[int] = (),
+    symbols: str = "",
+    opened_ns: int = 1_000,
+    paths: str = "",
+    lines: int = 0,
+    files: int = 0,
+    renamed: int = 0,
+) -> ChangeSet:
+    """A change set whose shingles, symbols and paths are single letters."""
+    found = tuple(Fingerprint(hash_, line) for line, hash_ in enumerate(prints, start=1))
+    return ChangeSet(
+        opened_ns=opened_ns,
+        shingles=frozenset(elements),
+        files=(FilePrints("src/app.ts", found),) if found else (),
+        symbols=frozenset(symbols),
+        paths=frozenset(paths),
+        lines_changed=lines,
+        files_changed=files,
+        files_renamed=renamed,
+    )
+
+
+def sets() -> st.SearchStrategy[ChangeSet]:
+    """Change sets out of few elements, so that containment, equality, emptiness and equal times are common."""
+    return st.builds(
+        a_set,
+        st.text("abcdefgh", max_size=8),
+        prints=st.lists(st.integers(0, 8), max_size=8),
+        symbols=st.text("stuvw", max_size=5),
+        opened_ns=st.integers(0, 3),
+        paths=st.text("xyz", max_size=3),
+        lines=st.sampled_from([0, 10, 2_001]),
+        files=st.integers(1, 4),
+        renamed=st.integers(0, 1),
+    )

@@ -1,0 +1,153 @@
+"""Clusters: what is linked belongs together, but one weak link glues nothing."""
+
+import random
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.dedupe.cluster import Link, clusters_of
+from custody.dedupe.model import Category
+from custody.dedupe.rules import DedupeRules
+from custody.model.errors import RulesError
+
+RULES = DedupeRules()
+SAME, FEATURE, COMPETING = Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION
+
+
+def linked(*pairs: tuple[int, int], category: Category = FEATURE, strength: float = 0.8) -> list[Link]:
+    return [Link(a, b, category, strength) for a, b in pairs]
+
+
+def members(links: list[Link], rules: DedupeRules = RULES) -> list[tuple[int, ...]]:
+    return [cluster.members for cluster in clusters_of(links, rules).clusters]
+
+
+def test_linked_changes_are_a_cluster_named_after_the_smallest() -> None:
+    (cluster,) = clusters_of(linked((7, 3), (7, 5)), RULES).clusters
+    assert (cluster.id, cluster.members, cluster.centre) == (3, (3, 5, 7), 7)
+
+
+@pytest.mark.parametrize(
+    ("category", "is_linked"),
+    [(SAME, True), (FEATURE, True), (COMPETING, True), (Category.RELATED, False), (Category.NOT_RELATED, False)],
+)
+def test_which_categories_link_is_a_rule(category: Category, is_linked: bool) -> None:
+    assert members(linked((1, 2), category=category)) == ([(1, 2)] if is_linked else [])
+    alone = DedupeRules(cluster_categories=(category.value,)) if category is not Category.NOT_RELATED else None
+    assert alone is None or members(linked((1, 2), category=category), alone) == [(1, 2)]
+
+
+def test_not_related_cannot_be_made_to_link() -> None:
+    with pytest.raises(RulesError, match="dedupe.cluster_categories"):
+        DedupeRules(cluster_categories=("NOT_RELATED",))
+
+
+def test_one_link_does_not_glue_two_clusters_together() -> None:
+    left, right = list(combinations((1, 2, 3, 4), 2)), list(combinations((5, 6, 7, 8), 2))
+    found = clusters_of(linked(*left, *right, (4, 5)), RULES)
+    assert [cluster.members for cluster in found.clusters] == [(1, 2, 3, 4), (5, 6, 7, 8)]
+    assert found.cut == (Link(4, 5, FEATURE, 0.8),)
+
+
+def test_a_change_with_a_link_into_many_clusters_joins_none() -> None:
+    cliques = [list(combinations(range(10 * n, 10 * n + 4), 2)) for n in range(1, 7)]
+    bridges = [(10 * n, 99) for n in range(1, 7)]
+    found = clusters_of(linked(*chain(*cliques), *bridges), RULES)
+    assert [cluster.members for cluster in found.clusters] == [tuple(range(10 * n, 10 * n + 4)) for n in range(1, 7)]
+    assert len(found.cut) == 6
+
+
+def test_a_chain_falls_apart() -> None:
+    found = clusters_of(linked((1, 2), (2, 3), (3, 4), (4, 5), (5, 6)), RULES)
+    assert [cluster.members for cluster in found.clusters] == [(1, 2, 3), (4, 5, 6)]
+    assert found.cut == (Link(3, 4, FEATURE, 0.8),)
+
+
+def test_who_is_linked_to_enough_of_the_star_belongs_to_it() -> None:
+    around = linked((1, 2), (1, 3), (1, 4), (2, 5), (3, 5))
+    assert members(around) == [(1, 2, 3, 4, 5)]
+    assert members(around, DedupeRules(cluster_links_share_min=0.6)) == [(1, 2, 3, 4)]
+
+
+def test_the_same_change_carries_on_from_pair_to_pair() -> None:
+    row = linked(*((n, n + 1) for n in range(1, 50)), category=SAME)
+    assert members(row) == [tuple(range(1, 51))]
+
+
+def test_a_group_of_the_same_change_is_linked_as_one() -> None:
+    links = linked((1, 2), (2, 3), category=SAME) + linked((3, 9), (9, 8))
+    (cluster,) = clusters_of(links, RULES).clusters
+    assert (cluster.id, cluster.members, cluster.centre) == (1, (1, 2, 3, 8, 9), 9)
+
+
+def test_of_equally_linked_changes_the_more_strongly_linked_is_the_centre() -> None:
+    row = linked((1, 2), (2, 3)) + linked((3, 4), strength=0.9)
+    assert members(row) == [(2, 3, 4)]
+    assert clusters_of(row, RULES).cut == (Link(1, 2, FEATURE, 0.8),)
+
+
+def test_a_change_is_not_linked_to_itself_and_nothing_is_no_cluster() -> None:
+    assert members(linked((1, 1))) == []
+    assert members([]) == []
+
+
+LINKS = st.lists(
+    st.builds(
+        Link,
+        st.integers(1, 12),
+        st.integers(1, 12),
+        st.sampled_from(Category),
+        st.sampled_from([0.2, 0.5, 0.8, 1.0]),
+    ),
+    max_size=30,
+)
+
+
+@given(LINKS, st.randoms())
+def test_neither_the_order_of_links_nor_of_ends_matters(links: list[Link], chance: random.Random) -> None:
+    mixed = [link if chance.random() < 0.5 else Link(link.b, link.a, link.category, link.strength) for link in links]
+    chance.shuffle(mixed)
+    assert clusters_of(mixed, RULES).clusters == clusters_of(links, RULES).clusters
+    shuffled = chance.sample(links, len(links))
+    assert clusters_of(shuffled, RULES) == clusters_of(links, RULES)
+
+
+@given(LINKS, LINKS)
+def test_changes_that_are_not_linked_do_not_alter_clusters(links: list[Link], others: list[Link]) -> None:
+    apart = [Link(link.a + 100, link.b + 100, link.category, link.strength) for link in others]
+    found = clusters_of(links + apart, RULES).clusters
+    assert found == clusters_of(links, RULES).clusters + clusters_of(apart, RULES).clusters
+
+
+@given(LINKS)
+def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[Link]) -> None:
+    found = clusters_of(links, RULES).clusters
+    everyone = [member for cluster in found for member in cluster.members]
+    assert len(everyone) == len(set(everyone))
+    for cluster in found:
+        assert cluster.id == min(cluster.members) and cluster.members == tuple(sorted(cluster.members))
+        assert cluster.centre in cluster.members and len(cluster.members) > 1
+    for link in links:
+        if link.category is SAME and link.a != link.b:
+            assert any({link.a, link.b} <= {*cluster.members} for cluster in found)
+
+
+@given(LINKS, st.sampled_from([0.3, 0.5, 1.0]))
+def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[Link], share: float) -> None:
+    features = [Link(link.a, link.b, FEATURE, link.strength) for link in links]
+    pairs = {pair for link in links for pair in ((link.a, link.b), (link.b, link.a))}
+    for cluster in clusters_of(features, DedupeRules(cluster_links_share_min=share)).clusters:
+        star = [one for one in cluster.members if one == cluster.centre or (one, cluster.centre) in pairs]
+        for member in set(cluster.members) - set(star):
+            assert sum((member, one) in pairs for one in star) >= share * len(star)
+
+
+@given(LINKS)
+def test_links_are_inside_a_cluster_or_cut(links: list[Link]) -> None:
+    found = clusters_of(links, RULES)
+    for link in links:
+        inside = any({link.a, link.b} <= {*cluster.members} for cluster in found.clusters)
+        wanted = link.category.value in RULES.cluster_categories and link.a != link.b
+        assert (link in found.cut) == (wanted and not inside)

@@ -1,0 +1,115 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.dedupe.model import Category, ExactKind, Likeness, Signature
+from custody.dedupe.rules import DedupeRules
+from custody.dedupe.score import prod_score, scored
+from custody.dedupe.similar import DOCUMENTS, SIGNALS, similarities
+from custody.facts.model import Channel
+
+RULES = DedupeRules()
+A = Signature(prod_hash=1)
+MISSING: dict[str, float | None] = dict.fromkeys(SIGNALS)
+
+
+def rated(signals: dict[str, float], *exact: ExactKind) -> Category:
+    return scored(A, A, MISSING | signals, RULES, exact).category
+
+
+def test_the_eight_signals_have_the_documents_names() -> None:
+    assert DOCUMENTS == (
+        *("prod_diff_exact", "prod_minhash_sim", "prod_files_sim", "prod_symbols_sim", "prod_exports_sim"),
+        *("prod_imports_sim", "tests_intent_sim", "docs_struct_sim"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("signals", "category"),
+    [
+        ({}, Category.NOT_RELATED),
+        ({"prod_minhash_sim": 0.96, "prod_files_sim": 0.9, "lines_sim": 0.6}, Category.SAME_CHANGE),
+        # Masked numbers make every version bump alike: without literal overlap it is not the same change.
+        ({"prod_minhash_sim": 1.0, "prod_files_sim": 1.0, "lines_sim": 0.0}, Category.SAME_FEATURE),
+        ({"prod_minhash_sim": 0.95, "prod_files_sim": 0.81, "lines_sim": 1.0}, Category.SAME_FEATURE),
+        ({"prod_minhash_sim": 0.75, "prod_files_sim": 0.75}, Category.SAME_FEATURE),
+        ({"prod_minhash_sim": 0.49, "prod_exports_sim": 1.0, "prod_symbols_sim": 1.0}, Category.RELATED),
+        (
+            {"prod_minhash_sim": 0.49, "prod_exports_sim": 1.0, "prod_symbols_sim": 1.0, "docs_struct_sim": 0.5},
+            Category.SAME_FEATURE,
+        ),
+        ({"prod_minhash_sim": 0.1, "tests_intent_sim": 0.85}, Category.COMPETING_IMPLEMENTATION),
+        ({"prod_minhash_sim": 0.61, "tests_intent_sim": 0.85}, Category.RELATED),
+        # Empty is not equal: tests alone compete with nothing.
+        ({"tests_intent_sim": 1.0}, Category.NOT_RELATED),
+        ({"prod_minhash_sim": 0.3}, Category.RELATED),
+        ({"prod_minhash_sim": 0.299}, Category.NOT_RELATED),
+        ({"prod_minhash_sim": 0.15, "tests_intent_sim": 0.8}, Category.RELATED),
+    ],
+)
+def test_the_documents_rules_decide_in_their_order(signals: dict[str, float], category: Category) -> None:
+    assert rated(signals) is category
+
+
+def test_tests_and_documents_add_no_more_than_their_caps() -> None:
+    rules = DedupeRules(weights={**RULES.weights, "tests_intent_sim": 0.9, "docs_struct_sim": 0.9})
+    found = scored(A, A, MISSING | {"tests_intent_sim": 1.0, "docs_struct_sim": 1.0, "prod_minhash_sim": 0.2}, rules)
+    assert found.final_score == pytest.approx(0.2 + 0.2 + 0.1)
+
+
+def test_the_production_score_is_the_documents_weighted_sum() -> None:
+    signals = {
+        "prod_minhash_sim": 0.5,
+        "prod_exports_sim": 0.4,
+        "prod_symbols_sim": 0.3,
+        "prod_files_sim": 0.2,
+        "prod_imports_sim": 0.1,
+    }
+    assert prod_score(MISSING | signals, RULES) == pytest.approx(0.35 * 0.5 + 0.25 * 0.4 + 0.2 * 0.3 + 0.1 * 0.3)
+
+
+@pytest.mark.parametrize("likeness", [Likeness.PLAIN, Likeness.SPACELESS])
+def test_the_same_production_diff_is_the_same_change(likeness: Likeness) -> None:
+    assert rated({}, ExactKind(Channel.PRODUCTION, likeness)) is Category.SAME_CHANGE
+    assert rated({}, ExactKind(Channel.TESTS, likeness)) is Category.NOT_RELATED
+
+
+def test_without_production_the_whole_diff_decides() -> None:
+    plain = ExactKind(None, Likeness.PLAIN)
+    assert scored(Signature(), Signature(), MISSING, RULES, (plain,)).category is Category.SAME_CHANGE
+    assert scored(A, Signature(), MISSING, RULES, (plain,)).category is Category.NOT_RELATED
+
+
+def test_machines_and_releases_do_not_match_each_other_unless_exactly() -> None:
+    bot = replace(A, is_bot=True)
+    alike = MISSING | {"prod_minhash_sim": 0.9, "prod_files_sim": 1.0}
+    assert scored(bot, bot, alike, RULES).category is Category.NOT_RELATED
+    assert scored(bot, A, alike, RULES).category is Category.SAME_FEATURE
+    exact = (ExactKind(Channel.PRODUCTION, Likeness.PLAIN),)
+    assert scored(bot, bot, alike, RULES, exact).category is Category.SAME_CHANGE
+
+
+chances = st.none() | st.floats(0, 1)
+
+
+@given(st.fixed_dictionaries({name: chances for name in SIGNALS}))
+def test_scores_stay_between_0_and_what_caps_allow(signals: dict[str, float | None]) -> None:
+    found = scored(A, A, signals, RULES)
+    assert 0 <= found.prod_score <= 1 + 1e-9
+    assert found.prod_score <= found.final_score <= found.prod_score + 0.3 + 1e-9
+    assert found.rule
+
+
+@given(st.fixed_dictionaries({name: chances for name in SIGNALS}), st.sampled_from(DOCUMENTS[1:6]), st.floats(0, 1))
+def test_more_of_a_production_signal_never_lowers_the_score(
+    signals: dict[str, float | None], name: str, more: float
+) -> None:
+    if signals[name] is not None:
+        risen = signals | {name: max(signals[name] or 0.0, more)}
+        assert prod_score(risen, RULES) >= prod_score(signals, RULES) - 1e-12
+
+
+def test_two_empty_signatures_have_nothing_in_common() -> None:
+    assert set(similarities(Signature(), Signature()).values()) == {None}

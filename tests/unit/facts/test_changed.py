@@ -1,0 +1,112 @@
+"""Which facts the changed lines belong to."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.facts.changed import Changed, changed
+from custody.facts.extract import facts_of
+from custody.facts.model import Declared, Facts
+from custody.model.lines import Lines
+
+SOURCE = b"""\
+import a from './a.js';
+import b from './b.js';
+
+export class Store {
+  size = 1;
+
+  get(key) {
+    return key;
+  }
+
+  put(key) {
+    const later = () => {
+      return key;
+    };
+  }
+}
+
+function helper() {}
+const x = 1, y = 2, z = 3;
+"""
+FACTS = facts_of("a.ts", SOURCE)
+
+
+def symbols(*lines: tuple[int, int]) -> set[str]:
+    return set(changed(FACTS, [Lines(*one) for one in lines]).symbols)
+
+
+def test_a_line_belongs_to_the_innermost_declaration_and_to_its_holder() -> None:
+    assert symbols((8, 8)) == {"Store.get", "Store"}
+    assert symbols((13, 13)) == {"Store.put.later", "Store.put"}
+    assert symbols((12, 13)) == {"Store.put.later", "Store.put"}
+    assert symbols((5, 5)) == {"Store"}
+    assert symbols((17, 17)) == set()
+    assert symbols((8, 8), (18, 18)) == {"Store.get", "Store", "helper"}
+
+
+def test_a_hunk_over_several_declarations_belongs_to_all() -> None:
+    assert symbols((8, 12)) == {"Store", "Store.get", "Store.put", "Store.put.later"}
+    assert symbols((1, 19)) == {one.name for one in FACTS.declared}
+
+
+def test_those_on_one_line_are_all_meant() -> None:
+    assert symbols((19, 19)) == {"x", "y", "z"}
+
+
+def test_what_ended_holds_nothing_any_more() -> None:
+    places = {"a": Lines(1, 5), "b": Lines(5, 9)}
+    facts = Facts(declared=tuple(Declared(name, "function", lines, False) for name, lines in places.items()))
+    assert changed(facts, [Lines(5, 5)]).symbols == {"a", "b"}
+    assert changed(facts, [Lines(6, 6)]).symbols == {"b"}
+
+
+def test_exports_and_imports_by_their_lines() -> None:
+    assert changed(FACTS, [Lines(2, 3)]) == Changed(imports=frozenset({"./b"}))
+    assert changed(FACTS, [Lines(13, 13)]).exports == {"Store"}
+    assert changed(FACTS, [Lines(18, 18)]).exports == frozenset()
+
+
+def test_no_lines_no_changes() -> None:
+    assert changed(FACTS, []) == Changed()
+    assert changed(Facts(), [Lines(1, 9)]) == Changed()
+
+
+def test_changed_tests() -> None:
+    facts = facts_of(
+        "a.test.ts",
+        b"describe('a', () => {\n  it('b', () => {\n    expect(1).toBe(1);\n    expect(1).toEqual(1);\n  });\n"
+        b"  it('c', () => {});\n});\n",
+    )
+    found = changed(facts, [Lines(4, 4)])
+    assert (found.suites, found.tests, found.matchers) == (("a",), ("b",), ("toEqual",))
+    assert changed(facts, [Lines(1, 1), Lines(6, 6)]).tests == ("c",)
+
+
+def test_changed_documents() -> None:
+    facts = facts_of("a.md", b"# One\ntext\n## Two\n```ts\nlet a\n```\nsee #1\n# Three\n")
+    found = changed(facts, [Lines(5, 7)])
+    assert (found.headings, found.blocks, found.references) == (("Two",), (("ts", "let", "a"),), ("#1",))
+    assert changed(facts, [Lines(2, 3)]).headings == ("One", "Two")
+    assert changed(facts, [Lines(8, 8)]).headings == ("Three",)
+
+
+stretches = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 30), st.integers(0, 12))
+
+
+@given(st.lists(stretches, max_size=8), st.lists(stretches, max_size=5))
+def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks: list[Lines]) -> None:
+    facts = Facts(declared=tuple(Declared(str(n), "function", lines, False) for n, lines in enumerate(places)))
+    found = changed(facts, hunks).symbols
+    touched = {one.name for one in facts.declared if any(one.lines.overlaps(hunk) for hunk in hunks)}
+    assert found <= touched
+    for line in {line for hunk in hunks for line in range(hunk.first, hunk.last + 1)}:
+        around = [one for one in facts.declared if line in one.lines]
+        # The one that begins last, and of these the shortest, is the innermost.
+        innermost = max(around, key=lambda one: (one.lines.first, -one.lines.last), default=None)
+        assert innermost is None or innermost.name in found
+
+
+@given(st.lists(stretches, min_size=1, max_size=5))
+def test_the_order_of_hunks_does_not_matter(hunks: list[Lines]) -> None:
+    assert changed(FACTS, hunks) == changed(FACTS, hunks[::-1]) == changed(FACTS, hunks * 2)

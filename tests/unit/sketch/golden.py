@@ -1,0 +1,61 @@
+"""What every sketch of some small texts must be, for ever.
+
+``python -m tests.unit.sketch.golden`` prints it; ``golden.json`` was written by it once. Everything but the MinHash
+values is also worked out by the slow code beside this file.
+"""
+
+import json
+
+from custody.sketch.bottom import bottom_of, pack
+from custody.sketch.hashing import hash32, hash64
+from custody.sketch.lsh import bands_of
+from custody.sketch.minhash import MINHASH_VERSION, minhash_of
+from custody.sketch.rare import rarest
+from custody.sketch.shingles import shingles_of
+from custody.sketch.tokens import identifiers_of, masked, normalised_line, tokens_of, words_of
+from custody.sketch.winnow import fingerprints_of
+
+TEXTS = {
+    "typescript": "export const limit = (n: number): string => `${n ?? 10}ms`;\nif (a?.b !== c) { i += 0x1F; }\n",
+    "python": "def größe(self, *, x_1=1_000.5e-3):\n    return self.path // 'a\\'b' + \"open\n",
+    "prose": "Don't retry (see #1234): the server's HTTPHeader isn't read by parse_user_agent.",
+    "bytes": "caf\udce9 = 'na\udcefve' -- \x00\x01 \u2603",
+}
+
+
+def vectors() -> dict[str, object]:
+    """Everything by text, in JSON's own types."""
+    return {"minhash_version": MINHASH_VERSION, "texts": {name: of_text(text) for name, text in TEXTS.items()}}
+
+
+def of_text(text: str) -> dict[str, object]:
+    tokens = tokens_of(text)
+    shingles = shingles_of(tokens, 5)
+    signature = minhash_of(shingles, 128)
+    assert signature is not None
+    hashes = [hash32("token", token) for token in tokens]
+    terms = [hash64("token", token) for token in tokens]
+    return {
+        "tokens": tokens,
+        "masked": masked(tokens),
+        "identifiers": identifiers_of(tokens),
+        "words": words_of(text),
+        "lines": [normalised_line(line) for line in text.split("\n")],
+        "shingles": shingles,
+        "hash64": terms,
+        "hash32": hashes,
+        "minhash": signature.hex(),
+        "bands": bands_of(signature, 16),
+        "bottom": pack(bottom_of(hashes, 8)).hex(),
+        "fingerprints": fingerprints_of([(token, at) for at, token in enumerate(tokens)], 3, 4),
+        "rarest": rarest(terms, lambda term: term % 3, keep=5, df_max=1),
+    }
+
+
+def dumped() -> str:
+    """The text of ``golden.json``; lone surrogates are escaped."""
+    return json.dumps(vectors(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    print(dumped(), end="")

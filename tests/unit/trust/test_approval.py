@@ -1,0 +1,191 @@
+"""Every "never" of the page: each keeps a change from landing without review, by its own code and alone."""
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.errors import RulesError
+from custody.trust.approval import (
+    Author,
+    Case,
+    Proposed,
+    Spent,
+    Touched,
+    area_of,
+    budget_left,
+    budget_since_ns,
+    is_drawn,
+    may_land,
+    nobody_known,
+)
+from custody.trust.engine import trust_at
+from custody.trust.model import TrustTier
+from custody.trust.rules import TrustRules
+from tests.unit.trust.building import CAUTIOUS, DAY, NOON, a_standing, a_trust
+
+MINUTE = 60 * 1_000_000_000
+RULES = TrustRules(audit_share=0.0)
+CHANGE = Proposed(head="a" * 40, lines=30, touched=(Touched("src/app.py"),), areas=("src",), newest_ns=NOON)
+CASE = Case(
+    change=CHANGE,
+    author=Author("robot", "m-1", "ana"),
+    trust=a_trust(TrustTier.MEDIUM),
+    now_ns=NOON,
+    approver="ci",
+)
+
+
+def codes(case: Case, rules: TrustRules = RULES) -> list[str]:
+    return list(may_land(case, rules).codes)
+
+
+def with_change(**fields: Any) -> Case:
+    return replace(CASE, change=replace(CHANGE, **fields))
+
+
+def test_a_small_change_of_a_proven_agent_lands() -> None:
+    assert may_land(CASE, RULES)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (with_change(unknown_lines=1), "TRUST-UNKNOWN"),
+        (replace(CASE, trust=a_trust(TrustTier.MEDIUM, samples=9)), "TRUST-SAMPLES"),
+        (with_change(lines=51), "TRUST-SIZE"),
+        (replace(CASE, spent=Spent(agent=21)), "TRUST-BUDGET"),
+        (replace(CASE, spent=Spent(operator=21)), "TRUST-BUDGET"),
+        (replace(CASE, spent=Spent(areas={"src": 21})), "TRUST-BUDGET"),
+        (with_change(touched=(Touched("src/app.py"), Touched(".github/workflows/ci.yml"))), "TRUST-PATH"),
+        (with_change(touched=(Touched("logo.png", "is a binary file"),)), "TRUST-KIND"),
+        (replace(CASE, approver="robot"), "TRUST-SELF"),
+        (replace(CASE, approver=" ANA"), "TRUST-SELF"),
+        (replace(with_change(people=frozenset(["Ci Bot", "ci@example.invalid"])), approver="ci bot"), "TRUST-SELF"),
+        (replace(CASE, rejected_by="ben"), "TRUST-REJECTED"),
+        (replace(CASE, damage="record 2 is missing"), "TRUST-LOG"),
+        (with_change(newest_ns=NOON + 5 * MINUTE + 1), "TRUST-CLOCK"),
+        (replace(CASE, chance="too risky"), "TRUST-CHANCE"),
+    ],
+)
+def test_each_never_is_one_alone(case: Case, code: str) -> None:
+    assert codes(case) == [code]
+
+
+def test_untrusted_may_land_nothing() -> None:
+    untrusted = replace(with_change(lines=0), trust=a_trust(TrustTier.UNTRUSTED))
+    assert codes(untrusted) == ["TRUST-UNTRUSTED"]
+
+
+def test_idling_upward_is_no_way() -> None:
+    waited = trust_at(a_standing(0.1), NOON + 60 * DAY, RULES)
+    assert codes(replace(CASE, trust=waited, now_ns=NOON + 60 * DAY)) == ["TRUST-IDLE"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        replace(CASE, spent=Spent(agent=20, operator=20, areas={"src": 20, "docs": 500})),
+        with_change(newest_ns=NOON + 5 * MINUTE),
+        with_change(lines=50),
+        replace(CASE, approver=None),
+    ],
+)
+def test_the_bounds_themselves_are_allowed(case: Case) -> None:
+    assert may_land(case, RULES)
+
+
+def test_a_budget_may_be_less_than_the_tiers_limit() -> None:
+    rules = replace(RULES, budget_tier_limits_max=0.5)
+    assert codes(CASE, rules) == ["TRUST-BUDGET"] * 3
+    assert may_land(with_change(lines=25), rules)
+
+
+def test_what_is_left_is_what_the_tightest_budget_leaves() -> None:
+    assert budget_left(CASE, RULES) == 50
+    assert budget_left(replace(CASE, spent=Spent(10, 20, {"src": 45, "docs": 50})), RULES) == 5
+    assert budget_left(replace(CASE, spent=Spent(60)), RULES) == 0
+    assert budget_since_ns(NOON, RULES) == NOON - DAY
+
+
+def test_several_reasons_are_all_told() -> None:
+    case = replace(with_change(lines=600, unknown_lines=2), approver="robot")
+    assert codes(case) == ["TRUST-UNKNOWN", "TRUST-SIZE", "TRUST-SELF"]
+    assert len(may_land(case, RULES).reasons) == 3
+
+
+def test_a_change_of_nobody_known_is_never_approved() -> None:
+    assert nobody_known(CHANGE, persons=0).codes == ("TRUST-UNKNOWN",)
+    assert nobody_known(CHANGE, persons=2).reasons == ("no agent wrote it: 2 added line(s) are persons' own",)
+    mostly = replace(CHANGE, unknown_lines=1)
+    assert nobody_known(mostly, persons=2).reasons == ("it cannot be told which agent wrote the change",)
+
+
+class TestAudit:
+    def test_only_what_would_pass_is_drawn(self) -> None:
+        rules = replace(RULES, audit_share=1.0)
+        assert codes(CASE, rules) == ["TRUST-AUDIT"]
+        assert codes(with_change(lines=51), rules) == ["TRUST-SIZE"]
+
+    def test_the_head_decides_and_nothing_else(self) -> None:
+        head = next(f"{n:040x}" for n in range(100) if is_drawn(f"{n:040x}", CAUTIOUS))
+        for _ in range(3):
+            assert codes(with_change(head=head), CAUTIOUS) == ["TRUST-AUDIT"]
+        assert int(sha256(head.encode()).hexdigest()[:16], 16) / 2**64 < 0.05
+
+    def test_about_one_in_twenty_is_drawn(self) -> None:
+        drawn = sum(is_drawn(f"{n:040x}", CAUTIOUS) for n in range(20_000))
+        assert 900 <= drawn <= 1100
+
+    @given(st.text("0123456789abcdef", min_size=40, max_size=40), st.floats(0, 1), st.floats(0, 1))
+    def test_a_larger_share_draws_whatever_a_smaller_one_does(self, head: str, one: float, other: float) -> None:
+        low, high = sorted((one, other))
+        if is_drawn(head, TrustRules(audit_share=low)):
+            assert is_drawn(head, TrustRules(audit_share=high))
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *("custody.toml", "pyproject.toml", ".ai-git/config.yaml", "config/thresholds.yaml"),
+            *(".github/workflows/ci.yml", ".GITHUB/CODEOWNERS", "docs/CODEOWNERS", "sub/.gitattributes"),
+            *(".gitmodules", ".claude/settings.json", "web/.claude/settings.local.json", ".agent-trace/traces.jsonl"),
+        ],
+    )
+    def test_rules_builds_owners_and_hooks_always_need_a_review(self, path: str) -> None:
+        assert codes(with_change(touched=(Touched(path),))) == ["TRUST-PATH"]
+
+    def test_the_policy_names_its_own(self) -> None:
+        rules = replace(RULES, review_paths=("src/**/secret?.py",))
+        assert codes(with_change(touched=(Touched("src/a/b/secrets.py"),)), rules) == ["TRUST-PATH"]
+        assert may_land(with_change(touched=(Touched("custody.toml"),)), rules)
+
+    def test_areas_are_folders_unless_the_policy_groups_them(self) -> None:
+        rules = TrustRules(areas=("billing: src/pay/**", "all: **/*.py"))
+        paths = ("src/pay/card.py", "src/a.py", "src/a.js", "a.js")
+        assert [area_of(path, rules) for path in paths] == ["billing", "all", "src", "."]
+
+    @pytest.mark.parametrize(
+        "rules", [{"areas": ("billing",)}, {"areas": (": x",)}, {"areas": ("a: ",)}, {"review_paths": ("",)}]
+    )
+    def test_a_pattern_that_says_nothing_is_refused(self, rules: dict[str, Any]) -> None:
+        with pytest.raises(RulesError, match=r"trust\.(areas|review_paths)"):
+            TrustRules(**rules)
+
+
+@given(st.integers(0, 600), st.integers(0, 600), st.integers(0, 600), st.integers(0, 30), st.sampled_from(TrustTier))
+def test_more_spent_or_a_larger_change_never_helps(
+    lines: int, spent: int, more: int, samples: int, tier: TrustTier
+) -> None:
+    trust = a_trust(tier, samples=samples)
+    case = replace(with_change(lines=lines), trust=trust, spent=Spent(spent, spent, {"src": spent}))
+    worse = [
+        replace(case, spent=Spent(spent + more, spent, {"src": spent})),
+        replace(case, spent=Spent(spent, spent, {"src": spent + more})),
+        replace(case, change=replace(case.change, lines=lines + more)),
+    ]
+    assert may_land(case, RULES) or not any(may_land(one, RULES) for one in worse)

@@ -1,0 +1,49 @@
+"""Trees as git writes them, whatever the names."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.world.git.tree_objects import folders_of, write_trees
+from tests.builders.repo import Built, a_repository
+
+# Names around "/" in the order of bytes: a folder is sorted as if its name ended with it.
+_parts = st.sampled_from((b"a", b"a-", b"a.b", b"a0", b"b", b"-", b"\xff", b" "))
+_paths = st.lists(_parts, min_size=1, max_size=3).map(b"/".join)
+
+
+@pytest.fixture(scope="module", params=["sha1", "sha256"])
+def built(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Built:
+    return a_repository(tmp_path_factory.mktemp("trees"), object_format=request.param)
+
+
+@given(st.sets(_paths, max_size=12))
+@settings(max_examples=30)
+def test_the_same_tree_as_gits(built: Built, drawn: set[bytes]) -> None:
+    paths = {path for path in drawn if not any(path in folders_of(other) for other in drawn)}
+    blob = built.git("hash-object", "-w", "--stdin", feed=b"x").decode().strip()
+    lines = b"".join(b"100644 %s 0\t%s\0" % (blob.encode(), path) for path in paths)
+    index = {"GIT_INDEX_FILE": f"{built.path}/index-{len(paths)}"}
+    Path(index["GIT_INDEX_FILE"]).unlink(missing_ok=True)
+    built.git("update-index", "-z", "--index-info", feed=lines, environment=index)
+    by_git = built.git("write-tree", environment=index).decode().strip()
+
+    def keep(content: bytes) -> str:
+        return hashlib.new(built.format, b"tree %d\0%s" % (len(content), content)).hexdigest()
+
+    assert write_trees(((path, 0o100644, blob) for path in paths), keep) == by_git
+
+
+def test_thousands_of_folders_in_each_other() -> None:
+    kept: list[bytes] = []
+
+    def keep(content: bytes) -> str:
+        kept.append(content)
+        return f"{len(kept):040x}"
+
+    deep = b"/".join([b"d"] * 3000)
+    assert write_trees([(deep, 0o100644, "a" * 40), (b"x", 0o100644, "a" * 40)], keep) == f"{3000:040x}"
+    assert len(list(folders_of(deep))) == 2999

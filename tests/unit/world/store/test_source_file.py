@@ -1,0 +1,206 @@
+"""A registry file under bad treatment: cut off, garbled, written by many. Earlier bytes stay, nothing is lost."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.app.source_keepers import InFile
+from custody.app.source_registry import SourceRegistry
+from custody.model.errors import InputError, StoreError
+from tests.builders.sources import a_registry, a_source
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "sources.jsonl"
+
+
+def opened(path: Path, warnings: list[str] | None = None) -> SourceRegistry:
+    """The registry as a program that starts now sees it."""
+    return a_registry(InFile(path, pytest.fail if warnings is None else warnings.append))
+
+
+def ids(registry: SourceRegistry) -> list[str]:
+    return [identity.source_id for identity, _ in registry.all()]
+
+
+def test_looking_makes_no_file(path: Path) -> None:
+    assert opened(path).all() == []
+    assert not path.parent.exists()
+
+
+def test_earlier_bytes_never_change(path: Path) -> None:
+    registry = opened(path)
+    before = b""
+    steps: list[Callable[[], object]] = [
+        lambda: registry.register(a_source(1)),
+        lambda: registry.register(a_source(2)),
+        lambda: registry.register(a_source(1, author="Ana")),
+        lambda: registry.merge("S1", "S2", "the same"),
+        lambda: registry.unmerge("S2"),
+        lambda: registry.excerpt("S2", "a passage"),
+        lambda: registry.register_usage("S1", "finding", "f1"),
+    ]
+    for step in steps:
+        step()
+        now = path.read_bytes()
+        assert now.startswith(before)
+        assert len(now) > len(before)
+        assert now.endswith(b"\n")
+        before = now
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [json.loads(line)["op"] for line in before.splitlines()] == [
+        "register",
+        "register",
+        "register",
+        "merge",
+        "unmerge",
+        "excerpt",
+        "use",
+    ]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_a_line_that_was_cut_off_is_named_and_nothing_before_it_is_lost(path: Path, share: float) -> None:
+    for n in (1, 2, 3):
+        opened(path).register(a_source(n))
+    whole = path.read_bytes()
+    *first, last = whole.splitlines(keepends=True)
+    cut = b"".join(first) + last[: max(1, int(len(last) * share))]
+    path.write_bytes(cut)
+    warnings: list[str] = []
+    registry = opened(path, warnings)
+    assert ids(registry) == ["S1", "S2"]
+    (warning,) = warnings
+    assert f"line 3 of '{path}' is cut off" in warning
+    assert "the 2 line(s) before it are whole" in warning
+    assert path.read_bytes() == cut, "a look changes nothing"
+    assert registry.register(a_source(4)).source_id == "S3", "the number in the cut line was never acknowledged"
+    assert path.read_bytes().startswith(cut + b"\n")
+    again: list[str] = []
+    assert ids(opened(path, again)) == ["S1", "S2", "S3"]
+    assert "line 3" in again[0]
+    assert "cannot be read and is passed over" in again[0]
+
+
+def test_a_line_that_lacks_only_its_end_counts_for_the_next_writer(path: Path) -> None:
+    for n in (1, 2):
+        opened(path).register(a_source(n))
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    warnings: list[str] = []
+    registry = opened(path, warnings)
+    assert registry.register(a_source(2)).source_id == "S2"
+    assert registry.register(a_source(3)).source_id == "S3"
+    assert ids(opened(path)) == ["S1", "S2", "S3"]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00\xff\xfe garbage",
+        b"{}",
+        b"[" * 200,
+        b'{"custody":1,"kind":"prompt","id":"x","at":"2026-01-31T12:00:00Z","agent":"a","session":"s","text":"t"}',
+        b'{"custody":1,"kind":"registry","id":"x","at":"2026-01-31T12:00:00Z","op":"merge","number":1}',
+        b'{"custody":1,"kind":"registry","id":"x","at":"never","op":"use","number":1}',
+        b'{"custody":9,"kind":"registry"}',
+    ],
+)
+def test_a_garbled_line_is_named_and_its_number_is_not_given_again(path: Path, garbage: bytes) -> None:
+    for n in (1, 2, 3):
+        opened(path).register(a_source(n))
+    first, _, last = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join((first, garbage, last)) + b"\n")
+    warnings: list[str] = []
+    registry = opened(path, warnings)
+    assert ids(registry) == ["S1", "S3"]
+    assert warnings[0].startswith(f"line 2 of '{path}' cannot be read and is passed over: ")
+    assert registry.get("S2") is None
+    assert registry.register(a_source(2)).source_id == "S4", "S2 may be cited somewhere"
+
+
+def test_a_line_that_fits_nothing_before_it_is_named(path: Path) -> None:
+    opened(path).register(a_source(1))
+    path.write_bytes(path.read_bytes() * 2)
+    warnings: list[str] = []
+    assert ids(opened(path, warnings)) == ["S1"]
+    assert warnings == [f"line 2 of '{path}' does not fit the lines before it and is passed over"]
+
+
+def test_a_file_of_something_else_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"dear diary\nnothing happened\n")
+    with pytest.raises(InputError, match="is no registry file"):
+        opened(path, []).register(a_source(1))
+    assert path.read_bytes() == b"dear diary\nnothing happened\n"
+
+
+def test_a_file_that_became_shorter_is_refused(path: Path) -> None:
+    registry = opened(path)
+    registry.register(a_source(1))
+    registry.register(a_source(2))
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(StoreError, match="has become shorter"):
+        registry.register(a_source(3))
+
+
+def test_what_is_no_regular_file_is_refused(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        opened(path).register(a_source(1))
+    pipe = path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="is no regular file"):
+        opened(pipe).all()
+
+
+def test_one_program_sees_what_another_wrote(path: Path) -> None:
+    one, other = opened(path), opened(path)
+    assert one.register(a_source(1)).source_id == "S1"
+    assert other.register(a_source(2)).source_id == "S2"
+    assert one.register(a_source(2)).source_id == "S2"
+    assert ids(one) == ids(other) == ["S1", "S2"]
+
+
+def test_programs_that_write_at_once_share_no_number(path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from custody.app.sources import ResearchSource, in_file\n"
+        "registry = in_file(sys.argv[1])\n"
+        "for n in range(16):\n"
+        "    made = registry.register(ResearchSource(title='t', url=f'https://example.org/{sys.argv[2]}/{n}'))\n"
+        "    print(made.source_id)\n"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(4)
+    ]
+    given_ids = [line for one in started for line in one.communicate()[0].split()]
+    assert all(one.returncode == 0 for one in started)
+    assert sorted(given_ids, key=lambda one: int(one[1:])) == [f"S{n}" for n in range(1, 65)]
+    assert ids(opened(path)) == [f"S{n}" for n in range(1, 65)]
+
+
+@given(cut=st.integers(0, 2000), junk=st.binary(max_size=20))
+def test_wherever_it_is_cut_whole_lines_stay(cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("cut") / "sources.jsonl"
+    registry = opened(path)
+    for n in range(4):
+        registry.register(a_source(n))
+    data = path.read_bytes()
+    kept = data[: min(cut, len(data))]
+    path.write_bytes(kept + junk)
+    whole = kept.count(b"\n")
+    after = opened(path, [])
+    assert ids(after)[:whole] == [f"S{n}" for n in range(1, whole + 1)]
+    if whole:
+        number = int(after.register(a_source(9)).source_id[1:])
+        assert number > whole
+        assert path.read_bytes().startswith(kept + junk)
