@@ -109,7 +109,7 @@ class _Walk:
         self.loose_end = 0
         self.verbatim: tuple[bytes, int, int] | None = None
 
-    def go(self, events: Iterator[tuple[Any, Any]]) -> None:  # noqa: C901 - one loop over all events is what makes it fast
+    def go(self, events: Iterator[tuple[Any, Any]]) -> None:
         """Read them all."""
         base, item = self.base, ITEM
         top_end, top_kind, _ = self.open[-1]
