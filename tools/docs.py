@@ -15,6 +15,7 @@ from types import MappingProxyType
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file and as ``-m tools.docs``
 
 from tools import conformance, fragments, links
+from tools.pages.citations import citations_page
 from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
 from tools.pages.database import database_page
@@ -35,6 +36,7 @@ Made = str | Mapping[str, str]
 
 GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
     {
+        "citations.md": citations_page,
         "cli.md": cli_page,
         "damage.md": damage_page,
         "errors.md": errors_page,

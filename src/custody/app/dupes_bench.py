@@ -42,6 +42,7 @@ OTHERS = 10_000
 """Changes of the repository that are indexed beside those of the pairs, unless the caller says otherwise."""
 WORKERS = 2
 FLAGS = (Says.DUPLICATE, Says.COMPETING)
+DOCUMENT_FLAGS = (Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION)
 _LINE_BYTES_MAX = 1 << 20
 
 
@@ -191,6 +192,7 @@ class _Asking:
             place=place,
             exact=like is not None and bool(like.exact) and like.scored.category is Category.SAME_CHANGE,
             flagged=flagged,
+            by_document=like is not None and like.scored.category in DOCUMENT_FLAGS,
             chance=self._chance(early, late),
         )
 
@@ -241,5 +243,6 @@ def _of_kind(told: Iterable[Told], kind: str) -> dict[str, float]:
         "recall_at_5": recall_at(some, 5),
         "recall_at_20": recall_at(some, 20),
         "flagged": sum(one.flagged for one in some) / len(some),
+        "flagged_by_document": sum(one.by_document for one in some) / len(some),
     }
     return {"pairs": float(len(some))} | {name: value for name, value in measures.items() if value is not None}

@@ -10,7 +10,8 @@ BINS = 10
 class Told:
     """What was said of one labelled pair: at which place a search found it (from 0), and with which chance.
 
-    ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff.
+    ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff;
+    ``by_document`` that the document's rules alone would flag it.
     """
 
     kind: str
@@ -19,6 +20,7 @@ class Told:
     place: int | None
     exact: bool
     flagged: bool
+    by_document: bool
     chance: float
 
 

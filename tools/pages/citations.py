@@ -1,0 +1,19 @@
+"""The page of what an audit of citations can find."""
+
+from custody.cite.codes import CODES
+from tools import markdown
+
+
+def citations_page() -> str:
+    """``citations.md``."""
+    rows = [
+        (f"`{code.value}`", about.name, markdown.text(about.meaning), markdown.text(about.remedy))
+        for code, about in CODES.items()
+    ]
+    table = markdown.table(("code", "called", "what it means", "what to do"), rows)
+    return (
+        "# Findings about citations\n\n"
+        "`custody cite audit` gives each of its findings one of these codes, with the line and the column it stands at"
+        " ([citations](../cite.md)).\n\n"
+        f"{table}"
+    )
