@@ -70,7 +70,7 @@ def _replay(desk: Desk, store: Store, evidence: DupesEvidence) -> Replay:
         sketched(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),
-        counts=dict(evidence.terms),
+        counts={one.term: one.changes for one in evidence.terms},
     )
     like = next((one for one in found.likes if one.change.head == evidence.other.head), None)
     if like is None:

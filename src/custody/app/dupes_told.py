@@ -14,6 +14,7 @@ from custody.wire.dupes import (
     OverlapTold,
     PlaceShared,
     RelationTold,
+    TermCounted,
 )
 from custody.wire.times import text_from
 from custody.world.store.dupes import ChangeRow
@@ -75,7 +76,7 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
         overlap=None if isinstance(overlap, str) else overlap_told(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
         as_of=found.until,
-        terms=sorted(found.search.counts.items()),
+        terms=[TermCounted(term, changes) for term, changes in sorted(found.search.counts.items())],
         shared_weight=like.shared,
         signature_version=SIGNATURE_VERSION,
         model_version=model_version,

@@ -23,7 +23,7 @@ TOKEN_BYTES = 4
 """The size of a usual token, space included."""
 READS_FREE = 4_096
 """So many questions for text are never too many."""
-_TOKEN = re.compile(rb"\s*+(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
+_TOKEN = re.compile(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

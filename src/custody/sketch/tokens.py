@@ -1,8 +1,9 @@
 r"""Texts as tokens, lines and words, in no language in particular.
 
 This file is the only one that says where a token ends. A look at a text takes time in proportion to its length,
-whatever the text: a token is never tried twice, because no repetition of the pattern gives back what it took, and every
-sign that is no white space begins some token. Tokens hold no line end, so ``\n`` may stand between them.
+whatever the text: no repetition of the pattern has to give back what it took, because what follows it may always be
+nothing, but for the end of a plain string, which is tried once more as an odd one; and every sign that is no white space
+begins some token. Tokens hold no line end, so ``\n`` may stand between them.
 """
 
 import re
@@ -39,7 +40,7 @@ _OPERATORS = (
 _SIGNS = "-=!+*/%&|^<>?:~@"
 _STRINGS = [
     # Most strings are closed and hold no escape. In others a space belongs to the string if the line goes on after it.
-    rf"{quote}[^{quote}\\\r\n]*+{quote}|{quote}(?:[^{quote}\\\s]++|\\\S?+|(?=[^\S\r\n]++\S)[^\S\r\n]++)*+{quote}?+"
+    rf"{quote}[^{quote}\\\r\n]*{quote}|{quote}(?:[^{quote}\\\s]+|\\\S?|(?=[^\S\r\n]+\S)[^\S\r\n]+)*{quote}?"
     for quote in _QUOTES
 ]
 # The apostrophe of "don't" begins no string.
@@ -47,18 +48,19 @@ _APOSTROPHE = r"(?<=\w\w)'(?=(?:[tsdm]|re|ve|ll)\b(?!'))"
 _PATTERN = "|".join(
     (
         # What is frequent comes first, and a look at one sign saves the look at a long list.
-        f"[A-Za-z_$][A-Za-z0-9_$]*+[{_WORD_SIGN}]*+",
+        f"[A-Za-z_$][A-Za-z0-9_$]*[{_WORD_SIGN}]*",
         rf"[()\[\]{{}},;]|[{_SIGNS}](?![{_SIGNS}.])|\.(?!\.)",
         f"(?=[{_QUOTES}])(?:{'|'.join([_APOSTROPHE, *_STRINGS])})",
-        r"0[xX]\w*+|[0-9]\w*+(?:(?=\.[0-9])\.\w*+)*+(?:(?<=[0-9][eE])[+-]\w++)?+",
+        r"0[xX]\w*|[0-9]\w*(?:(?=\.[0-9])\.\w*)*(?:(?<=[0-9][eE])[+-]\w+)?",
         f"(?=[{_SIGNS}.])(?:{'|'.join(map(re.escape, _OPERATORS))}|.)",
-        f"[{_WORD_SIGN}]++",
+        f"[{_WORD_SIGN}]+",
         r"\S",
     )
 )
-_TOKEN = re.compile(rf"\s*+({_PATTERN})")
+# No possessive repetitions: Python 3.11.0 to 3.11.4 match some of them wrongly.
+_TOKEN = re.compile(_PATTERN)
 
-_RUN = re.compile(r"[^\W_]++")
+_RUN = re.compile(r"[^\W_]+")
 
 
 def tokens_of(text: str, *, mask_numbers: bool = False, mask_strings: bool = False) -> list[str]:

@@ -92,6 +92,13 @@ class OverlapTold(msgspec.Struct, frozen=True, kw_only=True):
     contains: float | None
 
 
+class TermCounted(msgspec.Struct, frozen=True):
+    """A term that was searched for, and in how many changes it stood."""
+
+    term: int
+    changes: int
+
+
 class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a suggestion rests on, enough to make it again.
 
@@ -116,7 +123,7 @@ class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     overlap: OverlapTold | None
     overlap_missing: str | None
     as_of: int
-    terms: list[tuple[int, int]]
+    terms: list[TermCounted]
     shared_weight: int
     signature_version: str
     model_version: str

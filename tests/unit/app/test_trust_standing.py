@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from custody.app import trust_standing
+from custody.app.desk import READERS
 from custody.app.erase import erase
 from custody.app.trust import Asked, account_of, agents_in, settled
 from custody.app.trust_folder import folder_desk
@@ -22,9 +22,9 @@ from custody.model.ids import StoreId
 from custody.trust.model import Decided, DecisionType, Entry, Overridden, Recovered, Standing
 from custody.wire.arrivals import Arrival
 from custody.wire.times import text_from
-from custody.world.store import Store
+from custody.world.store import Store, overlay
 from tests.builders.events import an_arrival
-from tests.builders.stores import a_sqlite_store
+from tests.builders.stores import a_sqlite_store, surroundings
 from tests.unit.trust.building import CAUTIOUS, DAY, NOON, ROBOT, a_decision, a_landing, an_override, histories
 
 CHAINS = (StoreId("a" * 32), StoreId("b" * 32))
@@ -39,7 +39,8 @@ def kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def a_store() -> Iterator[Store]:
-    with TemporaryDirectory() as folder, a_sqlite_store(Path(folder)) as store:
+    """A store that waits for no disk."""
+    with Store(overlay(None), READERS, surroundings()) as store:
         yield store
 
 

@@ -1,9 +1,6 @@
 """Tokens, lines and words of any text, and that a look at a text is one look."""
 
 import re
-from collections.abc import Iterator
-from re import _parser  # type: ignore[attr-defined]
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -78,22 +75,6 @@ def test_masks_make_numbers_alike_and_strings_alike() -> None:
     text = "wait(30, 'ms', 0x1F, `a`)"
     assert tokens_of(text, mask_numbers=True) == ["wait", "(", "<NUM>", ",", "'ms'", ",", "<NUM>", ",", "`a`", ")"]
     assert tokens_of(text, mask_strings=True) == ["wait", "(", "30", ",", "<STR>", ",", "0x1F", ",", "<STR>", ")"]
-
-
-def repeats(parsed: Any) -> Iterator[tuple[str, int]]:
-    """Every repetition in a parsed pattern, with the most that it may take."""
-    for item in parsed:
-        if isinstance(item, _parser.SubPattern | list | tuple):
-            yield from repeats(item)
-    if isinstance(parsed, tuple) and len(parsed) == 2 and "REPEAT" in str(parsed[0]):
-        yield str(parsed[0]), int(parsed[1][1])
-
-
-def test_no_repetition_of_the_pattern_gives_back_what_it_took() -> None:
-    found = [*repeats(_parser.parse(_TOKEN.pattern))]
-    assert len(found) > 10
-    assert {kind for kind, most in found if most > 1} == {"POSSESSIVE_REPEAT"}
-    assert {kind for kind, _ in repeats(_parser.parse("(?:a+|b)*c"))} == {"MAX_REPEAT"}
 
 
 @given(CODE | ANY)

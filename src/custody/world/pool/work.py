@@ -26,7 +26,7 @@ class WorkerDied(WorldError):
         self.position = position
 
 
-class WorkFailed(Exception):
+class WorkFailed(CustodyError):
     """The function raised what is none of our errors, so this is a bug; ``position`` counts items from 0."""
 
     def __init__(self, position: int, item: object, words: str) -> None:
@@ -88,7 +88,7 @@ def _failed(error: Exception) -> Failed:
     return Failed(family, words, hint, "".join(traceback.format_exception(error)))
 
 
-def _as_error(failed: Failed, position: int, item: object) -> Exception:
+def _as_error(failed: Failed, position: int, item: object) -> CustodyError:
     if failed.family is CustodyError:
         return WorkFailed(position, item, failed.words)
     return failed.family(f"cannot work on {described(position, item)}: {failed.words}", hint=failed.hint)
