@@ -2,8 +2,8 @@ r"""Texts as tokens, lines and words, in no language in particular.
 
 This file is the only one that says where a token ends. A look at a text takes time in proportion to its length,
 whatever the text: no repetition of the pattern has to give back what it took, because what follows it may always be
-nothing, but for the end of a plain string, which is tried once more as an odd one; and every sign that is no white space
-begins some token. Tokens hold no line end, so ``\n`` may stand between them.
+nothing, but for the end of a plain string, which is tried once more as an odd one; and every sign that is no white
+space begins some token. Tokens hold no line end, so ``\n`` may stand between them.
 """
 
 import re
