@@ -140,6 +140,8 @@ def test_workers_do_not_hear_interrupts() -> None:
     assert [number for number, _ in results] == list(range(1, 40))
 
 
+# Beside hundreds of other tests it has run out of its 30 seconds; alone it takes one.
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "to_all"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGKILL, False)])
 def test_workers_end_with_the_program(tmp_path: Path, sent: signal.Signals, to_all: bool) -> None:
     """Busy ones and an idle one; Ctrl-C reaches them too, an interrupt by number only us, and a kill is our end."""
