@@ -28,11 +28,12 @@ UV_HOME = ROOT / ".uv"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
+EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", "--extra", "postgres")
 LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
     "core.lock": ("pyproject.toml", "--group", "build"),
-    "dev.lock": ("pyproject.toml", "--extra", "postgres", "--group", "build", "--group", "dev"),
+    "dev.lock": ("pyproject.toml", *EXTRAS, "--group", "build", "--group", "dev"),
     "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
     "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
 }

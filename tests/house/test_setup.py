@@ -46,7 +46,7 @@ def test_every_requirement_is_pinned_and_hashed(lock: Path) -> None:
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_a_lock_names_no_address(lock: Path) -> None:
-    assert re.findall(r"http|://|index-url|find-links|trusted-host|file:|@ ", lock.read_text()) == []
+    assert re.findall(r"https?:|://|index-url|find-links|trusted-host|file:|@ ", lock.read_text()) == []
 
 
 def test_the_locks_agree_with_each_other() -> None:

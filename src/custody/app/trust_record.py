@@ -55,7 +55,7 @@ def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
     """
     rules = trust_rules(desk)
     assert wanted.commit is not None, "the caller names a commit"
-    commit = _resolved(desk.repository, wanted.commit)
+    commit = desk.repository.resolve(wanted.commit)
     files = changed_files(desk.repository, commit)
     lines = _at_least("lines", wanted.lines, changed_lines(files, rules))
     author = _written(desk, files, commit).author(wanted.agent)
@@ -209,14 +209,6 @@ def _check_said(agent: str, actor: str, reason: str) -> None:
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
     if actor == agent:
         raise InputError(f"'{agent}' cannot correct its own record", hint="name the person who decided")
-
-
-def _resolved(repository: Repository, typed: str) -> CommitSha:
-    try:
-        return repository.resolve(typed)
-    except InputError as error:
-        hint = "name a commit, branch or tag that 'git rev-parse' finds here; nothing was recorded"
-        raise InputError(f"no commit is named {typed[:80]!a}", hint=hint) from error
 
 
 def _written(desk: Desk, files: Sequence[FileDiff], commit: CommitSha) -> Written:

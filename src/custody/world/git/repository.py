@@ -100,7 +100,11 @@ class Repository:
 
     def resolve(self, typed: str) -> CommitSha:
         """The commit that ``typed`` names, as git reads names; an ``InputError`` when there is none."""
-        answer = self._open.run("rev-parse", "--verify", "--end-of-options", revision(typed) + b"^{commit}")
+        named = revision(typed) + b"^{commit}"
+        try:
+            answer = self._open.run("rev-parse", "--verify", "--end-of-options", named)
+        except InputError as error:
+            raise InputError(f"no commit is named {typed[:80]!a}: {error.message}", hint=error.hint) from error
         return commit_sha(answer.rstrip(b"\n"))
 
     def refs(self, prefix: str = "refs/") -> Answers[Ref]:

@@ -40,8 +40,9 @@ def test_what_cannot_be_a_revision_never_reaches_git(built: Built, typed: str, s
     "typed", ["nowhere", "HEAD~9", "HEAD:x", "HEAD:", "1234567", "0" * 40, "HEAD^{tree}", "a..b", "\udcff"]
 )
 def test_what_names_no_commit_is_the_callers_turn(built: Built, typed: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         discover(built.path).resolve(typed)
+    assert f"{typed!a}" in caught.value.message and caught.value.hint
 
 
 def test_revisions_are_read_as_git_reads_them(built: Built) -> None:
