@@ -27,7 +27,7 @@ class Addition:
 class Change:
     """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``.
 
-    ``files`` are all that differ, also those that only lost lines; ``people`` is who signed its commits.
+    ``files`` are all that differ, also those that only lost lines; ``commits`` are those that only ``head`` has.
     """
 
     base: CommitSha
@@ -36,7 +36,12 @@ class Change:
     period: Period | None
     additions: tuple[Addition, ...]
     files: tuple[FileDiff, ...] = ()
-    people: tuple[Person, ...] = ()
+    commits: tuple[Commit, ...] = ()
+
+    @property
+    def people(self) -> tuple[Person, ...]:
+        """Who signed its commits."""
+        return tuple(person for commit in self.commits for person in (commit.author, commit.committer))
 
 
 def change_of(repository: Repository, typed: str) -> Change:
@@ -46,8 +51,7 @@ def change_of(repository: Repository, typed: str) -> Change:
     fork = _fork(repository, base, head, brought)
     with repository.diffs([Comparison(head, fork)], renames=True) as answers:
         files = tuple(file for diff in answers for file in diff.files)
-    people = tuple(person for commit in brought for person in (commit.author, commit.committer))
-    return Change(base, head, fork, _period(repository, fork, brought), additions_of(files), files, people)
+    return Change(base, head, fork, _period(repository, fork, brought), additions_of(files), files, tuple(brought))
 
 
 def additions_of(files: Iterable[FileDiff]) -> tuple[Addition, ...]:

@@ -17,13 +17,15 @@ from custody.app.trust_asking import Asking, by_agent, heads_digest
 from custody.app.trust_authors import Operators, author_of
 from custody.app.verify import verify
 from custody.attribute.model import Grade
+from custody.cite.rules import CiteRules
 from custody.dedupe.rules import DedupeRules
 from custody.gate.checks.attribution import attribution
+from custody.gate.checks.citations import citations
 from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.trust import trust
 from custody.gate.codes import Level
 from custody.gate.engine import Check, judge
-from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Twin, Unseen, Verdict, Whose
+from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Text, Twin, Unseen, Verdict, Whose
 from custody.gate.rules import GateRules
 from custody.model.errors import InputError, StoreError
 from custody.model.ids import Digest
@@ -39,10 +41,12 @@ from custody.wire.trust import AgentAsked
 from custody.world.config import Effective
 from custody.world.store import Store
 
-CHECKS: Mapping[str, Check] = MappingProxyType({"attribution": attribution, "trust": trust, "duplicates": duplicates})
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {"attribution": attribution, "trust": trust, "duplicates": duplicates, "citations": citations}
+)
 """Every check by its name."""
 
-TABLES = ("attribute", "dedupe", "gate", "trust")
+TABLES = ("attribute", "cite", "dedupe", "gate", "trust")
 """The rules on which a verdict rests."""
 
 READ_IT = "have a person read it"
@@ -62,13 +66,14 @@ class Looked:
     chain_head: str | None = None
 
 
-def gate(desk: Desk, change: str) -> GateReport:
-    """Judge what ``BASE..HEAD`` brings by the rules in force."""
+def gate(desk: Desk, change: str, description: bytes | None = None) -> GateReport:
+    """Judge what ``BASE..HEAD`` brings by the rules in force; ``description`` is what its author says of it."""
     effective, _ = loaded(desk)
     brought = change_of(desk.repository, change)
     asked = Asked(effective.of(TrustRules), desk.now_ns())
     looked = _looked(desk, brought, asked)
-    looked = replace(looked, seen=replace(looked.seen, twins=_twins(desk, brought, effective)))
+    twins, texts = _twins(desk, brought, effective), _texts(desk, brought, description, effective)
+    looked = replace(looked, seen=replace(looked.seen, twins=twins, texts=texts))
     verdict = judge(looked.seen, tuple(CHECKS.values()), effective.of(GateRules))
     digest = rules_digest({table: effective.tables[table] for table in TABLES})
     return _report(brought, looked, verdict, digest_text(digest), asked)
@@ -123,6 +128,16 @@ def _twins(desk: Desk, change: Change, effective: Effective) -> tuple[Twin, ...]
             return twins_of(desk, store, change, effective.of(DedupeRules))
     except StoreError as error:
         return None if rules.duplicates == "off" else Unseen(error.message, error.hint or ASK_DOCTOR)
+
+
+def _texts(desk: Desk, change: Change, description: bytes | None, effective: Effective) -> tuple[Text, ...]:
+    """What the change says, where its citations lack something; nothing when nobody is to look."""
+    rules = effective.of(GateRules)
+    if rules.citations == "off":
+        return ()
+    from custody.app.gate_texts import texts_of  # loads parsers, which most verdicts need not
+
+    return texts_of(desk, change, description, rules, effective.of(CiteRules))
 
 
 def _recorded(desk: Desk) -> Recorded | Unseen:

@@ -1,6 +1,7 @@
 """``custody gate``."""
 
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import click
 import msgspec
@@ -11,14 +12,19 @@ from custody.cli.trust_approve_ import standing_words
 from custody.wire.gate import GateReport
 
 SHA_DIGITS = 12
+DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
+"""More is not read; far less is already too much to be judged."""
 
 
 @click.command("gate")
 @click.argument("change", metavar="BASE..HEAD")
+@click.option(
+    "--description", type=click.File("rb"), metavar="FILE", help="What its author says of the change (- for stdin)."
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, change: str, *, as_json: bool) -> int:
-    """Judge a change by what is known of its lines.
+def command(ctx: click.Context, change: str, description: BinaryIO | None, *, as_json: bool) -> int:
+    """Judge a change by what is known of its lines, and by what it says.
 
     The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do; then a
     line for each agent that wrote any of it: its score, its tier, and what is left of its budget. What counts are the
@@ -30,8 +36,9 @@ def command(ctx: click.Context, change: str, *, as_json: bool) -> int:
       custody gate main..HEAD
       custody gate origin/main
       custody gate v1.2..v1.3 --json
+      custody gate origin/main --description pull-request.md
     """
-    report = gate(the_desk(ctx), change)
+    report = gate(the_desk(ctx), change, None if description is None else description.read(DESCRIPTION_BYTES_MAX))
     return answer(report, "\n".join(_words(report)), as_json=as_json)
 
 

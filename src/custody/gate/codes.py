@@ -42,6 +42,9 @@ class Code(Enum):
     DUPE_SAME = "DUPE-SAME"
     DUPE_LIKELY = "DUPE-LIKELY"
     DUPE_COMPETING = "DUPE-COMPETING"
+    CITE_UNSEEN = "CITE-UNSEEN"
+    CITE_UNCITED = "CITE-UNCITED"
+    CITE_BROKEN = "CITE-BROKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,20 @@ CODES: Mapping[Code, About] = MappingProxyType(
         Code.DUPE_COMPETING: About(
             "Another change is tested for the same and does it differently.",
             "choose one of them; 'custody dupes check' shows the evidence",
+        ),
+        Code.CITE_UNSEEN: About(
+            "What the change says could not be read: a document, a message or the description is too large or damaged.",
+            "have a person read it",
+            (Code.CITE_UNCITED, Code.CITE_BROKEN),
+        ),
+        Code.CITE_UNCITED: About(
+            "A report (a document that `gate.reports` names) cites nothing, or less than `cite.coverage_min` asks for.",
+            "cite what it rests on; 'custody cite audit' names the sentences",
+        ),
+        Code.CITE_BROKEN: About(
+            "The change brings citations that do not hold: a marker without a source, one that leads elsewhere than its"
+            " number says, a source that is no page. What was so before the change is not told.",
+            "mend them; 'custody cite audit' says what each means and what to do",
         ),
     }
 )

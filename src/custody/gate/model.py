@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.attribute.model import Grade
+from custody.cite.codes import Code as CiteCode
 from custody.dedupe.model import Category
 from custody.dedupe.verdict import Says
 from custody.gate.codes import Level, Reason
@@ -98,11 +99,29 @@ class Twin:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """What citations lack, in the audit's words and at its place."""
+
+    code: CiteCode
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that the change brings (a document, a message, its description), and what its citations lack."""
+
+    name: str
+    lacks: tuple[Lack, ...] | Unseen
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
 
     A change without ``files`` adds nothing. ``trust`` has an answer for every agent that wrote added lines. ``twins``
-    are changes that should not land beside this one; None when they were not to be looked for.
+    are changes that should not land beside this one; None when they were not to be looked for. ``texts`` are those that
+    cite, or should; empty too when nobody was to look.
     """
 
     files: tuple[AddedTo, ...]
@@ -110,6 +129,7 @@ class Seen:
     recorded: Recorded | Unseen
     trust: tuple[Answered, ...] | Unseen = ()
     twins: tuple[Twin, ...] | Unseen | None = None
+    texts: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from custody.attribute.model import Grade
 from custody.attribute.rules import TIERS
 from custody.gate.codes import CODES, Code, Level, Reason
 from custody.model.errors import RulesError
-from custody.model.rules import check_keys, check_one_of, check_range, check_ranges
+from custody.model.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
 
 LevelName = Literal["approve", "review", "block"]
 
+REPORTS = ("**/*report*", "**/reports/**", "**/research/**")
 _REVIEW: LevelName = "review"
 _LEVELS = MappingProxyType({code.value: _REVIEW for code in Code})
 
@@ -33,6 +34,10 @@ class GateRules:
     """A gap counts until so long after the change's last commit."""
     duplicates: Literal["when-indexed", "always", "off"] = "when-indexed"
     """Whether to look for a change that is already there: once there is an index, in any case, or never."""
+    citations: Literal["on", "off"] = "on"
+    """Whether to look at the citations of what the change says."""
+    reports: tuple[str, ...] = REPORTS
+    """Patterns of the Markdown documents that have to cite what they say; others may, and are held to it if they do."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
     """What a reason with this code asks for; evidence that is missing is never milder than evidence that is bad."""
 
@@ -42,6 +47,9 @@ class GateRules:
         check_one_of("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
         check_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
         check_one_of("gate.duplicates", self.duplicates, ("when-indexed", "always", "off"))
+        check_one_of("gate.citations", self.citations, ("on", "off"))
+        for pattern in self.reports:
+            check_pattern("gate.reports", pattern)
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_ranges("gate", hours, least=0)
         self._check_levels()

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 from custody.model.errors import RulesError
 
+PATTERN_SIGNS_MAX = 1000
+
 
 def check_range(
     rule: str, value: float, *, least: float | None = None, above: float | None = None, most: float | None = None
@@ -74,3 +76,9 @@ def check_one_of(rule: str, value: str, allowed: Sequence[str]) -> None:
     """``value`` is one of the words."""
     if value not in allowed:
         raise RulesError(rule, f"is '{value[:80]}', not one of {', '.join(allowed)}")
+
+
+def check_pattern(rule: str, pattern: str) -> None:
+    """``pattern`` is one for paths (``model.globs``) that a person could have written."""
+    if not 0 < len(pattern) <= PATTERN_SIGNS_MAX:
+        raise RulesError(rule, f"has a pattern of {len(pattern)} signs, not 1 to {PATTERN_SIGNS_MAX}")

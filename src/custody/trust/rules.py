@@ -11,6 +11,7 @@ from custody.model.rules import (
     check_length,
     check_one_of,
     check_order,
+    check_pattern,
     check_range,
     check_ranges,
     check_rising,
@@ -27,7 +28,6 @@ _REVIEW_PATHS = (
     *("**/CODEOWNERS", "**/.gitattributes", ".gitmodules", ".githooks/**", ".husky/**", ".pre-commit-config.yaml"),
     *("**/.claude/**", "**/.cursor/**", "**/.codex/**", "**/.mcp.json", ".agent-trace/**"),
 )
-PATTERN_SIGNS_MAX = 1000
 
 _PRIORS = MappingProxyType({"repository": 20.0, "area": 5.0, "agent": 4.0})
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98)
@@ -223,12 +223,12 @@ class TrustRules:
         check_range("trust.inherit_share", self.inherit_share, least=0, most=1)
         check_range("trust.chance_decisions_min", self.chance_decisions_min, least=0)
         for pattern in self.review_paths:
-            _check_pattern("trust.review_paths", pattern)
+            check_pattern("trust.review_paths", pattern)
         for area in self.areas:
             name, found, pattern = area.partition(": ")
             if not found or not name.strip():
                 raise RulesError("trust.areas", f"has '{area[:80]}', not a name, a colon, a space and a pattern")
-            _check_pattern("trust.areas", pattern)
+            check_pattern("trust.areas", pattern)
         check_range("trust.audit_share", self.audit_share, least=0, most=1)
 
     def _check_chance(self) -> None:
@@ -262,8 +262,3 @@ class TrustRules:
         check_range("trust.risk_confidence", self.risk_confidence, above=0)
         if self.risk_confidence >= 1:
             raise RulesError("trust.risk_confidence", f"is {self.risk_confidence}, not below 1")
-
-
-def _check_pattern(rule: str, pattern: str) -> None:
-    if not 0 < len(pattern) <= PATTERN_SIGNS_MAX:
-        raise RulesError(rule, f"has a pattern of {len(pattern)} signs, not 1 to {PATTERN_SIGNS_MAX}")

@@ -7,10 +7,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from custody.attribute.model import Grade
+from custody.cite.codes import Code as CiteCode
 from custody.dedupe.model import Category
 from custody.dedupe.verdict import Says
 from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Answered, Gap, Recorded, Seen, Stretch, Twin, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Gap, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.model.lines import Lines
 from custody.trust.model import Against, Approval, Never
@@ -32,8 +33,10 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     unseen = draw(st.integers(none, 2))
     twins = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("DUPE-")}
     twins[Code.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
+    texts = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("CITE-")}
+    texts[Code.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
     places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
-    places |= records | twins
+    places |= records | twins | texts
     return {code.value: LEVELS[place] for code, place in places.items()}
 
 
@@ -91,6 +94,11 @@ some_recorded = st.builds(
 some_twins = st.builds(
     Twin, st.just("another change"), st.sampled_from(Says), st.sampled_from(Category), st.just("because")
 ).map(lambda twin: (twin,))
+some_texts = st.builds(
+    Text,
+    st.just("report.md"),
+    st.just(UNSEEN) | st.lists(st.builds(Lack, st.sampled_from(CiteCode), st.integers(1, 9), st.just("so"))).map(tuple),
+)
 some_changes = st.builds(
     Seen,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
@@ -98,6 +106,7 @@ some_changes = st.builds(
     recorded=some_recorded | some_recorded | st.just(UNSEEN),
     trust=st.just((Answered(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
     twins=st.none() | st.just(()) | some_twins | st.just(UNSEEN),
+    texts=st.lists(some_texts, max_size=2).map(tuple),
 )
 
 
@@ -107,6 +116,8 @@ def drops(seen: Seen) -> Iterator[Seen]:
     yield replace(seen, period=None)
     yield replace(seen, trust=UNSEEN)
     yield replace(seen, twins=UNSEEN)
+    for place, text in enumerate(seen.texts):
+        yield replace(seen, texts=(*seen.texts[:place], replace(text, lacks=UNSEEN), *seen.texts[place + 1 :]))
     if not isinstance(seen.trust, Unseen):
         for place in range(len(seen.trust)):
             yield replace(seen, trust=(*seen.trust[:place], *seen.trust[place + 1 :]))

@@ -1,0 +1,92 @@
+"""What a change says in words, for the gate: its documents, its commits' messages, and its description."""
+
+import stat
+from collections.abc import Iterator
+
+from custody.app.change import Change
+from custody.app.desk import Desk
+from custody.cite.audit import Finding
+from custody.cite.brought import brought, unregistered
+from custody.cite.rules import CiteRules
+from custody.gate.model import Lack, Text, Unseen
+from custody.gate.rules import GateRules
+from custody.model.errors import StoreError
+from custody.model.globs import matches
+from custody.world.git import FileDiff, NoObject, Object, ObjectReader, Side
+
+MARKDOWN = (".md", ".markdown", ".mdx")
+TEXT_BYTES_MAX = 16 * 1024 * 1024
+READ_IT = "have a person read it"
+SHA_DIGITS = 12
+
+
+def texts_of(
+    desk: Desk, change: Change, description: bytes | None, gate: GateRules, rules: CiteRules
+) -> tuple[Text, ...]:
+    """Every text of the change whose citations lack something, or that could not be read."""
+    documents = [file for file in change.files if _is_document(file)]
+    with desk.repository.objects(TEXT_BYTES_MAX) as objects:
+        texts = [_document(objects, file, gate, rules) for file in documents]
+    texts += _messages(desk, change, description, rules)
+    return tuple(text for text in texts if text.lacks)
+
+
+def _is_document(file: FileDiff) -> bool:
+    new = file.change.new
+    return new is not None and stat.S_ISREG(new.mode) and new.path.display.casefold().endswith(MARKDOWN)
+
+
+def _document(objects: ObjectReader[Object], file: FileDiff, gate: GateRules, rules: CiteRules) -> Text:
+    new, old = file.change.new, file.change.old
+    assert new is not None, "a document is there after the change"
+    name = new.path.display
+    after = _content(objects, new)
+    if isinstance(after, Unseen):
+        return Text(name, after)
+    before = None if old is None else _content(objects, old)
+    is_report = any(matches(pattern, name) for pattern in gate.reports)
+    known = None if isinstance(before, Unseen) else before  # what cannot be read excuses nothing
+    return Text(name, _lacks(brought(after, known, rules, is_report=is_report)))
+
+
+def _content(objects: ObjectReader[Object], side: Side) -> bytes | Unseen:
+    found = objects.read(side.blob)
+    return Unseen(f"cannot be read: it is {found.reason}", READ_IT) if isinstance(found, NoObject) else found.content
+
+
+def _messages(desk: Desk, change: Change, description: bytes | None, rules: CiteRules) -> Iterator[Text]:
+    """What the description and the messages' bodies lack; a subject may begin with anything in brackets."""
+    last: int | None = None
+    said = [] if description is None else [("the description", description)]
+    said += [(f"the message of {one.id[:SHA_DIGITS]}", _body(one.message)) for one in reversed(change.commits)]
+    for name, text in said:
+        if b"[" not in text and "【".encode() not in text:
+            continue
+        if len(text) > TEXT_BYTES_MAX:
+            yield Text(name, Unseen("is too large to be read", READ_IT))
+            continue
+        if last is None:
+            last = _last_source(desk)
+        found = [*brought(text, None, rules, is_report=False), *unregistered(text, last)]
+        yield Text(name, _lacks(found))
+
+
+def _body(message: bytes) -> bytes:
+    """A message with an empty line in place of each of its first paragraph, so that places stay right."""
+    subject, _, body = message.partition(b"\n\n")
+    return b"\n" * (subject.count(b"\n") + 2) + body
+
+
+def _last_source(desk: Desk) -> int:
+    """The last id that this store's registry gave; 0 where there is none, or none can be read."""
+    if not desk.exists():
+        return 0
+    try:
+        with desk.reading() as store:
+            return store.registry.shelf(store.own()).last()
+    except StoreError:
+        return 0  # the gate tells of the store elsewhere
+
+
+def _lacks(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Lack, ...]:
+    return tuple(Lack(one.code, one.line, one.message) for one in findings)

@@ -1,0 +1,53 @@
+"""What a change does to the citations of a text: the findings that it brings, not those that were there.
+
+A report has to cite. Any other text may, and is looked at only if it does: it has markers and a list of sources.
+Numbers in brackets without a list, and lists to which nothing points, are usual in other documents.
+"""
+
+from collections import Counter
+
+from custody.cite.audit import Finding, audit_of
+from custody.cite.codes import Code
+from custody.cite.document import Kind
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+
+OF_THE_WHOLE = frozenset((Code.NONE, Code.COVERAGE))
+"""These are of a report as a whole: who changes one has to leave it well cited."""
+
+
+def brought(after: bytes, before: bytes | None, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:
+    """The findings about ``after`` that were not there ``before``; None: it is new."""
+    findings = _findings(after, rules, is_report=is_report)
+    if before is None or not findings:
+        return findings
+    known = Counter((one.code, one.message) for one in _findings(before, rules, is_report=is_report))
+    new = []
+    for one in findings:
+        if one.code not in OF_THE_WHOLE and known[one.code, one.message] > 0:
+            known[one.code, one.message] -= 1
+        else:
+            new.append(one)
+    return tuple(new)
+
+
+def unregistered(message: bytes, last: int) -> tuple[Finding, ...]:
+    """The ids in a text without a list that a registry with ``last`` sources never gave; none if it has no source."""
+    subject = Subject.of(message)
+    if subject.listing.entries or not last:
+        return ()
+    findings = []
+    for use in subject.uses:
+        if use.label.kind is Kind.ID and not 1 <= (use.label.number or 0) <= last:
+            line, column = subject.layout.place(use.marker.start)
+            findings.append(Finding(Code.UNKNOWN, line, column, f"[{use.label}] is no source of the registry"))
+    return tuple(findings)
+
+
+def _findings(data: bytes, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:
+    subject = Subject.of(data)
+    if is_report:
+        return audit_of(subject, rules).findings
+    if not subject.markers or not subject.listing.entries:
+        return ()
+    return tuple(one for one in audit_of(subject, rules).findings if one.code not in OF_THE_WHOLE)

@@ -1,0 +1,33 @@
+"""The check of citations: does what the change says rest on something?"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from custody.cite.codes import Code as CiteCode
+from custody.gate.codes import Code, Reason
+from custody.gate.model import Lack, Seen, Unseen
+from custody.gate.rules import GateRules
+
+SHOWN_MAX = 3
+"""A reason names so many places; the audit names them all."""
+
+_UNCITED = frozenset((CiteCode.NONE, CiteCode.COVERAGE))
+
+
+def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    """At most one reason of each code for a text, with the first places."""
+    for text in seen.texts:
+        if isinstance(text.lacks, Unseen):
+            yield rules.reason(Code.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy)
+            continue
+        by_code = defaultdict[Code, list[Lack]](list)
+        for lack in text.lacks:
+            by_code[Code.CITE_UNCITED if lack.code in _UNCITED else Code.CITE_BROKEN].append(lack)
+        for code, lacks in by_code.items():
+            yield rules.reason(code, f"{text.name}: {_told(lacks)}")
+
+
+def _told(lacks: Sequence[Lack]) -> str:
+    places = "; ".join(f"line {one.line}: {one.what} ({one.code.value})" for one in lacks[:SHOWN_MAX])
+    rest = len(lacks) - SHOWN_MAX
+    return places if rest <= 0 else f"{places}; and {rest} more"

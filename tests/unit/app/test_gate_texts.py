@@ -1,0 +1,101 @@
+"""The words of a change, judged in a real repository."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.cite_registry import cite_list
+from custody.app.desk import Desk
+from custody.app.gate import gate
+from custody.wire.gate import ReasonGiven
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, Built, a_history, a_repository
+
+FINE = b"""\
+Rates rose to 4.5 % in 2023 [1].
+
+## Sources
+
+1. [Rates](https://example.org/rates)
+"""
+UNCITED = b"Rates rose to 4.5 % in 2023.\n"
+BROKEN = FINE.replace(b"[1].", b"[1][2].")
+
+
+class World:
+    """Two commits: what a file was, and what it became."""
+
+    def __init__(self, folder: Path, *versions: dict[bytes, bytes]) -> None:
+        self.built: Built = a_repository(folder)
+        self.commits = a_history(self.built, *versions)
+        self.built.checkout()
+        self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
+
+    def reasons(self, description: bytes | None = None) -> list[ReasonGiven]:
+        report = gate(self.desk, f"{self.commits[0]}..{self.commits[-1]}", description)
+        return [reason for reason in report.reasons if reason.code.startswith("CITE-")]
+
+    def codes(self, description: bytes | None = None) -> list[str]:
+        return [reason.code for reason in self.reasons(description)]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "codes"),
+    [
+        (b"docs/report.md", None, UNCITED, ["CITE-UNCITED"]),
+        (b"research/Rates.MD", None, UNCITED, ["CITE-UNCITED"]),
+        (b"docs/guide.md", None, UNCITED, []),
+        (b"docs/report.md", None, FINE, []),
+        (b"docs/report.txt", None, UNCITED, []),
+        (b"docs/guide.md", None, BROKEN, ["CITE-BROKEN"]),
+        (b"docs/guide.md", BROKEN, BROKEN + b"\nMore.\n", []),
+        (b"docs/guide.md", FINE, BROKEN, ["CITE-BROKEN"]),
+        (b"docs/report.md", FINE, b"\xff\xfe not a text\n", ["CITE-UNCITED", "CITE-BROKEN"]),
+    ],
+)
+def test_documents(tmp_path: Path, name: bytes, before: bytes | None, after: bytes, codes: list[str]) -> None:
+    first = {b"a.py": b"a = 1\n"} | ({} if before is None else {name: before})
+    assert World(tmp_path, first, first | {name: after}).codes() == codes
+
+
+def test_a_reason_names_the_place(tmp_path: Path) -> None:
+    world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"a.py": b"a = 1\n", b"docs/guide.md": BROKEN})
+    (reason,) = world.reasons()
+    assert reason.sentence == "docs/guide.md: line 1: [2] is not listed among the sources (CITE-UNKNOWN)"
+
+
+def test_a_document_that_moves_brings_nothing(tmp_path: Path) -> None:
+    assert World(tmp_path, {b"old.md": BROKEN}, {b"new.md": BROKEN}).codes() == []
+
+
+def test_nobody_looks_where_the_rules_say_so(tmp_path: Path) -> None:
+    world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"report.md": UNCITED})
+    (tmp_path / "custody.toml").write_text('[gate]\ncitations = "off"\n')
+    assert world.codes() == []
+    (tmp_path / "custody.toml").write_text('[gate]\nreports = ["essays/**"]\n')
+    assert world.codes() == []
+
+
+def test_the_description(tmp_path: Path) -> None:
+    world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"a.py": b"a = 2\n"})
+    assert world.codes() == world.codes(FINE) == world.codes(UNCITED) == world.codes(b"See [S3].") == []
+    (reason,) = world.reasons(BROKEN)
+    assert reason.code == "CITE-BROKEN" and reason.sentence.startswith("the description: line 1: [2]")
+
+
+def test_ids_in_a_description_are_those_of_the_registry(tmp_path: Path) -> None:
+    world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"a.py": b"a = 2\n"})
+    spool_of(tmp_path).put(an_event("source", id="s1"))
+    cite_list(world.desk)
+    assert world.codes(b"See [S1].") == []
+    assert world.codes(b"See [S2].") == ["CITE-BROKEN"]
+
+
+def test_the_messages_of_its_commits(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    (first,) = a_history(built, {b"a.py": b"a = 1\n"})
+    message = b"[1] Rates\n\nThey rose [1], and fell [2].\n\n## Sources\n\n1. [Rates](https://example.org/rates)\n"
+    second = built.commit({b"a.py": b"a = 2\n"}, first, message=message)
+    (reason,) = (one for one in gate(Desk(tmp_path), f"{first}..{second}").reasons if one.code.startswith("CITE-"))
+    assert reason.sentence.startswith(f"the message of {second[:12]}: line 3: [2] is not listed")
