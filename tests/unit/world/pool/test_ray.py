@@ -7,13 +7,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from custody.app.dupes_index import sketch_all
+from custody.app.dupes_reading import Asked, Unread
+from custody.dedupe.rules import DedupeRules
 from custody.model.errors import InputError
+from custody.world.git import discover
 from custody.world.pool import WorkerDied, WorkFailed, pool_map
 from custody.world.pool.ray_cluster import FOLDER_CHARACTERS_MAX
+from tests.builders.repo import a_history, a_repository
 from tests.house.not_run import not_run
 from tests.house.planting import ROOT
 from tests.unit.world.pool import work
@@ -68,6 +74,28 @@ def test_a_cluster_gives_the_same_bytes_as_one_process() -> None:
     together = list(pool_map(work.sketched, TEXTS, workers=2, backend="ray", progress=told.append))
     assert [pickle.dumps(result) for result in together] == [pickle.dumps(result) for result in alone]
     assert told == list(range(1, len(alone) + 1))
+
+
+@pytest.mark.usefixtures("_ray")
+def test_changes_of_a_repository_are_sketched_alike_by_a_cluster(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    rules, names = DedupeRules(), ["a.py", "b.ts", "README.md", "broken.py", "data.bin"]
+    versions = [{f"src/{name}".encode(): _content(name, number) for name in names} for number in range(40)]
+    commits = a_history(built, *versions)
+    asked = [Asked(base=base, head=head) for base, head in pairwise(commits)]
+    folder = str(discover(built.path).git_dir)
+    alone = list(sketch_all(folder, asked, rules, workers=1))
+    together = list(sketch_all(folder, asked, rules, workers=2, backend="ray"))
+    assert len(alone) == len(asked) and not any(isinstance(one, Unread) for one in alone)
+    assert [pickle.dumps(one) for one in together] == [pickle.dumps(one) for one in alone]
+
+
+def _content(name: str, number: int) -> bytes:
+    """What a file holds in the ``number``-th version: text that can be parsed, text that cannot, and bytes."""
+    text = TEXTS[number % len(TEXTS)]
+    if name.endswith(".bin"):
+        return bytes(range(256)) * (number + 1)
+    return f"def broken(:\n{text}".encode() if name == "broken.py" else f"{text}\nvalue_{number} = {number}\n".encode()
 
 
 @pytest.mark.usefixtures("_ray")
