@@ -151,10 +151,11 @@ class Attributing:
 
 
 @contextmanager
-def attributing(desk: Desk, profile: Profile | None = None) -> Iterator[Attributing]:
-    """Open everything that attribution needs, under the rules in force or another profile."""
-    rules = loaded(desk)[0].tables["attribute"]
-    assert isinstance(rules, AttributeRules), "the table of attribution holds its rules"
+def attributing(
+    desk: Desk, profile: Profile | None = None, rules: AttributeRules | None = None
+) -> Iterator[Attributing]:
+    """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
+    rules = rules or loaded(desk)[0].of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
     with _reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:

@@ -1,10 +1,9 @@
 """The changes that should not land beside one, as the gate asks for them."""
 
-from custody.app.change import Change
-from custody.app.desk import Desk
 from custody.app.dupes_check import check_change
 from custody.app.dupes_reading import Asked
 from custody.app.dupes_what import own_commits_of
+from custody.app.gate_change import Judged
 from custody.dedupe.model import Category, Relation
 from custody.dedupe.rules import DedupeRules
 from custody.dedupe.verdict import Says
@@ -21,12 +20,13 @@ ALOUD = frozenset((Says.DUPLICATE, Says.COMPETING))
 SHORT_DIGITS = 12
 
 
-def twins_of(desk: Desk, store: Store, change: Change, rules: DedupeRules) -> tuple[Twin, ...] | Unseen:
+def twins_of(one: Judged, store: Store, rules: DedupeRules) -> tuple[Twin, ...] | Unseen:
     """What a change is a duplicate of, or why it could not be looked up."""
-    commits = own_commits_of(desk.repository, change.fork, change.head)
+    change = one.change
+    commits = (change.head,) if one.is_work_tree else own_commits_of(one.repository, change.fork, change.head)
     asked = Asked(base=change.fork, head=change.head, commits=commits)
     try:
-        told = check_change(desk.repository, store, asked, rules, "").told
+        told = check_change(one.repository, store, asked, rules, "").told
     except (InputError, StoreError) as error:
         return Unseen(f"duplicates were not looked for: {error.message}", error.hint or "run 'custody dupes index'")
     return tuple(_twin(one) for one in told if _counts(one))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from custody.app.change import Change
 from custody.app.desk import Desk
+from custody.app.gate_change import Judged
 from custody.cite.audit import Finding
 from custody.cite.brought import brought, unregistered
 from custody.cite.rules import CiteRules
@@ -20,14 +21,12 @@ READ_IT = "have a person read it"
 SHA_DIGITS = 12
 
 
-def texts_of(
-    desk: Desk, change: Change, description: bytes | None, gate: GateRules, rules: CiteRules
-) -> tuple[Text, ...]:
+def texts_of(desk: Desk, one: Judged, description: bytes | None, gate: GateRules, rules: CiteRules) -> tuple[Text, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
-    documents = [file for file in change.files if _is_document(file)]
-    with desk.repository.objects(TEXT_BYTES_MAX) as objects:
+    documents = [file for file in one.change.files if _is_document(file)]
+    with one.repository.objects(TEXT_BYTES_MAX) as objects:
         texts = [_document(objects, file, gate, rules) for file in documents]
-    texts += _messages(desk, change, description, rules)
+    texts += _messages(desk, one.change, description, rules)
     return tuple(text for text in texts if text.lacks)
 
 

@@ -1,17 +1,19 @@
 """Which rules are in force here, and where each was set."""
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from custody.app.desk import Desk
 from custody.model.errors import InputError
+from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
 from custody.wire.bodies import digest_text
 from custody.wire.reports import RuleInForce, RulesReport, RulesSource
 from custody.wire.rules import rule_value, rules_digest
-from custody.world.config import FILE_BYTES_MAX, TABLES, Effective, Read, Setting, Source, load, nearest
-from custody.world.git import Repository, WorkFile
+from custody.world.config import FILE_BYTES_MAX, TABLES, Effective, Read, Setting, Source, load, nearest, rule_files
+from custody.world.git import NoObject, Object, ObjectReader, Repository, WorkFile
 
 
 def rules(desk: Desk, table: str | None = None) -> RulesReport:
@@ -33,6 +35,36 @@ def loaded(
 ) -> tuple[Effective, tuple[Source, ...]]:
     """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""
     return load(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
+
+
+def loaded_at(
+    repository: Repository, commit: CommitSha, environment: Mapping[str, str] = os.environ
+) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules as the files of a commit set them, for a user with this environment."""
+    with repository.objects(FILE_BYTES_MAX) as objects:
+        return load(_commit(repository, objects, commit), environment)
+
+
+def _commit(repository: Repository, objects: ObjectReader[Object], commit: CommitSha) -> Read:
+    with repository.tree(commit, rule_files()) as found:
+        entries = {entry.path: entry for entry in found}
+
+    def read(path: RepoPath) -> bytes | None:
+        entry = entries.get(path)
+        if entry is None:
+            return None
+        if not stat.S_ISREG(entry.mode):
+            raise _unreadable(path, commit, "is no regular file")
+        content = objects.read(entry.id)
+        if isinstance(content, NoObject):  # what somebody meant to set is never passed over silently
+            raise _unreadable(path, commit, f"is {content.reason}")
+        return content.content
+
+    return read
+
+
+def _unreadable(path: RepoPath, commit: CommitSha, why: str) -> InputError:
+    return InputError(f"'{path.display}' of {commit} {why}", hint="rules are read from regular files of the repository")
 
 
 def _no_files(_path: RepoPath) -> None:

@@ -6,9 +6,10 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from custody.app.gate import gate
+from custody.app.gate import Request, gate
 from custody.cli.frame import answer, json_option, the_desk
 from custody.cli.trust_approve_ import standing_words
+from custody.model.errors import InputError
 from custody.wire.gate import GateReport
 
 SHA_DIGITS = 12
@@ -17,28 +18,35 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 
 
 @click.command("gate")
-@click.argument("change", metavar="BASE..HEAD")
+@click.argument("change", metavar="[BASE..HEAD]", required=False)
+@click.option("--worktree", is_flag=True, help="Judge what the work tree has over HEAD.")
 @click.option(
     "--description", type=click.File("rb"), metavar="FILE", help="What its author says of the change (- for stdin)."
 )
 @json_option
 @click.pass_context
-def command(ctx: click.Context, change: str, description: BinaryIO | None, *, as_json: bool) -> int:
+def command(
+    ctx: click.Context, change: str | None, description: BinaryIO | None, *, worktree: bool, as_json: bool
+) -> int:
     """Judge a change by what is known of its lines, and by what it says.
 
     The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do; then a
     line for each agent that wrote any of it: its score, its tier, and what is left of its budget. What counts are the
-    lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The exit status is 1 for
-    block and 0 for the others.
+    lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The rules are those of
+    BASE, whatever the change sets. The exit status is 1 for block and 0 for the others.
 
     \b
     Examples:
       custody gate main..HEAD
       custody gate origin/main
+      custody gate --worktree
       custody gate v1.2..v1.3 --json
       custody gate origin/main --description pull-request.md
     """
-    report = gate(the_desk(ctx), change, None if description is None else description.read(DESCRIPTION_BYTES_MAX))
+    if worktree == (change is not None):
+        raise InputError("name a change or --worktree, and not both", hint="such as 'custody gate main..HEAD'")
+    said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
+    report = gate(the_desk(ctx), Request(change=change, description=said))
     return answer(report, "\n".join(_words(report)), as_json=as_json)
 
 
@@ -47,7 +55,9 @@ def _words(report: GateReport) -> Iterator[str]:
     for reason in report.reasons:
         yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
     yield from (standing_words(agent) for agent in report.trust)
-    yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {_added(report)}"
+    yield from (f"  not looked at: {one.name}, since {one.why}" for one in report.skipped)
+    head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
+    yield f"{report.fork[:SHA_DIGITS]}..{head}: {_added(report)}"
 
 
 def _added(report: GateReport) -> str:

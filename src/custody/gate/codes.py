@@ -45,11 +45,14 @@ class Code(Enum):
     CITE_UNSEEN = "CITE-UNSEEN"
     CITE_UNCITED = "CITE-UNCITED"
     CITE_BROKEN = "CITE-BROKEN"
+    INTEG_UNSEEN = "INTEG-UNSEEN"
+    INTEG_DAMAGE = "INTEG-DAMAGE"
+    POLICY_CHANGED = "POLICY-CHANGED"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a reason means, what to do about it, and the reasons than which it may never be milder.
+    """What a reason means, what to do about it, the reasons than which it may never be milder, and its usual level.
 
     Lost evidence turns each of ``never_milder_than`` into this reason, and losing evidence must not help.
     """
@@ -57,17 +60,19 @@ class About:
     meaning: str
     remedy: str
     never_milder_than: tuple[Code, ...] = ()
+    usual: Level = Level.REVIEW
 
 
 _TRUST = tuple(code for code in Code if code.value.startswith("TRUST-"))
+_ANSWERS = tuple(code for code in Code if code.value.partition("-")[0] not in ("INTEG", "POLICY"))
 READ_IT = "have a person read the change"
 
 CODES: Mapping[Code, About] = MappingProxyType(
     {
         Code.ATTR_UNSEEN: About(
             "Who wrote the added lines could not be looked up, or not everywhere: nothing was ever recorded here,"
-            " something could not be recorded while the change was made, the store is not as it was written, or a file"
-            " has no lines that can be read.",
+            " something could not be recorded while the change was made, the store cannot be read, or a file has no"
+            " lines that can be read.",
             "have a person read the change; 'custody doctor' says what is missing",
             (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, *_TRUST),
         ),
@@ -160,6 +165,22 @@ CODES: Mapping[Code, About] = MappingProxyType(
             "The change brings citations that do not hold: a marker without a source, one that leads elsewhere than its"
             " number says, a source that is no page. What was so before the change is not told.",
             "mend them; 'custody cite audit' says what each means and what to do",
+        ),
+        Code.INTEG_UNSEEN: About(
+            "There is a store, and it cannot be read: what the change was made with is not known any more.",
+            "run 'custody doctor'; 'custody import' brings a copy back",
+            (*_ANSWERS, Code.INTEG_DAMAGE),
+            Level.BLOCK,
+        ),
+        Code.INTEG_DAMAGE: About(
+            "What was recorded is not as it was written: records were changed, lost, or put in between.",
+            "run 'custody verify'; 'custody import' brings a copy back",
+            _ANSWERS,
+            Level.BLOCK,
+        ),
+        Code.POLICY_CHANGED: About(
+            "The change sets other rules than those by which it is judged, which are the base's.",
+            "have a person who may decide about the rules read it",
         ),
     }
 )

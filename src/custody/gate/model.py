@@ -119,17 +119,19 @@ class Text:
 class Seen:
     """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
 
-    A change without ``files`` adds nothing. ``trust`` has an answer for every agent that wrote added lines. ``twins``
-    are changes that should not land beside this one; None when they were not to be looked for. ``texts`` are those that
-    cite, or should; empty too when nobody was to look.
+    A change without ``files`` adds nothing. ``recorded`` is None where nothing was ever recorded. ``trust`` has an
+    answer for every agent that wrote added lines. ``twins`` are changes that should not land beside this one; None when
+    they were not to be looked for. ``texts`` are those that cite, or should; empty too when nobody was to look.
+    ``policy`` says which rules the change sets anew.
     """
 
     files: tuple[AddedTo, ...]
     period: Period | None
-    recorded: Recorded | Unseen
+    recorded: Recorded | Unseen | None
     trust: tuple[Answered, ...] | Unseen = ()
     twins: tuple[Twin, ...] | Unseen | None = None
     texts: tuple[Text, ...] = ()
+    policy: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

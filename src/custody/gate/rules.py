@@ -14,8 +14,7 @@ from custody.model.rules import check_keys, check_one_of, check_pattern, check_r
 LevelName = Literal["approve", "review", "block"]
 
 REPORTS = ("**/*report*", "**/reports/**", "**/research/**")
-_REVIEW: LevelName = "review"
-_LEVELS = MappingProxyType({code.value: _REVIEW for code in Code})
+_LEVELS: Mapping[str, LevelName] = MappingProxyType({code.value: about.usual.value for code, about in CODES.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

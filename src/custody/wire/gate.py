@@ -35,22 +35,33 @@ class UnreadFile(msgspec.Struct, frozen=True):
     why: str
 
 
+class SkippedCheck(msgspec.Struct, frozen=True):
+    """A check that did not look, and why; only the rules of the base can say so."""
+
+    name: str
+    why: str
+
+
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on what ``head`` has over ``fork``, the point where it left ``base``.
 
-    ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``, on what was recorded until
-    ``chain_head`` (SHA-256 over the heads of all chains); null where no agent was asked about.
+    With ``worktree``, ``head`` is the work tree as a commit that nobody made. ``rules_from`` are the places that set
+    any of the rules. ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``, on what was
+    recorded until ``chain_head`` (SHA-256 over the heads of all chains); null where nothing was looked up.
     """
 
     base: str
     head: str
     fork: str
+    worktree: bool
     level: Level
     reasons: list[ReasonGiven]
     added: AddedLines
     unread: list[UnreadFile]
     checks: list[str]
+    skipped: list[SkippedCheck]
     rules_digest: str
+    rules_from: list[str]
     as_of: str
     chain_head: str | None
     trust: list[AgentAsked]

@@ -14,7 +14,7 @@ from custody.app.dupes_learning import dupes_label
 from custody.app.dupes_reading import Unread
 from custody.app.dupes_show import dupes_show
 from custody.app.dupes_what import REFS, changes_in, typed_change
-from custody.app.gate import gate
+from custody.app.gate import Request, gate
 from custody.dedupe.rules import DedupeRules
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
@@ -57,6 +57,11 @@ class World:
 
     def check(self, head: str, base: str = "main") -> DupesCheckReport:
         return dupes_check(self.desk, f"{base}..{head}")
+
+    def ruled(self, rules: bytes) -> str:
+        """A base that has these rules beside what the main line has."""
+        files = {**BASE, b"LICENSE": b"free\n", b"custody.toml": rules}
+        return self.built.commit(files, self.main, ref="refs/heads/ruled")
 
 
 @pytest.fixture
@@ -313,20 +318,23 @@ def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     twin = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Robust", on=world.main)
 
-    def codes() -> set[str]:
-        return {reason.code for reason in gate(world.desk, f"main..{twin}").reasons if reason.code.startswith("DUPE")}
+    def codes(base: str = "main") -> set[str]:
+        return {
+            reason.code
+            for reason in gate(world.desk, Request(change=f"{base}..{twin}")).reasons
+            if reason.code.startswith("DUPE")
+        }
 
     assert codes() == set()
     world.index()
     assert codes() == {"DUPE-SAME"}
-    (world.built.path / "custody.toml").write_text('[gate]\nduplicates = "off"\n')
-    assert codes() == set()
+    assert codes(world.ruled(b'[gate]\nduplicates = "off"\n')) == set()
 
 
 def test_the_gate_says_that_nobody_could_look_where_it_shall(world: World) -> None:
     head = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
-    (world.built.path / "custody.toml").write_text('[gate]\nduplicates = "always"\n')
-    reasons = [one for one in gate(world.desk, f"main..{head}").reasons if one.code == "DUPE-UNSEEN"]
+    base = world.ruled(b'[gate]\nduplicates = "always"\n')
+    reasons = [one for one in gate(world.desk, Request(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"]
     assert len(reasons) == 1
     assert "no change is indexed yet" in reasons[0].sentence
 
@@ -336,5 +344,5 @@ def test_a_backport_is_no_reason_for_the_gate(world: World) -> None:
     pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
     backport = world.propose(6, {b"src/app.py": RETRY}, pick)
     world.index()
-    report = gate(world.desk, f"{world.root}..{backport}")
+    report = gate(world.desk, Request(change=f"{world.root}..{backport}"))
     assert not [one for one in report.reasons if one.code.startswith("DUPE")]

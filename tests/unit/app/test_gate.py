@@ -10,7 +10,7 @@ import pytest
 
 from custody.app.change import change_of
 from custody.app.desk import Desk
-from custody.app.gate import gate
+from custody.app.gate import Request, gate
 from custody.app.trust_show import trust_list
 from custody.model.errors import InputError
 from custody.wire.gate import GateReport
@@ -34,6 +34,7 @@ class World:
         self.built: Built = a_repository(folder)
         more = {name.encode(): content for name, content in others.items()}
         self.first, self.second = a_history(self.built, {b"a.py": OLD}, {b"a.py": NEW, **more})
+        self.base = self.first
         self.built.checkout()
         self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * NS)
 
@@ -61,10 +62,11 @@ class World:
         return self
 
     def said(self, change: str | None = None) -> GateReport:
-        return gate(self.desk, f"{self.first}..{self.second}" if change is None else change)
+        return gate(self.desk, Request(change=f"{self.base}..{self.second}" if change is None else change))
 
     def rules(self, text: str) -> "World":
-        (self.built.path / "custody.toml").write_text(text)
+        """The base sets these rules meanwhile."""
+        self.base = self.built.commit({b"a.py": OLD, b"custody.toml": text.encode()}, self.first, ref="refs/heads/base")
         return self
 
 
@@ -88,7 +90,7 @@ class TestVerdict:
         assert (report.level, report.outcome, codes(report)) == ("approve", "fine", [])
         assert counts(report) == (2, 0, 0, 0)
         assert (report.base, report.head, report.fork) == (world.first, world.second, world.first)
-        assert report.checks == ["attribution", "trust", "duplicates", "citations"]
+        assert report.checks == ["integrity", "policy", "attribution", "trust", "citations"]
         (agent,) = report.trust
         assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 2)
         assert (agent.budget, agent.budget_left, agent.approved) == (500, 500, True)
@@ -156,7 +158,7 @@ class TestTrust:
 
     def test_a_change_of_persons_only_is_not_asked_about(self, world: World) -> None:
         report = world.edited(OLD).said()
-        assert (codes(report), report.trust, report.chain_head) == (["ATTR-NONE"], [], None)
+        assert (codes(report), report.trust) == (["ATTR-NONE"], [])
 
     def test_a_cache_is_not_believed(self, world: World) -> None:
         for number in range(120):
@@ -201,7 +203,7 @@ class TestUnseen:
         world.edited()
         (home_of(world.built.path) / "gaps").mkdir()
         report = world.said()
-        assert codes(report) == ["ATTR-UNSEEN"]
+        assert codes(report) == ["INTEG-UNSEEN", "ATTR-UNSEEN"]
         assert report.reasons[0].sentence.startswith("the store cannot be read: cannot read what could not be recorded")
 
     def test_a_record_that_is_gone_from_the_chain_is_told(self, world: World) -> None:
@@ -210,14 +212,14 @@ class TestUnseen:
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
             db.execute("DELETE FROM record WHERE seq = 2")
         report = world.said()
-        assert "ATTR-UNSEEN" in codes(report)
+        assert (report.level, codes(report)) == ("block", ["INTEG-DAMAGE"])
         assert "record 2 is missing" in report.reasons[0].sentence
 
     def test_a_store_that_is_no_database_is_told(self, world: World) -> None:
         home_of(world.built.path).mkdir(parents=True)
         (home_of(world.built.path) / "custody.db").write_bytes(b"no database at all" * 1000)
         report = world.said()
-        assert set(codes(report)) == {"ATTR-UNSEEN", "DUPE-UNSEEN"}
+        assert set(codes(report)) == {"ATTR-UNSEEN", "DUPE-UNSEEN", "INTEG-DAMAGE"}
         assert [unread.path for unread in report.unread] == ["a.py"]
 
     def test_a_binary_file_is_unseen(self, tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ class TestChange:
     def test_a_bare_repository_can_be_judged(self, tmp_path: Path) -> None:
         built = a_repository(tmp_path / "bare", bare=True)
         first, second = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
-        assert codes(gate(Desk(built.path), f"{first}..{second}")) == ["ATTR-UNSEEN"]
+        assert codes(gate(Desk(built.path), Request(change=f"{first}..{second}"))) == ["ATTR-UNSEEN"]
 
 
 def gap(world: World, at: int, words: str) -> None:

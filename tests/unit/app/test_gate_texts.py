@@ -6,7 +6,7 @@ import pytest
 
 from custody.app.cite_registry import cite_list
 from custody.app.desk import Desk
-from custody.app.gate import gate
+from custody.app.gate import Request, gate
 from custody.wire.gate import ReasonGiven
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -33,7 +33,7 @@ class World:
         self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
 
     def reasons(self, description: bytes | None = None) -> list[ReasonGiven]:
-        report = gate(self.desk, f"{self.commits[0]}..{self.commits[-1]}", description)
+        report = gate(self.desk, Request(change=f"{self.commits[0]}..{self.commits[-1]}", description=description))
         return [reason for reason in report.reasons if reason.code.startswith("CITE-")]
 
     def codes(self, description: bytes | None = None) -> list[str]:
@@ -70,11 +70,10 @@ def test_a_document_that_moves_brings_nothing(tmp_path: Path) -> None:
 
 
 def test_nobody_looks_where_the_rules_say_so(tmp_path: Path) -> None:
-    world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"report.md": UNCITED})
-    (tmp_path / "custody.toml").write_text('[gate]\ncitations = "off"\n')
-    assert world.codes() == []
-    (tmp_path / "custody.toml").write_text('[gate]\nreports = ["essays/**"]\n')
-    assert world.codes() == []
+    for number, rules in enumerate((b'citations = "off"', b'reports = ["essays/**"]')):
+        files = {b"custody.toml": b"[gate]\n" + rules}
+        (tmp_path / f"{number}").mkdir()
+        assert World(tmp_path / f"{number}", files, files | {b"report.md": UNCITED}).codes() == []
 
 
 def test_the_description(tmp_path: Path) -> None:
@@ -97,5 +96,9 @@ def test_the_messages_of_its_commits(tmp_path: Path) -> None:
     (first,) = a_history(built, {b"a.py": b"a = 1\n"})
     message = b"[1] Rates\n\nThey rose [1], and fell [2].\n\n## Sources\n\n1. [Rates](https://example.org/rates)\n"
     second = built.commit({b"a.py": b"a = 2\n"}, first, message=message)
-    (reason,) = (one for one in gate(Desk(tmp_path), f"{first}..{second}").reasons if one.code.startswith("CITE-"))
+    (reason,) = (
+        one
+        for one in gate(Desk(tmp_path), Request(change=f"{first}..{second}")).reasons
+        if one.code.startswith("CITE-")
+    )
     assert reason.sentence.startswith(f"the message of {second[:12]}: line 3: [2] is not listed")

@@ -19,10 +19,12 @@ ROBOT = (
     "robot: 0.5000 MEDIUM, 12 decision(s), 50 of 50 line(s) left; chance 0.606, at least 0.250, risk target 1.00%,"
     " realised none yet"
 )
-NOTHING_RECORDED = """\
+UNINDEXED = "  not looked at: duplicates, since no change is indexed, and gate.duplicates is 'when-indexed'"
+NOTHING_RECORDED = f"""\
 review
   ATTR-UNSEEN (review): nothing was ever recorded here; run 'custody init' so that agents' work is recorded, or\
  'custody import' what was recorded elsewhere
+{UNINDEXED}
 FORK..HEAD: 2 added line(s): 2 none
 """
 HALF_KNOWN = f"""\
@@ -32,16 +34,22 @@ block
   ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%: 1 of 2 added line(s), the first at\
  'a.py:2'; have a person read the change
 {ROBOT}
+{UNINDEXED}
 FORK..HEAD: 2 added line(s): 1 agent, 1 none
 """
 STRICT = '[gate]\nagent_share_max = 0.25\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
 
+UNFIT = '[gate.levels]\nATTR-SHARE = "block"\n'
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository whose last commit adds two lines."""
+    """A repository whose last commit adds two lines; other branches left the commit before to set rules."""
     built = a_repository(tmp_path / "repository")
-    a_history(built, {b"a.py": OLD.encode()}, {b"a.py": NEW.encode()})
+    first, _ = a_history(built, {b"a.py": OLD.encode()}, {b"a.py": NEW.encode()})
+    for name, rules in (("strict", STRICT), ("unfit", UNFIT)):
+        files = {b"a.py": OLD.encode(), b"custody.toml": rules.encode()}
+        built.commit(files, first, ref=f"refs/heads/{name}")
     built.checkout()
     return built.path
 
@@ -70,25 +78,26 @@ def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
 def test_what_is_known_is_approved(repository: Path) -> None:
     an_agent_wrote(repository, NEW)
     ran = custody(repository, "gate", "HEAD~1")
-    assert (ran.status, said(repository, ran)) == (0, f"approve\n{ROBOT}\nFORK..HEAD: 2 added line(s): 2 agent\n")
+    assert (ran.status, said(repository, ran)) == (
+        0,
+        f"approve\n{ROBOT}\n{UNINDEXED}\nFORK..HEAD: 2 added line(s): 2 agent\n",
+    )
 
 
 def test_reasons_stand_by_strictness_and_block_is_status_1(repository: Path) -> None:
     an_agent_wrote(repository, SEEN)
-    (repository / "custody.toml").write_text(STRICT)
-    ran = custody(repository, "gate", "HEAD~1...HEAD")
+    ran = custody(repository, "gate", "strict...HEAD")
     assert (ran.status, said(repository, ran)) == (1, HALF_KNOWN)
 
 
 def test_an_empty_change_says_that_it_is_one(repository: Path) -> None:
     ran = custody(repository, "gate", "HEAD")
-    assert (ran.status, said(repository, ran)) == (0, "approve\nFORK..HEAD: no lines added\n")
+    assert (ran.status, said(repository, ran)) == (0, f"approve\n{UNINDEXED}\nFORK..HEAD: no lines added\n")
 
 
 def test_json(repository: Path) -> None:
     an_agent_wrote(repository, SEEN)
-    (repository / "custody.toml").write_text(STRICT)
-    ran = custody(repository, "gate", "HEAD~1", "--json")
+    ran = custody(repository, "gate", "strict", "--json")
     assert ran.status == 1
     report = json.loads(ran.out)
     assert (report["report"], report["version"], report["outcome"]) == ("gate", 1, "found")
@@ -110,7 +119,27 @@ def test_a_commit_that_is_not_there_is_the_callers_turn(repository: Path, change
 
 
 def test_levels_that_do_not_fit_are_the_callers_turn(repository: Path) -> None:
-    (repository / "custody.toml").write_text('[gate.levels]\nATTR-SHARE = "block"\n')
-    ran = custody(repository, "gate", "HEAD~1")
+    ran = custody(repository, "gate", "unfit")
     assert (ran.status, ran.out) == (2, "")
     assert "'gate.levels' has ATTR-UNSEEN at review, milder than ATTR-SHARE at block" in ran.err
+
+
+def test_the_work_tree(repository: Path) -> None:
+    (repository / "a.py").write_text(NEW + "three = third(3)\n")
+    ran = custody(repository, "gate", "--worktree")
+    assert ran.status == 0 and ran.out.endswith("..the work tree: 1 added line(s): 1 none\n")
+    for wrong in (["gate"], ["gate", "--worktree", "HEAD~1"]):
+        assert custody(repository, *wrong).status == 2
+
+
+def test_a_change_is_judged_by_the_rules_of_its_base(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    (repository / "custody.toml").write_text("[gate]\nagent_share_max = 0.25\n")
+    assert "ATTR-SHARE" not in custody(repository, "gate", "HEAD~1..HEAD").out
+    ran = custody(repository, "gate", "--worktree")
+    assert "POLICY-CHANGED (review): the change sets rules: gate.agent_share_max from 1 to 0.25" in ran.out
+    (repository / "custody.toml").write_text("[gate\n")
+    assert (
+        "POLICY-CHANGED (review): the change sets rules: they cannot be read: "
+        in custody(repository, "gate", "--worktree").out
+    )

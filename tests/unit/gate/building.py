@@ -7,6 +7,8 @@ from custody.attribute.model import Grade
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.citations import citations
 from custody.gate.checks.duplicates import duplicates
+from custody.gate.checks.integrity import integrity
+from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust as trust_check
 from custody.gate.codes import Code, Level
 from custody.gate.engine import judge
@@ -79,7 +81,7 @@ def rules_with(levels: Mapping[Code, LevelName] | None = None, **rules: object) 
 
 def verdict(seen: Seen, rules: GateRules | None = None) -> Verdict:
     """What all checks together lead to."""
-    return judge(seen, [attribution, trust_check, duplicates, citations], rules or GateRules())
+    return judge(seen, [attribution, trust_check, duplicates, citations, integrity, policy], rules or GateRules())
 
 
 def codes(seen: Seen, rules: GateRules | None = None) -> list[str]:

@@ -1,9 +1,11 @@
 """What the check of attribution says, at each of its thresholds."""
 
+from dataclasses import replace
+
 import pytest
 
 from custody.attribute.model import Grade
-from custody.gate.model import Gap, Recorded, Stretch, Unseen, Whose
+from custody.gate.model import Gap, Stretch, Unseen, Whose
 from tests.unit.gate.building import (
     HOUR_NS,
     NOON_NS,
@@ -25,13 +27,15 @@ def test_lines_whose_writers_are_well_shown_give_no_reason() -> None:
 
 
 def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> None:
-    assert codes(a_change(recorded=UNSEEN, period=None)) == []
+    assert codes(replace(a_change(period=None), recorded=None)) == []
+    assert codes(a_change(recorded=UNSEEN, period=None)) == ["INTEG-UNSEEN"]
     assert codes(a_change(gaps=[Gap(None, "lost")])) == []
 
 
 def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:
-    (reason,) = verdict(a_change(nobodys(), agents(tier=6), recorded=UNSEEN)).reasons
-    assert (reason.code.value, reason.sentence, reason.remedy) == ("ATTR-UNSEEN", "nobody looked", "look")
+    (reason,) = verdict(replace(a_change(nobodys(), agents(tier=6)), recorded=None)).reasons
+    assert (reason.code.value, reason.sentence) == ("ATTR-UNSEEN", "nothing was ever recorded here")
+    assert "custody init" in reason.remedy
 
 
 def test_files_that_could_not_be_read_are_named_and_from_the_fourth_on_counted() -> None:
@@ -42,12 +46,6 @@ def test_files_that_could_not_be_read_are_named_and_from_the_fourth_on_counted()
         " 'file3.py' is binary 3; and 2 more"
     )
     assert reason.remedy == "read it"
-
-
-def test_damage_of_the_store_is_unseen() -> None:
-    (reason,) = verdict(a_change(agents(), recorded=Recorded(damage=("record 2 is missing", "another")))).reasons
-    assert reason.code.value == "ATTR-UNSEEN"
-    assert reason.sentence == "the store is not as it was written, 2 finding(s); the first: record 2 is missing"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from tests.unit.gate.building import rules_with
 RULES = GateRules()
 
 
-def test_every_code_has_a_level_and_asks_for_a_review_at_first() -> None:
+def test_every_code_has_a_level_and_only_damage_blocks_at_first() -> None:
     assert set(RULES.levels) == {code.value for code in Code}
-    assert {RULES.level(code) for code in Code} == {Level.REVIEW}
+    blocking = {code for code in Code if RULES.level(code) is Level.BLOCK}
+    assert blocking == {Code.INTEG_UNSEEN, Code.INTEG_DAMAGE}
+    assert {RULES.level(code) for code in set(Code) - blocking} == {Level.REVIEW}
 
 
 def test_a_number_that_cannot_be_is_refused() -> None:

@@ -11,6 +11,7 @@ HOUR_NS = 3_600 * 1_000_000_000
 SHOWN_MAX = 3
 """Files that a sentence names; it counts the others."""
 
+RECORD_IT = "run 'custody init' so that agents' work is recorded, or 'custody import' what was recorded elsewhere"
 AGENTS = frozenset((Whose.AGENT, Whose.MIXED))
 
 Placed = tuple[str, Stretch]
@@ -31,11 +32,12 @@ def attribution(seen: Seen, rules: GateRules) -> Iterator[Reason]:
 
 
 def _unseen(seen: Seen, rules: GateRules) -> Iterator[Reason]:
-    if isinstance(seen.recorded, Unseen):
+    if seen.recorded is None:
+        yield rules.reason(Code.ATTR_UNSEEN, "nothing was ever recorded here", RECORD_IT)
+    elif isinstance(seen.recorded, Unseen):
         yield rules.reason(Code.ATTR_UNSEEN, seen.recorded.why, seen.recorded.remedy)
     else:
         yield from _gaps([gap for gap in seen.recorded.gaps if _concerns(gap, seen.period, rules)], rules)
-        yield from _damage(seen.recorded.damage, rules)
     yield from _unread(seen, rules)
 
 
@@ -54,15 +56,6 @@ def _gaps(gaps: Sequence[Gap], rules: GateRules) -> Iterator[Reason]:
             Code.ATTR_UNSEEN,
             f"{len(gaps)} gap(s) while the change was made: something could not be recorded; the last one: {last.what}",
             "have a person read the change; 'custody doctor' names the file; delete from it what you have seen",
-        )
-
-
-def _damage(damage: Sequence[str], rules: GateRules) -> Iterator[Reason]:
-    if damage:
-        yield rules.reason(
-            Code.ATTR_UNSEEN,
-            f"the store is not as it was written, {len(damage)} finding(s); the first: {damage[0]}",
-            "run 'custody verify'; 'custody import' brings a copy back",
         )
 
 

@@ -7,7 +7,7 @@ A file of a repository can set rules and nothing else: this room knows the field
 """
 
 from custody.world.config.documents import VARIABLES, documents
-from custody.world.config.loading import Read, Source, load
+from custody.world.config.loading import Read, Source, load, rule_files
 from custody.world.config.overlay import Effective, Setting
 from custody.world.config.registry import TABLES, rules_of
 from custody.world.config.rule import Origin, Rule
@@ -27,5 +27,6 @@ __all__ = [
     "documents",
     "load",
     "nearest",
+    "rule_files",
     "rules_of",
 ]

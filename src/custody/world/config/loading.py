@@ -32,6 +32,11 @@ class Source:
     rules: int = 0
 
 
+def rule_files() -> tuple[RepoPath, ...]:
+    """The files of a repository that may set rules."""
+    return tuple(RepoPath.of(name) for name in (*(one.path for one in documents()), "pyproject.toml", "custody.toml"))
+
+
 def load(read: Read, environment: Mapping[str, str], policy: str | None = None) -> tuple[Effective, tuple[Source, ...]]:
     """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
 

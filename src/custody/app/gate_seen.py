@@ -1,0 +1,155 @@
+"""Everything that the gate's checks look at, found out about one change."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from custody.app.attributing import attributing
+from custody.app.blame import Reporting
+from custody.app.change import Addition
+from custody.app.desk import Desk
+from custody.app.gaps import gaps
+from custody.app.gate_change import Judged
+from custody.app.gate_policy import Policy
+from custody.app.trust import Asked, settled
+from custody.app.trust_approve import Said, agent_asked
+from custody.app.trust_asking import Asking, by_agent, heads_digest
+from custody.app.trust_authors import Operators, author_of
+from custody.app.verify import verify
+from custody.attribute.model import Grade
+from custody.attribute.rules import AttributeRules
+from custody.cite.rules import CiteRules
+from custody.dedupe.rules import DedupeRules
+from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.rules import GateRules
+from custody.model.errors import InputError, StoreError
+from custody.model.ids import Digest
+from custody.model.lines import Lines
+from custody.trust.approval import Author, may_land
+from custody.trust.rules import TrustRules
+from custody.wire.blame import Attribution
+from custody.wire.bodies import digest_text
+from custody.wire.trust import AgentAsked
+from custody.world.store import Store
+
+READ_IT = "have a person read it"
+ASK_DOCTOR = "run 'custody doctor'"
+NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What checks look at, the agents' cases for the report, how far it goes, and the checks that did not look."""
+
+    seen: Seen
+    agents: tuple[AgentAsked, ...] = ()
+    chain_head: str | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None, now_ns: int) -> Looked:
+    """Look at everything that some check wants to know."""
+    looked = _attributed(desk, one, policy, now_ns)
+    rules = policy.rules.of(GateRules)
+    skipped = {}
+    twins = _twins(desk, one, policy, rules)
+    if twins is None:
+        skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
+    texts: tuple[Text, ...] = ()
+    if rules.citations == "off":
+        skipped["citations"] = "gate.citations is 'off'"
+    else:
+        from custody.app.gate_texts import texts_of  # loads parsers, which most verdicts need not
+
+        texts = texts_of(desk, one, description, rules, policy.rules.of(CiteRules))
+    seen = replace(looked.seen, twins=twins, texts=texts, policy=policy.changed)
+    return replace(looked, seen=seen, skipped=skipped)
+
+
+def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
+    """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
+    change = one.change
+    if not change.additions and not one.left_out:
+        return Looked(Seen((), change.period, Recorded()))
+    recorded = _recorded(desk)  # first: the answers below may make a store where there was none
+    left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
+    try:
+        with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
+            reporting, operators = Reporting(evidence), Operators(evidence)
+            files = tuple(_added(reporting, operators, one, addition) for addition in change.additions)
+            evidence.save()
+            seen = Seen((*files, *left_out), change.period, recorded)
+            return _asked(evidence.store, one, Asked(policy.rules.of(TrustRules), now_ns), seen)
+    except StoreError as error:
+        unknown = Unseen(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
+        nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
+        return Looked(Seen((*nothing, *left_out), change.period, recorded, unknown))
+
+
+def _recorded(desk: Desk) -> Recorded | Unseen | None:
+    try:
+        if not desk.exists():
+            return None
+        checked = verify(desk)
+        if not (checked.records or checked.pending or checked.findings):
+            return None
+        return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in checked.findings))
+    except StoreError as error:
+        return Unseen(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
+
+
+def _added(reporting: Reporting, operators: Operators, one: Judged, addition: Addition) -> AddedTo:
+    """What is known of the lines that one file gets."""
+    path = addition.path.display
+    if addition.unread is not None:
+        return AddedTo(path, Unseen(addition.unread, READ_IT))
+    try:
+        told = reporting.blamed(addition.path, one.version, addition.lines).report.attributions
+    except InputError as error:
+        # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
+        return AddedTo(path, Unseen(f"cannot be read: {error.message}", READ_IT))
+    if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
+        return AddedTo(path, Unseen("has lines about which there is no answer", READ_IT))
+    return AddedTo(path, tuple(_stretch(one, operators) for one in told))
+
+
+def _stretch(one: Attribution, operators: Operators) -> Stretch:
+    grade = None if one.grade is None else Grade(one.grade)
+    lines = Lines(one.start_line, one.end_line)
+    return Stretch(lines, Whose(one.kind), one.tier, grade, author_of(one, operators))
+
+
+def _asked(store: Store, one: Judged, asked: Asked, seen: Seen) -> Looked:
+    """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
+    stretches = [one for file in seen.files if not isinstance(file.found, Unseen) for one in file.found]
+    lines = Counter[Author]()
+    for stretch in stretches:
+        if stretch.author is not None:
+            lines[stretch.author] += len(stretch.lines)
+    chain_head = digest_text(Digest(heads_digest(store.tables.chains())))
+    if not lines:
+        return Looked(seen, chain_head=chain_head)
+    asking = Asking(store, asked, one.change)
+    with settled(store):
+        known = [asking.known(author) for author in by_agent(lines)]
+        cases = [asking.case(one) for one in known]
+        chain_head = digest_text(Digest(heads_digest(store.tables.chains())))
+    said = [Said(case, may_land(case, asked.rules), one.chance) for case, one in zip(cases, known, strict=True)]
+    agents = tuple(agent_asked(one, lines[one.case.author], asked.rules) for one in said)
+    answers = tuple(Answered(one.case.author, one.approval) for one in said)
+    return Looked(replace(seen, trust=answers), agents, chain_head)
+
+
+def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[Twin, ...] | Unseen | None:
+    """What the change is a duplicate of; None when nobody is to look."""
+    if rules.duplicates == "off":
+        return None
+    try:
+        with desk.reading() as store:
+            if rules.duplicates == "when-indexed" and not store.dupes.newest():
+                return None
+            from custody.app.dupes_twins import twins_of  # loads parsers, which most verdicts need not
+
+            return twins_of(one, store, policy.rules.of(DedupeRules))
+    except StoreError as error:
+        return Unseen(error.message, error.hint or ASK_DOCTOR)

@@ -1,0 +1,16 @@
+"""The check of the policy: does the change edit the rules by which it is judged?"""
+
+from collections.abc import Iterator
+
+from custody.gate.codes import Code, Reason
+from custody.gate.model import Seen
+from custody.gate.rules import GateRules
+
+SHOWN_MAX = 5
+
+
+def policy(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+    """One reason, with the first of the rules that would be others."""
+    if seen.policy:
+        more = f"; and {len(seen.policy) - SHOWN_MAX} more" if len(seen.policy) > SHOWN_MAX else ""
+        yield rules.reason(Code.POLICY_CHANGED, f"the change sets rules: {'; '.join(seen.policy[:SHOWN_MAX])}{more}")
