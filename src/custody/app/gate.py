@@ -15,13 +15,14 @@ from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
 from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust
-from custody.gate.codes import Level
+from custody.gate.codes import CODES, Level, Reason
 from custody.gate.engine import Check, judge
 from custody.gate.model import Unseen, Verdict, Whose
 from custody.gate.rules import GateRules
 from custody.wire.bodies import digest_text
-from custody.wire.gate import AddedLines, GateReport, ReasonGiven, SkippedCheck, UnreadFile
+from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven, SkippedCheck, UnreadFile
 from custody.wire.rules import rules_digest
+from custody.wire.sarif import SarifRule
 from custody.wire.times import text_from
 
 CHECKS: Mapping[str, Check] = MappingProxyType(
@@ -58,6 +59,18 @@ def gate(desk: Desk, request: Request) -> GateReport:
         return _report(one, policy, looked, verdict, now_ns)
 
 
+def formed(report: GateReport, form: str, version: str) -> bytes:
+    """The verdict in another shape: ``markdown``, ``sarif`` or ``check-run``."""
+    from custody.wire.gate_forms import encode_check_run, encode_gate_sarif, encode_markdown
+
+    if form == "markdown":
+        return encode_markdown(report).encode()
+    if form == "check-run":
+        return encode_check_run(report)
+    rules = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
+    return encode_gate_sarif(report, version, rules)
+
+
 def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_ns: int) -> GateReport:
     seen, change = looked.seen, one.change
     lines = Counter[Whose]()
@@ -72,7 +85,7 @@ def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_n
         fork=change.fork,
         worktree=one.is_work_tree,
         level=verdict.level.value,
-        reasons=[ReasonGiven(one.code.value, one.level.value, one.sentence, one.remedy) for one in verdict.reasons],
+        reasons=[_given(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in Whose}),
         unread=[UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, Unseen)],
         checks=[name for name in CHECKS if name not in looked.skipped],
@@ -83,3 +96,10 @@ def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_n
         chain_head=looked.chain_head,
         trust=list(looked.agents),
     )
+
+
+def _given(reason: Reason) -> ReasonGiven:
+    places = [
+        PlaceGiven(spot.path, spot.lines and spot.lines.first, spot.lines and spot.lines.last) for spot in reason.spots
+    ]
+    return ReasonGiven(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)

@@ -62,12 +62,12 @@ def _messages(desk: Desk, change: Change, description: bytes | None, rules: Cite
         if b"[" not in text and "【".encode() not in text:
             continue
         if len(text) > TEXT_BYTES_MAX:
-            yield Text(name, Unseen("is too large to be read", READ_IT))
+            yield Text(name, Unseen("is too large to be read", READ_IT), is_file=False)
             continue
         if last is None:
             last = _last_source(desk)
         found = [*brought(text, None, rules, is_report=False), *unregistered(text, last)]
-        yield Text(name, _lacks(found))
+        yield Text(name, _lacks(found), is_file=False)
 
 
 def _body(message: bytes) -> bytes:

@@ -6,7 +6,8 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from custody.app.gate import Request, gate
+from custody import __version__
+from custody.app.gate import Request, formed, gate
 from custody.cli.frame import answer, json_option, the_desk
 from custody.cli.trust_approve_ import standing_words
 from custody.model.errors import InputError
@@ -23,10 +24,22 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 @click.option(
     "--description", type=click.File("rb"), metavar="FILE", help="What its author says of the change (- for stdin)."
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "sarif", "check-run"]),
+    help="For a pull request, for code hosts and editors, for GitHub's API.",
+)
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, change: str | None, description: BinaryIO | None, *, worktree: bool, as_json: bool
+    ctx: click.Context,
+    change: str | None,
+    description: BinaryIO | None,
+    form: str | None,
+    *,
+    worktree: bool,
+    as_json: bool,
 ) -> int:
     """Judge a change by what is known of its lines, and by what it says.
 
@@ -42,11 +55,17 @@ def command(
       custody gate --worktree
       custody gate v1.2..v1.3 --json
       custody gate origin/main --description pull-request.md
+      custody gate origin/main --format markdown > comment.md
     """
     if worktree == (change is not None):
         raise InputError("name a change or --worktree, and not both", hint="such as 'custody gate main..HEAD'")
+    if form is not None and as_json:
+        raise InputError("--format and --json are two shapes of one answer", hint="give one of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
     report = gate(the_desk(ctx), Request(change=change, description=said))
+    if form is not None:
+        click.echo(formed(report, form, __version__), nl=False)
+        return 1 if report.outcome == "found" else 0
     return answer(report, "\n".join(_words(report)), as_json=as_json)
 
 

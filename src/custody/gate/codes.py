@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+from custody.model.lines import Lines
+
 
 class Level(Enum):
     """What a verdict, or one reason, asks for, from the mildest to the strictest."""
@@ -187,10 +189,19 @@ CODES: Mapping[Code, About] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """Lines of a file of the change; None for the file as a whole."""
+
+    path: str
+    lines: Lines | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing to be said about a change, and what to do about it."""
+    """One thing to be said about a change, what to do about it, and the places that it is about, if any."""
 
     code: Code
     level: Level
     sentence: str
     remedy: str
+    spots: tuple[Spot, ...] = ()

@@ -113,6 +113,7 @@ class Text:
 
     name: str
     lacks: tuple[Lack, ...] | Unseen
+    is_file: bool = True
 
 
 @dataclass(frozen=True, slots=True)

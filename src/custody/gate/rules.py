@@ -1,13 +1,13 @@
 """Every number and level of the gate."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
 from custody.attribute.model import Grade
 from custody.attribute.rules import TIERS
-from custody.gate.codes import CODES, Code, Level, Reason
+from custody.gate.codes import CODES, Code, Level, Reason, Spot
 from custody.model.errors import RulesError
 from custody.model.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
 
@@ -57,9 +57,9 @@ class GateRules:
         """What a reason with this code asks for."""
         return Level(self.levels[code.value])
 
-    def reason(self, code: Code, sentence: str, remedy: str | None = None) -> Reason:
+    def reason(self, code: Code, sentence: str, remedy: str | None = None, spots: Iterable[Spot] = ()) -> Reason:
         """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
-        return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy)
+        return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy, tuple(spots))
 
     def _check_levels(self) -> None:
         check_keys("gate.levels", self.levels, [code.value for code in Code])

@@ -10,13 +10,22 @@ from custody.wire.trust import AgentAsked
 Level = Literal["approve", "review", "block"]
 
 
+class PlaceGiven(msgspec.Struct, frozen=True):
+    """Lines of a file as it is after the change; null for the file as a whole."""
+
+    path: str
+    start_line: int | None
+    end_line: int | None
+
+
 class ReasonGiven(msgspec.Struct, frozen=True):
-    """One reason: its code, what it asks for, a sentence, and what to do about it."""
+    """One reason: its code, what it asks for, a sentence, what to do about it, and the places that it is about."""
 
     code: str
     level: Level
     sentence: str
     remedy: str
+    places: list[PlaceGiven]
 
 
 class AddedLines(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,11 +24,11 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding at its place; lines and columns count from 1, columns in characters."""
+    """One finding at its place, if it has one; lines and columns count from 1, columns in characters."""
 
     code: str
     message: str
-    file: str
+    file: str | None
     line: int
     column: int
     level: Level = "error"
@@ -97,10 +97,12 @@ def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequenc
     """One run with all ``rules`` and these ``results``; every result's code is one of the rules'."""
     places = {rule.code: place for place, rule in enumerate(rules)}
     described = [_Rule(rule.code, _Text(rule.name), _Text(rule.meaning), _Text(rule.remedy)) for rule in rules]
-    found = [_Result(one.code, places[one.code], one.level, _Text(one.message), [_location(one)]) for one in results]
+    found = [_Result(one.code, places[one.code], one.level, _Text(one.message), _locations(one)) for one in results]
     run = _Run(_Tool(_Driver("custody", tool_version, described)), "unicodeCodePoints", found)
     return msgspec.json.encode(_Log(SCHEMA, "2.1.0", [run]))
 
 
-def _location(one: SarifResult) -> _Location:
-    return _Location(_Physical(_Artifact(quote(one.file)), _Region(one.line, one.column)))
+def _locations(one: SarifResult) -> list[_Location]:
+    if one.file is None:
+        return []
+    return [_Location(_Physical(_Artifact(quote(one.file)), _Region(one.line, one.column)))]

@@ -107,7 +107,7 @@ def test_json(repository: Path) -> None:
         ("ATTR-NONE", "block"),
         ("ATTR-SHARE", "review"),
     ]
-    assert all(sorted(reason) == ["code", "level", "remedy", "sentence"] for reason in report["reasons"])
+    assert all(sorted(reason) == ["code", "level", "places", "remedy", "sentence"] for reason in report["reasons"])
     assert report["rules_digest"] == "sha256:DIGEST"
 
 
@@ -143,3 +143,15 @@ def test_a_change_is_judged_by_the_rules_of_its_base(repository: Path) -> None:
         "POLICY-CHANGED (review): the change sets rules: they cannot be read: "
         in custody(repository, "gate", "--worktree").out
     )
+
+
+def test_other_shapes(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    markdown = custody(repository, "gate", "strict", "--format", "markdown")
+    assert markdown.status == 1 and "**custody: block**" in markdown.out
+    run = json.loads(custody(repository, "gate", "strict", "--format", "check-run").out)
+    assert run["conclusion"] == "failure"
+    assert [(one["path"], one["start_line"]) for one in run["output"]["annotations"]] == [("a.py", 3), ("a.py", 2)]
+    sarif = json.loads(custody(repository, "gate", "strict", "--format", "sarif").out)
+    assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["ATTR-NONE", "ATTR-SHARE"]
+    assert custody(repository, "gate", "strict", "--format", "sarif", "--json").status == 2

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from custody.attribute.model import Grade
-from custody.gate.codes import Code, Reason
+from custody.gate.codes import Code, Reason, Spot
 from custody.gate.model import Gap, Period, Recorded, Seen, Stretch, Unseen, Whose
 from custody.gate.rules import GateRules
 
@@ -69,13 +69,16 @@ def _unread(seen: Seen, rules: GateRules) -> Iterator[Reason]:
             Code.ATTR_UNSEEN,
             f"nothing is known of what {len(unread)} file(s) got: {named}{more}",
             "; ".join(list(remedies)[:SHOWN_MAX]),
+            [Spot(path) for path, _ in unread],
         )
 
 
 def _none(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
     unknown = [one for one in placed if one[1].whose is Whose.NONE]
     if unknown:
-        yield rules.reason(Code.ATTR_NONE, f"nothing shows who wrote {_counted(unknown, placed)}")
+        yield rules.reason(
+            Code.ATTR_NONE, f"nothing shows who wrote {_counted(unknown, placed)}", spots=_spots(unknown)
+        )
 
 
 def _weak(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
@@ -85,6 +88,7 @@ def _weak(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
             Code.ATTR_WEAK,
             f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
             f" {_counted(weak, placed)}",
+            spots=_spots(weak),
         )
 
 
@@ -103,7 +107,12 @@ def _share(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
             Code.ATTR_SHARE,
             f"agents wrote {share:.1%} of the added lines, more than {rules.agent_share_max:.1%}:"
             f" {_counted(agents, placed)}",
+            spots=_spots(agents),
         )
+
+
+def _spots(placed: Sequence[Placed]) -> Iterator[Spot]:
+    return (Spot(path, stretch.lines) for path, stretch in placed)
 
 
 def _lines(placed: Sequence[Placed]) -> int:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from custody.cite.codes import Code as CiteCode
-from custody.gate.codes import Code, Reason
+from custody.gate.codes import Code, Reason, Spot
 from custody.gate.model import Lack, Seen, Unseen
 from custody.gate.rules import GateRules
+from custody.model.lines import Lines
 
 SHOWN_MAX = 3
 """A reason names so many places; the audit names them all."""
@@ -18,13 +19,15 @@ def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
     """At most one reason of each code for a text, with the first places."""
     for text in seen.texts:
         if isinstance(text.lacks, Unseen):
-            yield rules.reason(Code.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy)
+            spots = [Spot(text.name)] if text.is_file else []
+            yield rules.reason(Code.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
             continue
         by_code = defaultdict[Code, list[Lack]](list)
         for lack in text.lacks:
             by_code[Code.CITE_UNCITED if lack.code in _UNCITED else Code.CITE_BROKEN].append(lack)
         for code, lacks in by_code.items():
-            yield rules.reason(code, f"{text.name}: {_told(lacks)}")
+            spots = [Spot(text.name, Lines(one.line, one.line)) for one in lacks] if text.is_file else []
+            yield rules.reason(code, f"{text.name}: {_told(lacks)}", spots=spots)
 
 
 def _told(lacks: Sequence[Lack]) -> str:

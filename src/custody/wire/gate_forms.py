@@ -1,0 +1,163 @@
+"""A verdict in the shapes that other places want: Markdown for a pull request, SARIF, a check run of GitHub.
+
+Whatever a sentence holds (a path, a title) may have been written by whoever made the change: nothing in it becomes
+markup, and nobody is called by it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from custody.wire.gate import GateReport, ReasonGiven
+from custody.wire.sarif import Level as SarifLevel
+from custody.wire.sarif import SarifResult, SarifRule, encode_sarif
+
+MARK = "<!-- custody: verdict -->"
+"""The first line of a comment, by which it is found again and edited."""
+SHA_DIGITS = 12
+GITHUB_TEXT_BYTES_MAX = 65_535
+GITHUB_ANNOTATIONS_MAX = 50
+GITHUB_TITLE_CHARACTERS_MAX = 255
+ANNOTATION_CHARACTERS_MAX = 4_000
+CUT = "\n\n…"
+
+Conclusion = Literal["success", "neutral", "failure"]
+_CONCLUSIONS: dict[str, Conclusion] = {"approve": "success", "review": "neutral", "block": "failure"}
+_SARIF: dict[str, SarifLevel] = {"approve": "note", "review": "warning", "block": "error"}
+_ANNOTATIONS: dict[str, Literal["notice", "warning", "failure"]] = {
+    "approve": "notice",
+    "review": "warning",
+    "block": "failure",
+}
+_SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
+_HEADLINES = {
+    "approve": "nothing is missing",
+    "review": "a person should read it",
+    "block": "it should not land like this",
+}
+
+
+class _Annotation(msgspec.Struct, frozen=True):
+    path: str
+    start_line: int
+    end_line: int
+    annotation_level: Literal["notice", "warning", "failure"]
+    title: str
+    message: str
+
+
+class _Output(msgspec.Struct, frozen=True):
+    title: str
+    summary: str
+    annotations: list[_Annotation]
+
+
+class _CheckRun(msgspec.Struct, frozen=True):
+    name: str
+    head_sha: str
+    status: Literal["completed"]
+    conclusion: Conclusion
+    completed_at: str
+    output: _Output
+
+
+def encode_markdown(report: GateReport) -> str:
+    """The verdict as Markdown."""
+    return "\n".join([MARK, *_paragraphs(report)]) + "\n"
+
+
+def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule]) -> bytes:
+    """A result for each place of each reason; one about the change as a whole stands at none."""
+    results = [
+        SarifResult(reason.code, reason.sentence, place.path, place.start_line or 1, 1, _SARIF[reason.level])
+        for reason in report.reasons
+        for place in reason.places
+    ]
+    whole = [
+        SarifResult(reason.code, reason.sentence, None, 1, 1, _SARIF[reason.level])
+        for reason in report.reasons
+        if not reason.places
+    ]
+    return encode_sarif(version, rules, [*whole, *results])
+
+
+def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
+    """The body of a request that creates a check run, within GitHub's limits; what is left out is counted."""
+    found = list(_annotations(report))
+    said = encode_markdown(report)
+    if len(found) > GITHUB_ANNOTATIONS_MAX:
+        said += f"\n{len(found) - GITHUB_ANNOTATIONS_MAX} more place(s) are not marked.\n"
+    output = _Output(
+        cut(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
+        cut(said, GITHUB_TEXT_BYTES_MAX),
+        found[:GITHUB_ANNOTATIONS_MAX],
+    )
+    conclusion = _CONCLUSIONS[report.level]
+    return msgspec.json.encode(_CheckRun(name, report.head, "completed", conclusion, report.as_of, output))
+
+
+def cut(text: str, bytes_max: int) -> str:
+    """A text of at most so many bytes, with a sign where it was cut.
+
+    >>> cut("äöü", 6), len(cut("ä" * 100, 50).encode()) <= 50
+    ('äöü', True)
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= bytes_max:
+        return data.decode()
+    return data[: bytes_max - len(CUT.encode())].decode("utf-8", "ignore") + CUT
+
+
+def escaped(text: str) -> str:
+    """Words that stay words: no markup, no HTML, no mention, no reference to an issue, on one line.
+
+    >>> escaped("a_b [x](y) <img> @all")
+    'a\\\\_b \\\\[x\\\\]\\\\(y\\\\) &lt;img&gt; &#64;all'
+    """
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    plain = printable.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SIGNS.sub(r"\\\1", plain).replace("@", "&#64;").replace("://", ":&#47;&#47;")
+
+
+def _paragraphs(report: GateReport) -> Iterator[str]:
+    yield f"**custody: {report.level}** — {_HEADLINES[report.level]}"
+    yield ""
+    for reason in report.reasons:
+        yield f"- `{reason.code}` ({reason.level}): {escaped(reason.sentence)}. *{escaped(reason.remedy)}*"
+    if report.reasons:
+        yield ""
+    added = report.added
+    by_whom = {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
+    counts = ", ".join(f"{count} {whose}" for whose, count in by_whom.items())
+    yield f"{sum(by_whom.values())} added line(s): {counts}."
+    for agent in report.trust:
+        yield f"`{_code(agent.agent)}`: score {agent.score:.4f}, {agent.tier}, {agent.samples} decision(s)."
+    for one in report.skipped:
+        yield f"Not looked at: {one.name}, since {escaped(one.why)}."
+    yield ""
+    head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
+    yield f"<sub>{report.fork[:SHA_DIGITS]}..{head}, rules {report.rules_digest[:19]}, as of {report.as_of}</sub>"
+
+
+def _code(text: str) -> str:
+    return "".join(sign for sign in text if sign.isprintable() and sign != "`")
+
+
+def _annotations(report: GateReport) -> Iterator[_Annotation]:
+    for reason in report.reasons:
+        for place in reason.places:
+            last = place.end_line or 1
+            yield _Annotation(
+                path=place.path,
+                start_line=place.start_line or 1,
+                end_line=last,
+                annotation_level=_ANNOTATIONS[reason.level],
+                title=reason.code,
+                message=_message(reason),
+            )
+
+
+def _message(reason: ReasonGiven) -> str:
+    return cut(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)

@@ -1,0 +1,130 @@
+"""A verdict in other shapes: within their limits, and nothing of the change becomes markup."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from custody.gate.codes import CODES
+from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven
+from custody.wire.gate_forms import cut, encode_check_run, encode_gate_sarif, encode_markdown, escaped
+from custody.wire.sarif import SarifRule
+
+HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @everyone #12 `code` **b** | ~~s~~ \x1b[2J\u202e\n# H"
+RULES = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
+
+
+def a_report(*reasons: ReasonGiven, level: str = "review") -> GateReport:
+    return GateReport(
+        outcome="found" if level == "block" else "fine",
+        base="a" * 40,
+        head="b" * 40,
+        fork="a" * 40,
+        worktree=False,
+        level=level,  # type: ignore[arg-type]  # one of its words
+        reasons=list(reasons),
+        added=AddedLines(agent=1, mixed=0, person=0, none=2),
+        unread=[],
+        checks=["attribution"],
+        skipped=[],
+        rules_digest="sha256:" + "0" * 64,
+        rules_from=[],
+        as_of="2026-11-16T09:00:00Z",
+        chain_head=None,
+        trust=[],
+    )
+
+
+def a_reason(sentence: str, *places: PlaceGiven, level: str = "review") -> ReasonGiven:
+    return ReasonGiven("ATTR-NONE", level, sentence, "read it", list(places))  # type: ignore[arg-type]
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def rendered(markdown: str) -> Tags:
+    page = Tags()
+    page.feed(MarkdownIt("gfm-like", {"linkify": False}).render(markdown))
+    return page
+
+
+def test_what_the_change_says_becomes_no_markup() -> None:
+    page = rendered(encode_markdown(a_report(a_reason(HOSTILE))))
+    assert page.tags <= {"p", "strong", "ul", "li", "em", "code", "sub"}
+    assert "<img src=x onerror=alert(1)>" in page.text
+    assert "@everyone" not in encode_markdown(a_report(a_reason(HOSTILE)))
+
+
+@given(st.text())
+def test_escaped_words_are_read_as_they_were(text: str) -> None:
+    page = rendered(f"x{escaped(text)}x")
+    assert page.tags <= {"p"}
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    assert page.text.strip() == f"x{printable}x"
+
+
+@pytest.mark.parametrize(("level", "conclusion"), [("approve", "success"), ("review", "neutral"), ("block", "failure")])
+def test_a_check_run_has_the_conclusion_of_its_level(level: str, conclusion: str) -> None:
+    run = json.loads(encode_check_run(a_report(level=level)))
+    assert (run["name"], run["head_sha"], run["status"], run["conclusion"]) == (
+        "custody",
+        "b" * 40,
+        "completed",
+        conclusion,
+    )
+    assert run["completed_at"] == "2026-11-16T09:00:00Z"
+
+
+def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
+    places = [PlaceGiven(f"src/file{n}.py", n + 1, n + 2) for n in range(500)]
+    many = [a_reason("ä" * 2000, *places) for _ in range(40)]
+    output = json.loads(encode_check_run(a_report(*many)))["output"]
+    assert len(output["annotations"]) == 50
+    assert len(output["summary"].encode()) <= 65_535 and len(output["title"]) <= 255
+    assert all(len(one["message"].encode()) <= 64 * 1024 for one in output["annotations"])
+    first = output["annotations"][0]
+    assert (first["path"], first["start_line"], first["end_line"], first["annotation_level"]) == (
+        "src/file0.py",
+        1,
+        2,
+        "warning",
+    )
+
+
+def test_places_that_are_not_marked_are_counted() -> None:
+    places = [PlaceGiven("a.py", n + 1, n + 1) for n in range(53)]
+    assert (
+        "3 more place(s) are not marked"
+        in json.loads(encode_check_run(a_report(a_reason("so", *places))))["output"]["summary"]
+    )
+
+
+def test_sarif_has_a_result_for_each_place_and_one_for_what_has_none() -> None:
+    report = a_report(a_reason("so", PlaceGiven("a b.py", 3, 4), PlaceGiven("logo", None, None)), a_reason("whole"))
+    run = json.loads(encode_gate_sarif(report, "1.0", RULES))["runs"][0]
+    whole, placed, file = run["results"]
+    assert whole["locations"] == [] and whole["level"] == "warning"
+    location = placed["locations"][0]["physicalLocation"]
+    assert (location["artifactLocation"]["uri"], location["region"]["startLine"]) == ("a%20b.py", 3)
+    assert file["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
+    assert run["tool"]["driver"]["rules"][placed["ruleIndex"]]["id"] == "ATTR-NONE"
+
+
+@given(st.text(), st.integers(8, 100))
+def test_a_cut_text_is_no_longer_than_asked_for(text: str, most: int) -> None:
+    assert len(cut(text, most).encode()) <= most
