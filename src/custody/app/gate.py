@@ -15,7 +15,7 @@ from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
 from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust
-from custody.gate.codes import CODES, Level, Reason
+from custody.gate.codes import CODES, Level, Reason, Spot
 from custody.gate.engine import Check, judge
 from custody.gate.model import Unseen, Verdict, Whose
 from custody.gate.rules import GateRules
@@ -99,7 +99,11 @@ def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_n
 
 
 def _given(reason: Reason) -> ReasonGiven:
-    places = [
-        PlaceGiven(spot.path, spot.lines and spot.lines.first, spot.lines and spot.lines.last) for spot in reason.spots
-    ]
+    places = [_place(spot) for spot in reason.spots]
     return ReasonGiven(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
+
+
+def _place(spot: Spot) -> PlaceGiven:
+    if spot.lines is None:
+        return PlaceGiven(spot.path, None, None)
+    return PlaceGiven(spot.path, spot.lines.first, spot.lines.last)
