@@ -1,0 +1,267 @@
+"""Checks of the registry's addresses: what is asked, what is remembered, what is gone when."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.cite_links import Wanted, cite_check_links
+from custody.app.desk import Desk, Progress
+from custody.app.source_keepers import InStore
+from custody.app.source_registry import SourceRegistry
+from custody.cite.links import DAY_NS, HOUR_NS, Answer, Found, Look, NotAsked
+from custody.cite.rules import CiteRules
+from custody.model.errors import InputError
+from custody.wire.cite_links import CiteLink, CiteLinksReport
+from custody.wire.times import text_from
+from tests.builders.cli import a_git_folder
+from tests.builders.sources import a_source
+from tests.builders.stores import NOON
+
+ALL = Wanted(all=True)
+URLS = [f"https://example.org/{n}" for n in range(1, 4)]
+
+
+class Told:
+    """A web that answers as it was told, and remembers what it was asked."""
+
+    def __init__(self, *answers: Found | type[BaseException]) -> None:
+        self._answers = answers
+        self.asked: list[str] = []
+
+    def __call__(
+        self, urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[Found], None]
+    ) -> None:
+        self.asked += urls
+        for answer in self._answers:
+            if isinstance(answer, type):
+                raise answer
+            if answer.url in urls:
+                tell(answer)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A desk at noon with three sources."""
+    made = Desk(a_git_folder(tmp_path / "repository"), now_ns=lambda: NOON)
+    registry = SourceRegistry(InStore(made), "ana", made.now_ns, made.token)
+    for n in range(1, 4):
+        registry.register(a_source(n))
+    return made
+
+
+def later(desk: Desk, hours: float) -> Desk:
+    return replace(desk, now_ns=lambda: NOON + int(hours * HOUR_NS))
+
+
+def a_look(n: int = 1, answer: Answer = Answer.HERE, status: int | None = 200, **fields: Any) -> Look:
+    return Look(**{"url": URLS[n - 1], "answer": answer, "why": "so", "status": status, **fields})
+
+
+def missing(n: int = 1) -> Look:
+    return a_look(n, Answer.ABSENT, 404)
+
+
+def silent(n: int = 1) -> Look:
+    return a_look(n, Answer.SILENT, None)
+
+
+def checked(desk: Desk, *answers: Found | type[BaseException], wanted: Wanted = ALL) -> CiteLinksReport:
+    return cite_check_links(desk, wanted, network=True, web=Told(*answers))
+
+
+def verdicts(report: CiteLinksReport) -> list[str | None]:
+    return [link.verdict for link in report.links]
+
+
+def the_link(report: CiteLinksReport, source_id: str = "S1") -> CiteLink:
+    return next(link for link in report.links if link.id == source_id)
+
+
+def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(desk: Desk) -> None:
+    web = Told()
+    report = cite_check_links(desk, ALL, web=web)
+    assert web.asked == []
+    assert (report.network, report.outcome) == (False, "fine")
+    assert [(link.id, link.asks, link.verdict, link.looked) for link in report.links] == [
+        (f"S{n}", URLS[n - 1], None, False) for n in range(1, 4)
+    ]
+
+
+def test_what_is_asked_is_what_was_shown(desk: Desk) -> None:
+    web = Told()
+    shown = [link.asks for link in cite_check_links(desk, ALL).links]
+    cite_check_links(desk, ALL, network=True, web=web)
+    assert web.asked == shown == URLS
+
+
+def test_gone_needs_three_failures_a_day_apart(desk: Desk) -> None:
+    seen = []
+    for hours in (0, 1, 24, 47, 48):
+        report = checked(later(desk, hours), missing(1), a_look(2), a_look(3))
+        seen.append((report.outcome, the_link(report).verdict, the_link(report).failures))
+    assert seen == [
+        ("fine", "unreachable", 1),
+        ("fine", "unreachable", 1),
+        ("fine", "unreachable", 2),
+        ("fine", "unreachable", 2),
+        ("found", "gone", 3),
+    ]
+    assert the_link(cite_check_links(later(desk, 50), ALL)).verdict == "gone"
+    assert checked(later(desk, 51), a_look(1), a_look(2)).outcome == "fine"
+
+
+def test_every_verdict(desk: Desk) -> None:
+    moved = a_look(2, Answer.MOVED, location="https://example.org/new")
+    report = checked(desk, a_look(1), moved, a_look(3, Answer.REFUSED, 403))
+    assert verdicts(report) == ["alive", "moved", "blocked"]
+    assert the_link(report, "S2").location == "https://example.org/new"
+    assert verdicts(cite_check_links(desk, ALL)) == ["alive", "moved", "blocked"], "it is remembered"
+
+
+def test_a_machine_without_network_lets_no_source_die(desk: Desk) -> None:
+    for days in range(5):
+        report = checked(later(desk, 24 * days), silent(1), silent(2), a_look(3, Answer.ABSENT, None))
+        assert verdicts(report) == ["unreachable"] * 3
+        assert (report.offline, report.outcome) == (True, "fine")
+    assert verdicts(cite_check_links(desk, ALL)) == [None] * 3
+
+
+def test_what_was_gone_stays_so_while_nobody_answers(desk: Desk) -> None:
+    for days in range(3):
+        checked(later(desk, 24 * days), missing(1), a_look(2))
+    report = checked(later(desk, 96), silent(1), silent(2))
+    assert verdicts(report)[:2] == ["gone", "unreachable"]
+    assert the_link(report).failures == 3
+
+
+def test_an_address_that_was_not_asked_keeps_what_is_known(desk: Desk) -> None:
+    checked(desk, a_look(1))
+    report = checked(later(desk, 1), NotAsked(URLS[0], "'example.org' failed too often just now"))
+    link = the_link(report)
+    assert (link.verdict, link.looked, link.why) == (
+        "alive",
+        False,
+        "not asked: 'example.org' failed too often just now",
+    )
+    assert verdicts(report) == ["alive", None, None]
+
+
+def test_an_interruption_keeps_what_was_found_out(desk: Desk) -> None:
+    report = checked(desk, a_look(1), KeyboardInterrupt, a_look(2))
+    assert (report.stopped, verdicts(report)) == (True, ["alive", None, None])
+    assert the_link(report, "S2").why == "not asked: broken off"
+    assert verdicts(cite_check_links(desk, ALL)) == ["alive", None, None]
+
+
+def test_stale_is_what_was_not_looked_at_or_long_ago(desk: Desk) -> None:
+    checked(desk, a_look(1), missing(2))
+    stale = Wanted(stale=True)
+
+    def ids(hours: float) -> tuple[list[str | None], int]:
+        report = cite_check_links(later(desk, hours), stale)
+        return [link.id for link in report.links], report.fresh
+
+    assert ids(1) == (["S3"], 2)
+    assert ids(24) == (["S2", "S3"], 1)
+    assert ids(24 * 30) == (["S1", "S2", "S3"], 0)
+    assert [link.id for link in cite_check_links(desk, Wanted(sources=("S1", "S3"), stale=True)).links] == ["S3"]
+
+
+def test_a_server_that_asked_for_patience_is_left_alone_until_then(desk: Desk) -> None:
+    asked = a_look(1, Answer.REFUSED, 429, retry_seconds=7200)
+    checked(desk, asked, wanted=Wanted(sources=("S1",)))
+    web = Told(a_look(1))
+    report = cite_check_links(later(desk, 1), Wanted(sources=("S1",)), network=True, web=web)
+    assert (web.asked, the_link(report).verdict, the_link(report).asks) == ([], "blocked", None)
+    assert the_link(report).why.startswith("not asked: its server asked for patience until ")
+    report = cite_check_links(later(desk, 1), ALL, network=True, web=web)
+    assert web.asked == [], "it is the server that asked, not the page"
+    assert verdicts(report) == ["blocked", None, None]
+    assert verdicts(checked(later(desk, 2), a_look(1), wanted=Wanted(sources=("S1",)))) == ["alive"]
+
+
+def test_what_is_not_asked_says_why(desk: Desk) -> None:
+    registry = SourceRegistry(InStore(desk), "ana", desk.now_ns, desk.token)
+    for url in ("http://10.0.0.1/", "ftp://example.org/x", None):
+        registry.register(a_source(url=url, title=f"t {url}"))
+    web = Told()
+    report = cite_check_links(desk, Wanted(sources=("S4", "S5", "S6")), network=True, web=web)
+    assert web.asked == []
+    assert [(link.verdict, link.why) for link in report.links] == [
+        ("blocked", "not asked: 10.0.0.1 is private"),
+        ("blocked", "not asked: no address of the web"),
+    ]
+    assert report.no_address == ["S6"]
+
+
+def test_an_alias_is_the_source_it_was_merged_into(desk: Desk) -> None:
+    SourceRegistry(InStore(desk), "ana", desk.now_ns, desk.token).merge("S1", "S2", "the same")
+    report = checked(desk, a_look(1), wanted=Wanted(sources=("S2", "S1")))
+    assert [(link.id, link.address) for link in report.links] == [("S1", URLS[0])]
+
+
+def test_progress_is_told_and_a_look_is_a_record(desk: Desk) -> None:
+    told: list[Any] = []
+    watched = replace(desk, progress=Progress(lambda what, total: told.append((what, total)), told.append))
+    checked(watched, a_look(1), a_look(2))
+    assert told[-3:] == [("checking links", 3), 1, 1]
+    with desk.reading() as store:
+        assert store.registry.shelf(store.own()).check(1) is not None
+
+
+REPORT = b"""\
+One[1]. Two[2]. Three[3].
+
+## Sources
+
+1. [A](https://example.org/1)
+2. [B](http://127.0.0.1/b)
+3. A book
+4. [A again](https://example.org/1)
+"""
+
+
+def test_a_reports_list_is_checked_without_a_registry(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_bytes(REPORT)
+    desk, web = Desk(tmp_path, now_ns=lambda: NOON), Told(missing(1))
+    report = cite_check_links(desk, Wanted(file="report.md"), network=True, web=web)
+    assert web.asked == [URLS[0]], "each address once"
+    assert [(link.id, link.verdict) for link in report.links] == [
+        ("1", "unreachable"),
+        ("2", "blocked"),
+        ("4", "unreachable"),
+    ]
+    assert (report.no_address, report.outcome, report.registry) == (["3"], "fine", None)
+    assert list(tmp_path.iterdir()) == [tmp_path / "report.md"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"file": "a.md", "all": True}, {"file": "a.md", "sources": ("S1",)}, {"sources": ("S1",), "all": True}],
+)
+def test_what_cannot_be_wanted_is_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Wanted(**said)
+
+
+def test_an_unknown_source_is_refused_before_anything_is_asked(desk: Desk) -> None:
+    web = Told()
+    with pytest.raises(InputError, match="no source is registered as 'S9'"):
+        cite_check_links(desk, Wanted(sources=("S1", "S9")), network=True, web=web)
+    assert web.asked == []
+
+
+def test_rules_of_a_repository_set_numbers_and_never_where_to_ask(desk: Desk) -> None:
+    (desk.folder / "custody.toml").write_text("[cite]\nlink_gone_after = 1\n")
+    assert verdicts(checked(desk, missing(1), a_look(2)))[0] == "gone"
+    (desk.folder / "custody.toml").write_text("[cite]\nlink_ports = [22]\n")
+    with pytest.raises(InputError, match="link_ports"):
+        cite_check_links(desk, ALL)
+
+
+def test_days_are_counted_by_the_clock_that_is_given(desk: Desk) -> None:
+    checked(desk, a_look(1))
+    assert the_link(cite_check_links(later(desk, 10 * DAY_NS / HOUR_NS), ALL)).at == text_from(NOON)

@@ -1,0 +1,242 @@
+"""Which addresses may be asked: every kind that is not public, in every wrapping and spelling."""
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.cite.addresses import (
+    GLOBAL_V6,
+    LOCAL_NAMES,
+    PUBLIC_ONLY,
+    REFUSED_V4,
+    REFUSED_V6,
+    AddressPolicy,
+    literal_of,
+    why_not_public,
+)
+from custody.cite.targets import REDACTED, Target, Unfit, redirected, target_of
+from custody.world.hook.redact import MARKER
+
+PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
+PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")
+METADATA = ("169.254.169.254", "100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254")
+
+v4 = st.integers(0, 2**32 - 1).map(ipaddress.IPv4Address)
+v6 = st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address)
+
+
+def wrapped(address: ipaddress.IPv4Address) -> dict[str, int]:
+    """An IPv4 address in every wrapping that IPv6 knows."""
+    n, inverse = int(address), int(address) ^ 0xFFFFFFFF
+    return {
+        "mapped": 0xFFFF << 32 | n,
+        "translated": 0xFFFF << 48 | n,
+        "compatible": n,
+        "NAT64": 0x64FF9B << 96 | n,
+        "local NAT64": 0x64FF9B0001 << 80 | n,
+        "local NAT64 of another length": 0x64FF9B0001 << 80 | n << 32,
+        "6to4": 0x2002 << 112 | n << 80 | 1,
+        "Teredo client": 0x20010000 << 96 | 0x08080808 << 64 | inverse,
+        "Teredo server": 0x20010000 << 96 | n << 64 | 0xF7F7F7F7,
+        "ISATAP": 0x2A00145040010001 << 64 | 0x5EFE << 32 | n,
+        "ISATAP of a global address": 0x2A00145040010001 << 64 | 0x02005EFE << 32 | n,
+    }
+
+
+@pytest.mark.parametrize("address", [*PUBLIC_V4, *PUBLIC_V6])
+def test_a_public_address_may_be_asked(address: str) -> None:
+    assert why_not_public(address) is None
+    assert PUBLIC_ONLY.against_address(address) is None
+
+
+@pytest.mark.parametrize("net", [*REFUSED_V4, *REFUSED_V6])
+def test_both_ends_of_every_network_on_the_list_are_refused(net: str) -> None:
+    parsed = ipaddress.ip_network(net)
+    assert why_not_public(str(parsed[0])) is not None
+    assert why_not_public(str(parsed[-1])) is not None
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_where_clouds_keep_their_metadata_is_refused(address: str) -> None:
+    assert why_not_public(address) is not None
+
+
+@given(v4)
+def test_what_the_standard_library_calls_not_global_is_refused(address: ipaddress.IPv4Address) -> None:
+    if not address.is_global or address.is_multicast:
+        assert why_not_public(str(address)) is not None
+
+
+@given(v6)
+def test_only_the_global_part_of_ipv6_is_asked(address: ipaddress.IPv6Address) -> None:
+    if address not in GLOBAL_V6 or not address.is_global:
+        assert why_not_public(str(address)) is not None
+
+
+@given(v4)
+def test_a_wrapped_address_is_refused_whatever_it_wraps(address: ipaddress.IPv4Address) -> None:
+    for kind, number in wrapped(address).items():
+        assert why_not_public(str(ipaddress.IPv6Address(number))), kind
+
+
+@pytest.mark.parametrize("kind", wrapped(ipaddress.IPv4Address("8.8.8.8")))
+def test_each_wrapping_of_a_public_address_is_refused_by_its_name(kind: str) -> None:
+    why = why_not_public(str(ipaddress.IPv6Address(wrapped(ipaddress.IPv4Address("8.8.8.8"))[kind])))
+    assert why is not None and "a wrapped IPv4 address" in why, "the wrapping is the reason, not what is in it"
+
+
+@pytest.mark.parametrize("address", ["fe80::1%eth0", "fe80::1%2", "2606:4700::1%eth0", "::1%lo"])
+def test_an_address_of_one_network_card_is_refused(address: str) -> None:
+    assert why_not_public(address) == "an address of one network card"
+
+
+@pytest.mark.parametrize("text", ["", "localhost", "127.1", "0x7f000001", "1.2.3.4.5", "01.1.1.1", "1.1.1.1 ", "[::1]"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    assert why_not_public(text) == "no address"
+
+
+LOOPBACK = [
+    "http://127.0.0.1/",
+    "http://127.1/",
+    "http://127.0.1/",
+    "http://2130706433/",
+    "http://0x7f000001/",
+    "http://0x7f.0.0.1/",
+    "http://0x7f.1/",
+    "http://0177.0.0.1/",
+    "http://017700000001/",
+    "http://127.0.0.1./",
+    "http://１２７.０.０.１/",
+    "http://①②⑦.0.0.1/",
+    "http://%31%32%37.0.0.1/",
+    "http://127。0。0。1/",
+    "http:\\\\127.0.0.1\\",
+    "http:///127.0.0.1/",
+    "http:127.0.0.1",
+    "http://127.0.0.1\t/",
+    "http://1\n27.0.0.1/",
+    "http://[::1]/",
+    "http://[0:0:0:0:0:0:0:1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[::ffff:7f00:1]/",
+    "http://[::127.0.0.1]/",
+    "http://[64:ff9b::127.0.0.1]/",
+    "http://[64:ff9b:1::7f00:1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[2001:0:7f00:1::]/",
+    "http://[2001:0:808:808::80ff:fffe]/",
+    "http://[2a00:1450::5efe:127.0.0.1]/",
+    "http://[2a00:1450::200:5efe:127.0.0.1]/",
+    "http://0/",
+    "http://0.0.0.0/",
+    "http://[::]/",
+    "http://localhost/",
+    "http://LOCALHOST./",
+    "http://a.localhost/",
+    "http://ⓛocalhost/",
+    "http://[fe80::1%25lo]/",
+    "http://[fe80::1%lo]/",
+    "http://[::1%25lo]/",
+    "http://user@127.0.0.1/",
+    "http://example.org@127.0.0.1/",
+    "http://example.org:80@127.0.0.1/",
+    "http://example.org\\@127.0.0.1/../../",
+    "http://127.0.0.1#@example.org/",
+    "http://127.0.0.1?@example.org/",
+]
+
+
+@pytest.mark.parametrize("url", LOOPBACK)
+def test_no_spelling_of_this_machine_is_asked(url: str) -> None:
+    target = target_of(url, PUBLIC_ONLY)
+    assert isinstance(target, Unfit) or target.host == "example.org", target
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("ftp://example.org/", "no address of the web"),
+        ("file:///etc/passwd", "no address of the web"),
+        ("gopher://example.org/", "no address of the web"),
+        ("javascript:alert(1)", "no address of the web"),
+        ("not a url", "no address of the web"),
+        ("", "no address of the web"),
+        ("https://example.org/" + "a" * 5000, "no address of the web"),
+        ("https://user:word@example.org/", "it holds a name or a password"),
+        ("https://user@example.org/", "it holds a name or a password"),
+        ("https://example.org:22/", "it is at port 22, where pages are hardly ever served"),
+        ("https://example.org:6379/", "it is at port 6379, where pages are hardly ever served"),
+        ("http://printer/", "printer is a name of the local network"),
+        ("http://metadata.google.internal/", "metadata.google.internal is a name of a private network"),
+        ("http://a..b.org/", "a..b.org is no host name"),
+        ("https://example.org/?key=[redacted:token]", "a secret was taken out of it"),
+    ],
+)
+def test_why_an_address_is_not_asked(url: str, why: str) -> None:
+    assert target_of(url, PUBLIC_ONLY) == Unfit(why)
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("HTTP://EXAMPLE.org", Target("http://example.org/", "example.org", 80)),
+        ("https://example.org./a#b", Target("https://example.org/a", "example.org", 443)),
+        ("http://example.org:8080/", Target("http://example.org:8080/", "example.org", 8080)),
+        (
+            "https://bücher.example.org/ü",
+            Target("https://xn--bcher-kva.example.org/%C3%BC", *("xn--bcher-kva.example.org", 443)),
+        ),
+        ("http://134744072/", Target("http://8.8.8.8/", "8.8.8.8", 80)),
+        ("http://[2606:4700::1111]/", Target("http://[2606:4700::1111]/", "2606:4700::1111", 80)),
+    ],
+)
+def test_what_is_asked_is_the_address_as_the_standard_writes_it(url: str, target: Target) -> None:
+    assert target_of(url, PUBLIC_ONLY) == target
+
+
+@given(st.text(max_size=60).map(lambda text: f"http://{text}/") | st.text(max_size=80))
+def test_no_text_is_asked_at_what_is_not_public(url: str) -> None:
+    target = target_of(url, PUBLIC_ONLY)
+    if isinstance(target, Target):
+        literal = literal_of(target.host)
+        assert literal is None or why_not_public(literal) is None
+        assert literal is not None or "." in target.host
+        assert target.port in PUBLIC_ONLY.ports
+        assert target_of(target.url, PUBLIC_ONLY) == target, "what is asked is read in one way"
+
+
+@pytest.mark.parametrize("name", LOCAL_NAMES)
+def test_local_names_are_not_looked_up(name: str) -> None:
+    assert PUBLIC_ONLY.against_name(f"a.{name}") is not None
+    assert PUBLIC_ONLY.against_name(f"A.{name.upper()}.") is not None
+    assert PUBLIC_ONLY.against_name(f"{name}.org") is None
+
+
+def test_a_policy_lets_through_what_it_names_and_no_more() -> None:
+    policy = AddressPolicy(frozenset((1234,)), frozenset(("127.0.0.1",)), frozenset(("here",)))
+    assert policy.against_address("127.0.0.1") is None
+    assert policy.against_address("127.0.0.2") == "loopback"
+    assert policy.against_address("::ffff:127.0.0.1") is not None
+    assert (policy.against_name("here"), policy.against_name("there")) == (None, "a name of the local network")
+    assert policy.against_port(1234) is None
+    assert policy.against_port(80) is not None
+
+
+@pytest.mark.parametrize(
+    ("location", "url"),
+    [
+        ("/b", "https://example.org/b"),
+        ("b?c", "https://example.org/a/b?c"),
+        ("//other.org/", "https://other.org/"),
+        (" http://other.org/ ", "http://other.org/"),
+        ("http://[::1", None),
+    ],
+)
+def test_where_a_redirect_leads(location: str, url: str | None) -> None:
+    assert redirected("https://example.org/a/", location) == url
+
+
+def test_a_redacted_address_is_known_by_the_mark_of_redaction() -> None:
+    assert REDACTED == MARKER

@@ -1,0 +1,275 @@
+"""Verdicts and their memory, and the patience that servers ask for."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.cite.links import (
+    DAY_NS,
+    FAILURES,
+    FAILURES_KEPT_MAX,
+    HOUR_NS,
+    SECOND_NS,
+    Answer,
+    Hop,
+    Look,
+    Memory,
+    Verdict,
+    answer_of,
+    failures_counted,
+    held_until_ns,
+    is_stale,
+    look_from,
+    remembered,
+    told,
+    verdict_of,
+)
+from custody.cite.patience import retry_after_seconds
+from custody.cite.rules import CiteRules
+from custody.model.errors import RulesError
+
+RULES = CiteRules()
+URL = "https://example.org/a"
+answers = st.sampled_from(list(Answer))
+hours = st.integers(0, 72)
+
+
+def a_look(answer: Answer = Answer.HERE, **fields: Any) -> Look:
+    return Look(**{"url": URL, "answer": answer, "why": "so", "status": 200, **fields})
+
+
+def after(*looks: tuple[Answer, float]) -> Memory:
+    """The memory of looks, each so many hours after the first."""
+    memory: Memory | None = None
+    for answer, at_hours in looks:
+        memory = remembered(memory, a_look(answer), int(at_hours * HOUR_NS))
+    assert memory is not None
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (Answer.HERE, Verdict.ALIVE),
+        (Answer.MOVED, Verdict.MOVED),
+        (Answer.REFUSED, Verdict.BLOCKED),
+        (Answer.ABSENT, Verdict.UNREACHABLE),
+        (Answer.SILENT, Verdict.UNREACHABLE),
+    ],
+)
+def test_the_first_look_never_says_gone(answer: Answer, verdict: Verdict) -> None:
+    assert verdict_of(after((answer, 0)), RULES) is verdict
+
+
+@pytest.mark.parametrize("failure", [Answer.ABSENT, Answer.SILENT])
+def test_gone_is_what_failed_three_times_with_a_day_between(failure: Answer) -> None:
+    assert verdict_of(after((failure, 0), (failure, 24), (failure, 48)), RULES) is Verdict.GONE
+    assert verdict_of(after((failure, 0), (failure, 24), (failure, 47.9)), RULES) is Verdict.UNREACHABLE
+    assert verdict_of(after((failure, 0), (failure, 1), (failure, 2), (failure, 3)), RULES) is Verdict.UNREACHABLE
+
+
+def test_an_answer_in_between_begins_the_count_anew() -> None:
+    for answer in (Answer.HERE, Answer.MOVED):
+        memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24), (answer, 36), (Answer.ABSENT, 48))
+        assert verdict_of(memory, RULES) is Verdict.UNREACHABLE
+        assert failures_counted(memory, RULES) == 1
+
+
+def test_being_turned_away_says_nothing_about_the_page() -> None:
+    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24), (Answer.REFUSED, 36))
+    assert verdict_of(memory, RULES) is Verdict.BLOCKED
+    assert verdict_of(remembered(memory, a_look(Answer.SILENT), 48 * HOUR_NS), RULES) is Verdict.GONE
+
+
+def test_another_address_begins_anew() -> None:
+    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24))
+    memory = remembered(memory, a_look(Answer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
+    assert failures_counted(memory, RULES) == 1
+
+
+def test_count_and_spacing_are_rules() -> None:
+    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 1))
+    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=1)) is Verdict.GONE
+    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=2)) is Verdict.UNREACHABLE
+
+
+@given(st.lists(st.tuples(answers, hours), min_size=1, max_size=30))
+def test_gone_needs_that_many_failures_that_far_apart(said: list[tuple[Answer, int]]) -> None:
+    at, looks = 0, []
+    for answer, later in said:
+        at += later
+        looks.append((answer, float(at)))
+    memory = after(*looks)
+    run: list[float] = []
+    for answer, moment in looks:
+        if answer in FAILURES:
+            run.append(moment)
+        elif answer is not Answer.REFUSED:
+            run.clear()
+    spaced: list[float] = []
+    for moment in run:
+        if not spaced or moment - spaced[-1] >= 24:
+            spaced.append(moment)
+    is_gone = looks[-1][0] in FAILURES and len(spaced) >= 3
+    assert (verdict_of(memory, RULES) is Verdict.GONE) == is_gone
+    assert is_gone <= (at >= 48)
+
+
+@given(st.integers(FAILURES_KEPT_MAX, 200), st.integers(1, 30))
+def test_many_failures_are_remembered_in_bounds_and_still_come_to_an_end(count: int, minutes: int) -> None:
+    memory = after(*((Answer.SILENT, n * minutes / 60) for n in range(count)))
+    first = memory.failures_ns[0]
+    assert len(memory.failures_ns) <= FAILURES_KEPT_MAX
+    assert (first, memory.failures_ns[-1]) == (0, memory.at_ns)
+    for day in range(1, 4):
+        memory = remembered(memory, a_look(Answer.SILENT), memory.at_ns + day * DAY_NS)
+    assert verdict_of(memory, RULES) is Verdict.GONE
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=120))
+def test_forgetting_never_makes_a_verdict_harsher(gaps: list[int]) -> None:
+    moments, at, memory = [], 0, None
+    for gap in gaps:
+        at += gap * SECOND_NS
+        moments.append(at)
+        memory = remembered(memory, a_look(Answer.SILENT), at)
+    assert memory is not None
+    whole = Memory(last=memory.last, at_ns=at, failures_ns=tuple(moments))
+    assert failures_counted(memory, RULES) <= failures_counted(whole, RULES)
+
+
+def test_where_no_server_answered_no_failure_is_told() -> None:
+    silent, absent = a_look(Answer.SILENT, status=None), a_look(Answer.ABSENT, status=None)
+    refused = a_look(Answer.REFUSED, status=None)
+    assert told([silent, absent, refused]) == (refused,)
+    heard = a_look(Answer.ABSENT, status=404)
+    assert told([silent, absent, heard]) == (silent, absent, heard)
+    assert told([]) == ()
+
+
+def test_what_was_found_out_becomes_stale() -> None:
+    here, failed = after((Answer.HERE, 0)), after((Answer.SILENT, 0))
+    assert is_stale(None, 0, RULES)
+    assert [is_stale(here, day * DAY_NS, RULES) for day in (0, 29, 30, 31)] == [False, False, True, True]
+    assert [is_stale(failed, hour * HOUR_NS, RULES) for hour in (0, 23, 24)] == [False, False, True]
+    assert is_stale(remembered(None, a_look(), DAY_NS), 0, RULES), "a clock was wrong"
+
+
+def test_patience_has_a_bound() -> None:
+    assert held_until_ns(None, RULES) is None
+    assert held_until_ns(after((Answer.HERE, 0)), RULES) is None
+    asked = remembered(None, a_look(Answer.REFUSED, retry_seconds=60), HOUR_NS)
+    assert held_until_ns(asked, RULES) == HOUR_NS + 60 * SECOND_NS
+    greedy = remembered(None, a_look(Answer.REFUSED, retry_seconds=10**12), HOUR_NS)
+    assert held_until_ns(greedy, RULES) == 25 * HOUR_NS
+
+
+HERE = {*range(200, 300), 300, 304, 416}
+ABSENT = {404, 410}
+SILENT = {*range(301, 400), 408, 425, *range(500, 600)} - HERE
+
+
+@pytest.mark.parametrize("status", range(200, 1000))
+def test_every_status_has_an_answer(status: int) -> None:
+    answer = answer_of(status)
+    assert (answer is Answer.HERE) == (status in HERE)
+    assert (answer is Answer.ABSENT) == (status in ABSENT)
+    assert (answer is Answer.SILENT) == (status in SILENT)
+    assert answer is not Answer.MOVED
+
+
+@pytest.mark.parametrize(
+    ("hops", "answer", "location"),
+    [
+        ([("", 200)], Answer.HERE, None),
+        ([("", 301), ("/b", 200)], Answer.MOVED, "/b"),
+        ([("", 308), ("/b", 301), ("/c", 200)], Answer.MOVED, "/c"),
+        ([("", 302), ("/b", 200)], Answer.HERE, None),
+        ([("", 302), ("/b", 301), ("/c", 200)], Answer.HERE, None),
+        ([("", 301), ("/b", 302), ("/c", 200)], Answer.MOVED, "/b"),
+        ([("", 301), ("/b", 404)], Answer.ABSENT, None),
+        ([("", 301), ("/b", 500)], Answer.SILENT, None),
+        ([("", 301), ("/b", 403)], Answer.REFUSED, None),
+    ],
+)
+def test_where_redirects_lead(hops: list[tuple[str, int]], answer: Answer, location: str | None) -> None:
+    look = look_from([Hop(f"https://example.org{path}", status) for path, status in hops])
+    wanted = None if location is None else f"https://example.org{location}"
+    assert (look.url, look.answer, look.location) == ("https://example.org", answer, wanted)
+
+
+def test_the_same_page_under_https_has_not_moved() -> None:
+    look = look_from([Hop("http://example.org/a", 301), Hop("https://example.org/a", 200)])
+    assert (look.answer, look.location) == (Answer.HERE, None)
+
+
+def test_a_redirect_to_the_front_page_is_told() -> None:
+    look = look_from([Hop("https://example.org/a", 301), Hop("https://example.org/", 200)])
+    assert look.why == "leads to a front page: what was there is perhaps not"
+
+
+NOON = datetime(2024, 11, 6, 12, 0, 0, tzinfo=UTC)
+NOON_NS = int(NOON.timestamp()) * SECOND_NS
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        (" 7 ", 7),
+        ("Wed, 06 Nov 2024 12:01:00 GMT", 60),
+        ("wed, 06 nov 2024 12:01:00 gmt", 60),
+        ("Wednesday, 06-Nov-24 12:01:00 GMT", 60),
+        ("Wed Nov  6 12:01:00 2024", 60),
+        ("Wednesday, 06-Nov-94 12:00:00 GMT", 0),
+        ("Wed, 06 Nov 2024 11:00:00 GMT", 0),
+        ("Wed, 06 Nov 2024 12:00:60 GMT", 59),
+        ("Fri, 30 Feb 2024 12:00:00 GMT", None),
+        ("Wed, 06 Nov 2024 12:01:00 CET", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1e9", None),
+        ("٣", None),
+        ("99999999999999", None),
+        ("soon", None),
+        ("", None),
+        ("1" * 100, None),
+    ],
+)
+def test_what_retry_after_asks_for(value: str, seconds: int | None) -> None:
+    assert retry_after_seconds(value, NOON_NS) == seconds
+
+
+def test_a_part_of_a_second_is_waited_for_as_a_whole_one() -> None:
+    assert retry_after_seconds("Wed, 06 Nov 2024 12:00:02 GMT", NOON_NS + 1_000) == 2
+
+
+@given(st.text(max_size=80))
+def test_no_retry_after_makes_trouble(value: str) -> None:
+    seconds = retry_after_seconds(value, NOON_NS)
+    assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("link_total_seconds", 0),
+        ("link_read_seconds", 4000),
+        ("link_parallel_max", 0),
+        ("link_parallel_max", 101),
+        ("link_redirects_max", -1),
+        ("link_bytes_max", 100),
+        ("link_gone_after", 0),
+        ("link_gone_spacing_hours", 0),
+        ("link_fresh_days", -1),
+        ("link_wait_seconds_max", -1),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(name: str, value: float) -> None:
+    said: dict[str, Any] = {name: value}
+    with pytest.raises(RulesError, match=name):
+        CiteRules(**said)

@@ -1,0 +1,73 @@
+"""However bad what is said of a source: there is a source, if anything was said."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.cite.keys import keys_of
+from custody.cite.richer import cleaned
+from custody.cite.salvage import UNUSABLE, salvaged
+
+NAMES = st.sampled_from(
+    "title url author publisher date source_type credibility_score relevance_score metadata source_id canonical_key"
+    " snippet year other".split()
+)
+VALUES = (
+    st.none()
+    | st.text(max_size=20)
+    | st.integers()
+    | st.floats()
+    | st.binary(max_size=3)
+    | st.lists(st.text(max_size=3), max_size=2)
+    | st.dictionaries(st.text(max_size=3), st.binary(max_size=3), max_size=2)
+    | st.sampled_from(["javascript:x", "https://example.org/a", "S0", "S3", "2024-02-30", "x" * 5000, "\x00", "\ud800"])
+)
+
+
+@given(st.dictionaries(NAMES, VALUES, max_size=8))
+def test_whatever_is_said_makes_a_source_that_a_registry_takes(raw: dict[str, Any]) -> None:
+    found = salvaged(raw)
+    says_something = any(value not in (None, "") for value in raw.values())
+    assert (found.source is not None) == says_something
+    if found.source is not None:
+        assert keys_of(cleaned(found.source)).canonical
+    else:
+        assert found.why == "nothing was said of it"
+    assert salvaged(raw) == found, "the same again"
+
+
+@pytest.mark.parametrize("raw", [None, [], "text", 3, {}, {"title": ""}, {"title": None, "url": None}])
+def test_nothing_said_is_no_source(raw: object) -> None:
+    assert salvaged(raw).source is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept", "aside"),
+    [
+        ({"title": "A", "credibility_score": 7}, {"title": "A", "credibility_score": 0.5}, "credibility_score"),
+        ({"title": "A", "date": "the thirtieth"}, {"title": "A", "date": None}, "date"),
+        ({"title": "A", "url": "javascript:alert(1)"}, {"title": "A", "url": None}, "url"),
+        ({"url": "https://example.org/a", "title": 7}, {"url": "https://example.org/a"}, "title"),
+        ({"title": "A", "source_id": "third"}, {"title": "A", "source_id": None}, "source_id"),
+    ],
+)
+def test_what_cannot_be_used_is_set_aside_and_the_rest_stays(raw: Any, kept: Any, aside: str) -> None:
+    found = salvaged(raw)
+    assert found.source is not None and found.why is not None
+    assert {name: getattr(found.source, name) for name in kept} == kept
+    assert found.source.metadata[UNUSABLE] == {aside: str(raw[aside])}
+
+
+def test_what_is_well_said_is_kept_as_it_is() -> None:
+    found = salvaged(
+        {"title": "A", "url": "https://example.org/a", "snippet": "some words", "metadata": {"year": 2020}}
+    )
+    assert found.source is not None and found.why is None
+    assert found.source.metadata == {"snippet": "some words", "year": 2020}
+
+
+def test_sources_without_a_name_are_told_apart() -> None:
+    titles = {salvaged({"url": f"javascript:{n}"}).source.title for n in range(3)}  # type: ignore[union-attr]
+    assert len(titles) == 3

@@ -1,0 +1,31 @@
+"""Look at addresses of a real server on loopback that plays the web, by the policy that holds everywhere."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from custody.cite.links import Found
+from custody.cite.rules import CiteRules
+from custody.world.links import LinkChecker, guarded_client, look_at
+from tests.builders.stores import NOON
+from tests.builders.web import Names, Web, names
+
+QUICK = CiteRules(link_connect_seconds=5, link_read_seconds=5, link_total_seconds=5)
+
+
+def looked(web: Web, *urls: str, rules: CiteRules = QUICK, resolver: Names | None = None, **more: Any) -> list[Found]:
+    """What a look at each address says, in the order of the addresses."""
+    found: list[Found] = []
+    asyncio.run(_look(web, urls, found, rules, names() if resolver is None else resolver, more))
+    return sorted(found, key=lambda one: urls.index(one.url))
+
+
+async def _look(
+    web: Web, urls: Sequence[str], found: list[Found], rules: CiteRules, resolver: Names, more: dict[str, Any]
+) -> None:
+    through = {name: more.pop(name) for name in ("policy", "tls", "dial") if name in more}
+    client = guarded_client(rules, resolver=resolver, **{"dial": web.dial, **through})
+    policy = {"policy": through["policy"]} if "policy" in through else {}
+    async with client:
+        checker = LinkChecker(client=client, now_ns=lambda: NOON, rules=rules, **policy, **more)
+        await look_at(checker, urls, found.append)
