@@ -1,0 +1,207 @@
+"""What an agent is shown of many sources: as much as a budget of tokens holds, the same for the same inputs.
+
+1. Every source is listed by its id; where not even the ids fit, those that stand lowest are left out and counted.
+2. From the highest standing down, each whose title, URL and scores (level 2) fit gets them.
+3. From the highest standing down, each that has a text gets it whole (level 0), if it is among the first
+   ``recent_sources``, its text is not too long and fits, else its key sentences (level 1), until those of one do not
+   fit.
+
+Sources stand in the order of their ids, and a source's lines depend on nothing but itself and its level: a source that
+is added later changes no earlier line as long as the levels stay. What changes with every question, the objectives and
+how much was left out, comes last.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from custody.cite.compression import Compressed, Level, compress
+from custody.cite.known import Candidate
+from custody.cite.model import ResearchSource, SourceID, number_of
+from custody.cite.rules import CiteRules
+from custody.cite.standing import Attention, Standing, standings
+from custody.model.errors import InputError
+
+HEAD = "Sources by id; cite them as [S1]. Any of them can be had in full by its id.\n"
+OBJECTIVES = "Objectives:\n"
+
+Count = Callable[[str], int]
+"""How many tokens a text takes. It may count any way it likes: what it says of the whole context is what holds."""
+Compress = Callable[[ResearchSource, str | None, int], Compressed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What an agent is shown, and how it came about; ``tokens`` is never above ``budget``."""
+
+    text: str
+    tokens: int
+    budget: int
+    full_tokens: int
+    """What all sources would take at level 0."""
+    levels: Mapping[SourceID, Level]
+    left_out: tuple[SourceID, ...]
+    without_text: tuple[SourceID, ...]
+    """Sources of which no passage was kept: there is nothing to show beyond level 2."""
+    standings: tuple[Standing, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a context is asked for."""
+
+    rules: CiteRules = field(default_factory=CiteRules)
+    attention: Attention = field(default_factory=Attention)
+    budget: int | None = None
+    """In tokens; without it, the rule ``context_tokens``."""
+    count: Count | None = None
+    """Without it, ``tokens_of`` with the rule ``context_bytes_each``."""
+    compress: Compress | None = None
+    """Without it, ``compression.compress``; whoever keeps what it made hands in his own."""
+    held: Mapping[SourceID, Level] = field(default_factory=dict)
+    """Levels of the context before: they are kept if everything still fits, so that its beginning stays the same."""
+
+
+def tokens_of(text: str, bytes_per_token: float = 1.0) -> int:
+    """An upper bound of a text's tokens: one for every byte of UTF-8.
+
+    A tokeniser that works on bytes (byte-pair encoding, or words with bytes to fall back on) makes a token of at least
+    one byte, so none of them counts more. English prose takes about a quarter of it; whoever knows his tokeniser hands
+    in its own count, or sets ``bytes_per_token``.
+
+    >>> tokens_of("größe"), tokens_of("sixteen letters.", 4.0)
+    (7, 4)
+    """
+    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / bytes_per_token)
+
+
+def build_context(candidates: Sequence[Candidate], asked: Asked) -> Context:
+    """The context for these sources; the order in which they are given does not matter."""
+    return _Builder(candidates, asked).context()
+
+
+class _Builder:
+    """One context on its way: the levels so far, and what they cost."""
+
+    def __init__(self, candidates: Sequence[Candidate], asked: Asked) -> None:
+        self._rules, self._held = asked.rules, asked.held
+        self._count = asked.count or (lambda text: tokens_of(text, asked.rules.context_bytes_each))
+        self._compress = asked.compress or (lambda source, text, level: compress(source, text, level, asked.rules))
+        self._budget = asked.rules.context_tokens if asked.budget is None else asked.budget
+        self._objectives = tuple(" ".join(one.split()) for one in asked.attention.objectives if one.strip())
+        self._by_id = {one.source_id: one for one in sorted(candidates, key=lambda one: number_of(one.source_id))}
+        if len(self._by_id) != len(candidates):
+            raise InputError("two sources have the same id", hint="a context is made from one registry")
+        self._standings = standings(list(self._by_id.values()), asked.attention, asked.rules)
+        self._order = [one.source_id for one in self._standings]
+        self._made: dict[tuple[SourceID, Level], tuple[str, int]] = {}
+        self._levels: dict[SourceID, Level] = {}
+        self._spare = 0
+        """What is left of the budget with these levels."""
+
+    def context(self) -> Context:
+        """Plan, then hold the plan against the count of the whole."""
+        if not self._keep_held():
+            self._plan()
+        self._shrink()
+        text = self._text()
+        return Context(
+            text=text,
+            tokens=self._count(text),
+            budget=self._budget,
+            full_tokens=sum(self._cost(one, Level.FULL) for one in self._by_id),
+            levels={one: self._levels[one] for one in self._by_id if one in self._levels},
+            left_out=tuple(one for one in self._by_id if one not in self._levels),
+            without_text=tuple(one.source_id for one in self._by_id.values() if one.text is None),
+            standings=tuple(self._standings),
+        )
+
+    def _keep_held(self) -> bool:
+        """Keep the levels of before and give new sources the best that fits; False if that cannot be."""
+        if not self._held or not all(one in self._by_id for one in self._held):
+            return False
+        self._begin({**dict.fromkeys(self._order, Level.ID), **self._held})
+        if self._spare < 0:
+            return False
+        for one in self._order:
+            if one not in self._held:
+                self._raise(one, Level.LISTED)
+                self._show_text(one, may_be_full=True)
+        return True
+
+    def _plan(self) -> None:
+        self._list_by_id()
+        listed = list(self._levels)
+        for one in listed:
+            self._raise(one, Level.LISTED)
+        for place, one in enumerate(listed):
+            if not self._show_text(one, may_be_full=place < self._rules.recent_sources):
+                break
+
+    def _list_by_id(self) -> None:
+        """Step 1: ids only, all of them or those that stand highest."""
+        self._begin(dict.fromkeys(self._order, Level.ID))
+        if self._spare >= 0:
+            return
+        self._begin({})
+        for one in self._order:
+            cost = self._cost(one, Level.ID)
+            if cost > self._spare:
+                break
+            self._levels[one] = Level.ID
+            self._spare -= cost
+
+    def _begin(self, levels: dict[SourceID, Level]) -> None:
+        fixed = self._count(HEAD) + self._count(self._tail(len(self._order) - len(levels)))
+        self._levels = levels
+        self._spare = self._budget - fixed - sum(self._cost(one, level) for one, level in levels.items())
+
+    def _show_text(self, one: SourceID, *, may_be_full: bool) -> bool:
+        """Step 3 for one source; False when not even its key sentences fit."""
+        if self._by_id[one].text is None:
+            return True
+        full = self._cost(one, Level.FULL)
+        fits = full <= self._rules.full_tokens_max
+        if may_be_full and fits and self._raise(one, Level.FULL):
+            return True
+        # A text as short as its key sentences is shown whole, wherever its source stands.
+        is_short = fits and full <= self._cost(one, Level.KEY)
+        return self._raise(one, Level.FULL if is_short else Level.KEY)
+
+    def _raise(self, one: SourceID, level: Level) -> bool:
+        spare = self._spare + self._cost(one, self._levels[one]) - self._cost(one, level)
+        if spare < 0:
+            return False
+        self._levels[one], self._spare = level, spare
+        return True
+
+    def _shrink(self) -> None:
+        """Whatever the count says of parts, the whole stays within the budget: the lowest lose their levels first."""
+        while (taken := self._count(self._text())) > self._budget:
+            lowest = next((one for one in reversed(self._order) if one in self._levels), None)
+            if lowest is None:
+                raise InputError(
+                    f"a budget of {self._budget:,} tokens holds no context",
+                    hint=f"without any source it takes {taken:,} already: give more, or shorter objectives",
+                )
+            level = self._levels.pop(lowest)
+            if level is not Level.ID:
+                self._levels[lowest] = Level(level + 1)
+
+    def _cost(self, one: SourceID, level: Level) -> int:
+        return self._lines(one, level)[1]
+
+    def _lines(self, one: SourceID, level: Level) -> tuple[str, int]:
+        if (one, level) not in self._made:
+            held = self._by_id[one]
+            lines = self._compress(held.source, held.text, level).lines
+            self._made[one, level] = (lines, self._count(lines))
+        return self._made[one, level]
+
+    def _text(self) -> str:
+        shown = (self._lines(one, self._levels[one])[0] for one in self._by_id if one in self._levels)
+        return HEAD + "".join(shown) + self._tail(len(self._order) - len(self._levels))
+
+    def _tail(self, left_out: int) -> str:
+        more = f"{left_out:,} more source(s) did not fit.\n" if left_out else ""
+        return more + (OBJECTIVES + "".join(f"- {one}\n" for one in self._objectives) if self._objectives else "")

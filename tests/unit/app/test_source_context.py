@@ -1,0 +1,251 @@
+"""The attention-aware context manager, over memory, a file and a store."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.source_context import AttentionAwareContextManager
+from custody.app.source_keepers import InFile, InMemory, InStore, Keeper
+from custody.app.source_registry import SourceRegistry
+from custody.cite.compression import Level, Unrestorable
+from custody.cite.context import HEAD, Context
+from custody.cite.known import APART
+from custody.cite.model import UnknownSource
+from custody.cite.monitor import ContextPerformanceMonitor, ContextSettings
+from custody.cite.rules import CiteRules
+from custody.model.views import Reading
+from custody.sources import AppendOnlySourceRepository, InMemorySourceRepository
+from custody.world.store import Store
+from tests.builders.cli import a_git_folder
+from tests.builders.sources import StoreDesk, a_registry, a_source
+from tests.builders.stores import a_sqlite_store
+
+CACHES = "Caches store answers. Shared caches store answers for many clients. Nobody came."
+FISH = "Mackerel swim north. Prices of mackerel rose by 4 percent in 2024. It rained."
+
+
+@pytest.fixture(params=["memory", "file", "store"])
+def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Keeper]:
+    if request.param == "memory":
+        yield InMemory()
+    elif request.param == "file":
+        yield InFile(tmp_path / "sources.jsonl", pytest.fail)
+    else:
+        opened: list[Store] = []
+
+        def store() -> Store:
+            opened.append(a_sqlite_store(tmp_path))
+            return opened[-1]
+
+        yield InStore(StoreDesk(tmp_path, open_store=store))
+        for one in opened:
+            one.db.close()
+
+
+def filled(keeper: Keeper) -> SourceRegistry:
+    """Four sources: two with passages, one with a snippet, one of which nothing was kept."""
+    registry = a_registry(keeper)
+    for n in range(1, 5):
+        registry.register(a_source(n, title=f"Title {n}", metadata={"snippet": "Some words."} if n == 3 else {}))
+    registry.excerpt("S1", CACHES)
+    registry.excerpt("S2", FISH, (10, 90))
+    registry.excerpt("S2", "A second passage.")
+    registry.read("S2", Reading.EXCERPT, "session")
+    registry.register_usage("S1", "finding", "f1")
+    return registry
+
+
+def a_manager(registry: SourceRegistry, **fields: object) -> AttentionAwareContextManager:
+    ticks = count(10**18)
+    return AttentionAwareContextManager(registry, clock=lambda: next(ticks), **fields)  # type: ignore[arg-type]
+
+
+def test_texts_and_accesses_are_those_that_were_kept_wherever_it_is_kept(keeper: Keeper) -> None:
+    found = filled(keeper).candidates()
+    assert [one.text for one in found] == [CACHES, f"{FISH}{APART}A second passage.", "Some words.", None]
+    assert [(len(one.accesses), one.uses) for one in found] == [(2, 1), (4, 0), (1, 0), (1, 0)]
+
+
+def test_every_store_gives_the_same_context(keeper: Keeper) -> None:
+    made = a_manager(filled(keeper)).context()
+    assert made.text == (
+        f"{HEAD}S1 – Title 1 (https://example.org/1)\n    {CACHES}\n"
+        f"S2 – Title 2 (https://example.org/2)\n    {FISH}\n\n    […]\n\n    A second passage.\n"
+        "S3 – Title 3 (https://example.org/3)\n    Some words.\n"
+        "S4 – Title 4 (https://example.org/4) [credibility 0.50, relevance 0.50]\n"
+    )
+
+
+def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: Keeper) -> None:
+    registry = filled(keeper)
+    registry.merge("S1", "S2", "the same")
+    manager = a_manager(registry)
+    assert manager.restore("S2") == manager.restore("S1") == f"{CACHES}{APART}{FISH}{APART}A second passage."
+    assert list(manager.context().levels) == ["S1", "S3", "S4"]
+    registry.unmerge("S2")
+    assert manager.restore("S2") == f"{FISH}{APART}A second passage."
+
+
+def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: Keeper) -> None:
+    registry = filled(keeper)
+    manager = a_manager(registry, rules=CiteRules(recent_sources=0, full_tokens_max=500, brief_sentences=1))
+    made = manager.context(400)
+    assert Level.FULL not in made.levels.values()
+    for one in registry.candidates():
+        shown = manager.compressor.compress(one.source, one.text, made.levels[one.source_id])
+        registry.excerpt(one.source_id, "Something else that was read later.")
+        whole = manager.compressor.restore(shown)
+        assert whole == manager.compressor.compress(one.source, one.text, 0)
+    with pytest.raises(UnknownSource):
+        manager.restore("S9")
+
+
+def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
+    folder = a_git_folder(tmp_path / "repository")
+    registry = SourceRegistry(InStore(Desk(folder)), "ana")
+    registry.register(a_source(1))
+    registry.excerpt("S1", "words " * 2000)
+    manager = a_manager(registry)
+    shown = manager.compressor.compress(*registry.known("S1") or (a_source(1), None), Level.ID)
+    with Desk(folder).writing() as store:
+        own = store.own()
+        assert own is not None
+        (*_, record) = store.tables.records(own)
+        (text,) = store.db.rows("SELECT text FROM part WHERE body = ?", (record.entry.digest,))[0]
+        store.erase([text], who="ana", why="a secret")  # type: ignore[list-item]
+    assert manager.restore("S1") is None
+    assert manager.context().without_text == ("S1",)
+    with pytest.raises(Unrestorable):
+        manager.compressor.restore(shown)
+
+
+def test_a_search_hit_and_a_failed_attempt_are_no_access() -> None:
+    registry = a_registry(InMemory())
+    registry.register(a_source(1))
+    for n, reading in enumerate(Reading):
+        registry.read("S1", reading, f"session {n}")
+    (found,) = registry.candidates()
+    assert len(found.accesses) == 1 + len({Reading.VERBATIM, Reading.EXCERPT, Reading.SUMMARISED})
+
+
+def full(made: Context) -> list[str]:
+    return [source_id for source_id, level in made.levels.items() if level is Level.FULL]
+
+
+def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: Keeper) -> None:
+    manager = a_manager(filled(keeper), rules=CiteRules(recent_sources=1, brief_sentences=1))
+    manager.aim("how caches store answers")
+    assert full(manager.context()) == ["S1"]
+    manager.aim("price of mackerel")
+    assert full(manager.context()) == ["S2"]
+    manager.weigh("S1", 10.0)
+    assert full(manager.context()) == ["S1"]
+    manager.weigh("S1", 1.0)
+    manager.aim()
+    for _ in range(8):
+        manager.restore("S1")
+    assert full(manager.context()) == ["S1"]
+
+
+def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: Keeper) -> None:
+    registry = filled(keeper)
+    # Of what was accessed last two stay whole: planned anew, the earlier ones would lose their texts.
+    rules = CiteRules(recent_sources=2, access_decay=0.1)
+    manager = a_manager(registry, rules=rules)
+    before = manager.context()
+    for n in range(5, 9):
+        registry.register(a_source(n, metadata={"snippet": "Words. " * n}))
+        after = manager.context()
+        assert after.text.startswith(before.text)
+        before = after
+    assert a_manager(registry, rules=rules).context().levels != before.levels
+    assert manager.context(600).tokens <= 600
+
+
+def test_showing_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "sources.jsonl"
+    manager = a_manager(filled(InFile(path, pytest.fail)))
+    before = path.read_bytes()
+    manager.context()
+    manager.restore("S1")
+    manager.adapt()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_opened_again_gives_the_same_context_and_texts(tmp_path: Path) -> None:
+    path = tmp_path / "sources.jsonl"
+    before = a_manager(filled(InFile(path, pytest.fail)))
+    after = a_manager(a_registry(InFile(path, pytest.fail)))
+    assert after.context() == before.context()
+    assert after.restore("S2") == before.restore("S2")
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not() -> None:
+    registry = filled(InMemory())
+    manager = a_manager(registry)
+    first = manager.context()
+    made = manager.monitor.metrics().look_ups
+    assert manager.monitor.metrics().hit_rate == 0
+    assert manager.context() == first
+    seen = manager.monitor.metrics()
+    assert seen.hit_rate == (seen.look_ups - made) / seen.look_ups > 0, "all of the second one was kept"
+    registry.excerpt("S4", "Something at last.")
+    manager.weigh("S4", 2.0)
+    assert "Something at last." in manager.context().text
+
+
+def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> None:
+    registry = a_registry(InMemory())
+    for n in range(1, 41):
+        registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. Another one."}))
+    manager = a_manager(registry, monitor=ContextPerformanceMonitor(ContextSettings(cache_sources=16)))
+    made = manager.context()
+    seen = manager.monitor.metrics()
+    assert seen.kept == 16 and seen.evicted > 0
+    assert "cache-grow" in [step.name for step in manager.adapt()]
+    assert manager.monitor.settings.cache_sources == 32
+    assert manager.context() == made, "what is kept never changes what is shown"
+
+
+def test_the_monitor_knows_how_many_registrations_were_of_known_sources() -> None:
+    manager = a_manager(a_registry(InMemory()))
+    ids = [manager.register(a_source(n)).source_id for n in (1, 2, 1, 1)]
+    seen = manager.monitor.metrics()
+    assert ids == ["S1", "S2", "S1", "S1"]
+    assert (seen.registrations, seen.duplicates_found, seen.dedup_effectiveness) == (4, 2, 0.5)
+
+
+def test_what_is_made_ready_ahead_is_used_when_it_is_asked_for() -> None:
+    registry = a_registry(InMemory())
+    for n in range(1, 9):
+        registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. " + "More of it follows here. " * 9}))
+    settings = ContextSettings(prefetch_sources=4)
+    rules = CiteRules(recent_sources=1)
+    manager = a_manager(registry, rules=rules, monitor=ContextPerformanceMonitor(settings))
+    manager.context(400)
+    manager.context(3000)
+    seen = manager.monitor.metrics()
+    assert seen.prefetched > 0 and seen.prefetch_used == 1.0
+
+
+@pytest.mark.parametrize("make", [InMemorySourceRepository, AppendOnlySourceRepository])
+def test_the_documents_repositories_keep_passages_and_make_contexts(
+    make: Callable[..., object], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        repository: InMemorySourceRepository = make(*([] if make is InMemorySourceRepository else [tmp_path / "s"]))  # type: ignore[assignment]
+        await repository.register(a_source(1))
+        await repository.excerpt("S1", CACHES)
+        await repository.read("S1", Reading.VERBATIM)
+        assert await repository.known("S1") == (await repository.get("S1"), CACHES)
+        assert await repository.known("S2") is None
+        assert CACHES in AttentionAwareContextManager(repository.registry).context().text
+
+    asyncio.run(story())

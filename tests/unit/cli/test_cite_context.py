@@ -1,0 +1,144 @@
+"""``custody cite context``, ``near`` and ``search`` as a user runs them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.source_keepers import InStore
+from custody.app.source_registry import SourceRegistry
+from custody.cite.context import HEAD
+from custody.cite.known import APART
+from tests.builders.cli import a_git_folder, custody
+from tests.builders.sources import a_source
+
+FISH = "Mackerel swim north in spring, and the prices that fishers are paid for them rise until the autumn comes. " * 3
+CACHES = "A shared cache stores answers for many clients and asks the origin again when one of them has gone stale. "
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = a_git_folder(tmp_path_factory.mktemp("many") / "repository")
+    registry = SourceRegistry(InStore(Desk(folder)), "ana")
+    for n, title in enumerate(("Fish", "Caches", "Caches again", "Nothing kept"), start=1):
+        registry.register(a_source(n, title=title))
+    registry.excerpt("S1", FISH)
+    registry.excerpt("S2", CACHES + "\tand a tab\x1b[31m")
+    registry.excerpt("S3", f"Quoted from elsewhere: {CACHES}")
+    return folder
+
+
+def records(repository: Path) -> int:
+    total: int = json.loads(custody(repository, "records", "--json").out)["total"]
+    return total
+
+
+def test_the_context_fits_its_budget_is_the_same_again_and_records_nothing(repository: Path) -> None:
+    before = records(repository)
+    words = ("cite", "context", "--budget", "700", "--objective", "prices of mackerel")
+    ran = custody(repository, *words)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith(f"{HEAD}S1 – Fish (https://example.org/1)\n    Mackerel swim north")
+    assert ran.out.endswith("Objectives:\n- prices of mackerel\n")
+    assert len(ran.out.encode()) <= 700
+    assert custody(repository, *words) == ran
+    assert records(repository) == before
+
+
+def test_json_says_how_it_came_about(repository: Path) -> None:
+    said = json.loads(custody(repository, "cite", "context", "--json", "--budget", "700", "--objective", "cache").out)
+    assert (said["report"], said["budget"], said["objectives"]) == ("cite-context", 700, ["cache"])
+    assert said["tokens"] == len(said["context"].encode()) <= 700 < said["full_tokens"]
+    assert {one["id"] for one in said["sources"]} == {"S1", "S2", "S3", "S4"}
+    assert said["sources"][0]["id"] in ("S2", "S3") and said["sources"][0]["standing"]["objective"] == 1.0
+    assert (said["without_text"], said["left_out"]) == (["S4"], [])
+    values = [one["standing"]["value"] for one in said["sources"]]
+    assert values == sorted(values, reverse=True)
+
+
+def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+    folder = a_git_folder(tmp_path / "repository")
+    registry = SourceRegistry(InStore(Desk(folder)), "ana")
+    for n in range(1, 31):
+        registry.register(a_source(n))
+    ran = custody(folder, "cite", "context", "--budget", str(len(HEAD) + len("29 more source(s) did not fit.\n") + 5))
+    assert ran.out == f"{HEAD}S30\n29 more source(s) did not fit.\n"
+    assert ran.err.startswith("custody: 29 source(s) did not fit: S1, S2, ") and ran.err.endswith(" and 9 more\n")
+    refused = custody(folder, "cite", "context", "--budget", "9")
+    assert (refused.status, refused.out) == (2, "")
+    assert "a budget of 9 tokens holds no context" in refused.err
+
+
+def test_restore_gives_the_kept_text_to_the_byte(repository: Path) -> None:
+    def restored(source_id: str) -> bytes:
+        words = [sys.executable, "-m", "custody", "cite", "context", "--restore", source_id]
+        return subprocess.run(words, cwd=repository, capture_output=True, check=True).stdout
+
+    assert restored("S1") == FISH.encode()
+    assert restored("S2") == f"{CACHES}\tand a tab\x1b[31m".encode()
+    nothing = custody(repository, "cite", "context", "--restore", "S4")
+    assert (nothing.status, nothing.out) == (0, "")
+    assert "no passage of S4 was kept" in nothing.err
+    said = json.loads(custody(repository, "cite", "context", "--restore", "S1", "--json").out)
+    assert (said["report"], said["id"], said["text"]) == ("cite-text", "S1", FISH)
+
+
+def test_what_moves_a_cursor_is_not_part_of_a_context(repository: Path) -> None:
+    out = custody(repository, "cite", "context").out
+    assert "\x1b" not in out and "\ufffd[31m" in out
+
+
+def test_near_copies_are_found_over_the_whole_registry_for_one_source_and_for_a_file(
+    repository: Path, tmp_path: Path
+) -> None:
+    whole = custody(repository, "cite", "near")
+    first, *others = whole.out.splitlines()
+    assert first.startswith("S2  S3  ") and others == ["1 source(s) without text could not be compared"]
+    assert custody(repository, "cite", "near", "S3").out.startswith("S3  S2  ")
+    assert custody(repository, "cite", "near", "S4").out.startswith("no near copy among 3 source(s)")
+    file = tmp_path / "report.md"
+    file.write_text(f"# Report\n\nAs they say: {FISH}{APART}The end.\n")
+    said = json.loads(custody(repository, "cite", "near", "--file", str(file), "--json").out)
+    assert [(pair["one"], pair["other"]) for pair in said["pairs"]] == [(str(file), "S1")]
+    assert custody(repository, "cite", "near", "--file", "-", stdin=FISH).out.startswith("-  S1  100%")
+    for way in ("simhash", "forest"):
+        assert custody(repository, "cite", "near", "--by", way).out.startswith("S2  S3  ")
+    assert custody(repository, "cite", "near", "S1", "--least", "0.1").out.startswith("no near copy among 3 source(s)")
+
+
+def test_search_finds_what_speaks_of_the_words(repository: Path) -> None:
+    assert custody(repository, "cite", "search", "price", "of", "mackerel", "--most", "1").out.startswith("S1  Fish  ")
+    assert custody(repository, "cite", "search", "quasar").out == "none of 4 source(s) speaks of it\n"
+    said = json.loads(custody(repository, "cite", "search", "shared caching", "--json").out)
+    assert {hit["id"] for hit in said["hits"]} == {"S2", "S3"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("context", "--restore", "S9"), "no source is registered as 'S9'"),
+        (("context", "--restore", "x"), "source_id is 'x'"),
+        (("context", "--restore", "S1", "--budget", "5"), "--restore gives one source whole"),
+        (("context", "--budget", "-1"), "-1 is not in the range"),
+        (("near", "S1", "--file", "f"), "an id and a file are two questions"),
+        (("near", "S9"), "no source is registered as 'S9'"),
+        (("near", "--file", "nowhere"), "cannot read 'nowhere'"),
+        (("near", "--least", "2"), "2.0 is not in the range"),
+        (("search",), "Missing argument"),
+    ],
+)
+def test_bad_input_is_refused(repository: Path, words: tuple[str, ...], says: str) -> None:
+    ran = custody(repository, "cite", *words)
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_empty_registry_has_an_empty_context(tmp_path: Path) -> None:
+    folder = a_git_folder(tmp_path / "empty")
+    assert custody(folder, "cite", "context").out == HEAD
+    assert custody(folder, "cite", "near").out == "no near copy among 0 source(s) with text\n"
+    assert custody(folder, "cite", "search", "a").out == "none of 0 source(s) speaks of it\n"
