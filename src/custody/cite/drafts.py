@@ -1,0 +1,244 @@
+"""A text that somebody wrote under the citation contract: what is wrong with it, and the report that it makes.
+
+It is judged against the sources that it was to cite, never against a list of its own: that list is taken out, and what
+in it is none of those sources is a finding. While a text is looked at and converted, a source stands in its list by its
+id alone, so that no title can be read as something else; its footnote is written at the very end.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from custody.cite.audit import Audit, audit_of
+from custody.cite.codes import Code
+from custody.cite.convert import convert
+from custody.cite.document import Entry, Form, Kind, Label, Listing
+from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.listing import find_listing
+from custody.cite.model import ResearchSource, SourceID, number_of
+from custody.cite.plan import Target
+from custody.cite.ranges import Layout, lay_out
+from custody.cite.registry import ARTIFACT_CHARS_MAX
+from custody.cite.richer import cleaned
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.urls import url_key
+from custody.cite.walk import HEADING
+from custody.cite.writing import plain
+
+UNNAMED = "report"
+OWN_LISTS_MAX = 4
+"""Taking out one list can show another; after so many the text is left as it is."""
+
+_NOT_LINE_END = re.compile(rb"[^\r\n]")
+_STAND_IN = re.compile(r"(?P<label>\[\^(?P<note>[0-9]+)\]:|[0-9]+\.|- \[[0-9]+\]) (?P<id>S[0-9]+)")
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text without a list of its own, beside the sources that it may cite.
+
+    ``body`` has every byte of the text in its place, with spaces for its own list, which stood at ``taken``; ``own`` is
+    what was wrong with that list.
+    """
+
+    body: bytes
+    sources: tuple[ResearchSource, ...]
+    taken: tuple[tuple[int, int], ...] = ()
+    own: tuple[Found, ...] = ()
+
+    @classmethod
+    def of(cls, data: bytes, sources: Sequence[ResearchSource]) -> "Draft":
+        """Read a text; the sources have ids, each its own."""
+        body = data
+        taken: list[tuple[int, int]] = []
+        own: list[Found] = []
+        for _ in range(OWN_LISTS_MAX):
+            layout = lay_out(body)
+            listing = find_listing(layout)
+            if not listing.entries:
+                break
+            own += _foreign(listing, sources)
+            out = _list_stretches(body, listing)
+            taken += out
+            body = _blanked(body, out)
+        return cls(body, tuple(sources), tuple(taken), tuple(own))
+
+    @property
+    def text(self) -> bytes:
+        """The text without its own list; without one, as it was written."""
+        if not self.taken:
+            return self.body
+        made, at = [], 0
+        for start, end in sorted(self.taken):
+            made += [self.body[at:start], _NOT_LINE_END.sub(b"", self.body[max(at, start) : end])]
+            at = max(at, end)
+        return b"".join([*made, self.body[at:]]).rstrip() + _line_end(self.body)
+
+    @property
+    def whole(self) -> bytes:
+        """The text with the list of its sources, by id alone."""
+        return _with_list(self.body, [f"- [{one.source_id}] {one.source_id}" for one in self.sources])
+
+
+@dataclass(frozen=True, slots=True)
+class Footnoted:
+    """The report that a draft makes: its bytes, its sources in the order of its list, the marker of each.
+
+    Where there are no markers, those are empty.
+    """
+
+    text: bytes
+    sources: tuple[ResearchSource, ...]
+    markers: tuple[str, ...]
+
+
+def audit_draft(draft: Draft, rules: CiteRules) -> Audit:
+    """What is wrong with a draft, at its places in the text as it was written."""
+    subject = Subject.of(draft.whole)
+    shows = _shows_its_list(subject.listing, draft.sources)
+    more = _only_linked(subject) if shows else _hidden(draft)
+    return _at_home(audit_of(subject, rules, [*draft.own, *more]), len(draft.body), subject)
+
+
+def footnoted(draft: Draft, formatter: FootnoteFormatter | None = None) -> Footnoted:
+    """The text with ``[^n]`` and ``## Footnotes``, or with ``## References`` if it cites nothing.
+
+    Only markers change. A text that hides its list is left with its markers, and the list follows it by ids.
+    """
+    formatter = formatter or FootnoteFormatter()
+    by_id = {str(one.source_id): one for one in draft.sources}
+    if not draft.sources:
+        return Footnoted(draft.text, (), ())
+    whole = _with_list(draft.text, [f"- [{name}] {name}" for name in by_id])
+    if not _shows_its_list(find_listing(lay_out(whole)), draft.sources):
+        rows = [f"- [{name}] {formatter.format_source(cleaned(one))}" for name, one in by_id.items()]
+        return Footnoted(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
+    end = _line_end(whole)
+    lines = convert(whole, Target.FOOTNOTES).text.removesuffix(end).split(end)
+    stand_ins = [_STAND_IN.fullmatch(line.decode()) for line in lines[-len(by_id) :]]
+    order, markers, written = [], [], []
+    for one in stand_ins:
+        if one is None:
+            raise AssertionError("the list of a converted text is its end")
+        source = by_id[one["id"]]
+        order.append(source)
+        markers.append(f"[^{one['note']}]" if one["note"] else "")
+        if one["note"]:
+            written.append(formatter.format_footnote(int(one["note"]), cleaned(source)))
+        else:
+            written.append(f"{one['label']} {formatter.format_source(cleaned(source))}")
+    rows_end = [line.encode("utf-8", "surrogatepass") for line in written]
+    return Footnoted(end.join([*lines[: -len(by_id)], *rows_end]) + end, tuple(order), tuple(markers))
+
+
+def cited_sections(draft: Draft, name: str) -> Mapping[SourceID, tuple[str, ...]]:
+    """Where each source is cited: ``name#heading`` of the sections, or ``name`` before the first heading."""
+    subject = Subject.of(draft.whole)
+    headings = [block for block in subject.layout.blocks if block.kind == HEADING]
+    made: dict[SourceID, dict[str, None]] = {}
+    at, section = 0, _section(name, "")
+    for use in subject.uses:
+        while at < len(headings) and headings[at].start <= use.marker.start:
+            section = _section(name, _heading(subject.layout, headings[at].start, headings[at].end))
+            at += 1
+        if use.entry is not None and use.entry.label is not None:
+            made.setdefault(str(use.entry.label), {})[section] = None
+    return {source_id: tuple(made[source_id]) for source_id in sorted(made, key=number_of)}
+
+
+def _heading(layout: Layout, start: int, end: int) -> str:
+    return plain(layout.text(start, end).strip().splitlines()[0].strip("# \t"))
+
+
+def _section(name: str, heading: str) -> str:
+    made = f"{name}#{heading}" if heading else name
+    seen = "".join(sign if sign.isprintable() else " " for sign in made)
+    return " ".join(seen.split())[:ARTIFACT_CHARS_MAX].strip() or UNNAMED
+
+
+def _foreign(listing: Listing, sources: Sequence[ResearchSource]) -> Iterator[Found]:
+    """What the text lists itself and is none of the sources, or is called by the id of another."""
+    by_number = {number_of(str(one.source_id)): one for one in sources}
+    for entry in listing.entries:
+        number = entry.label.number if entry.label is not None and entry.label.kind is not Kind.NOTE else None
+        meant = None if number is None else by_number.get(number)
+        if meant is not None:
+            if not _is(entry, meant):
+                yield Found(
+                    Code.CLASH, entry.start, f"{named(entry)} is listed as '{brief(entry.text)}' and is another"
+                )
+        elif not any(_is(entry, one) for one in sources):
+            yield Found(Code.UNKNOWN, entry.start, f"'{brief(entry.text)}' is listed and is none of the sources")
+
+
+def _is(entry: Entry, source: ResearchSource) -> bool:
+    """Whether an entry names a source: by its address, or by its title where one of the two has no address."""
+    if entry.url is not None and source.url is not None:
+        key = url_key(entry.url)
+        return key == url_key(source.url) if key is not None else entry.url == source.url
+    said = _WORDS.findall(plain(entry.title).casefold())
+    title = _WORDS.findall(source.title.casefold())
+    return bool(title) and said[: len(title)] == title
+
+
+def _list_stretches(data: bytes, listing: Listing) -> list[tuple[int, int]]:
+    """Where a text lists its sources, with the headings under which nothing else stands."""
+    left = _blanked(data, listing.cut)
+    headings = [
+        (section.heading_start, section.heading_end)
+        for section in listing.sections
+        if not left[section.heading_end : section.end].strip()
+    ]
+    return [*listing.cut, *headings]
+
+
+def _blanked(data: bytes, stretches: Sequence[tuple[int, int]]) -> bytes:
+    """The text with a space for every byte of these stretches that ends no line."""
+    body = bytearray(data)
+    for start, end in stretches:
+        body[start:end] = _NOT_LINE_END.sub(b" ", data[start:end])
+    return bytes(body)
+
+
+def _with_list(body: bytes, rows: Sequence[str]) -> bytes:
+    end = _line_end(body)
+    gap = b"" if not body.strip() or body.endswith(end * 2) else end if body.endswith(end) else end * 2
+    lines = ["## Sources", "", *rows] if rows else []
+    return body + gap + b"".join(line.encode("utf-8", "surrogatepass") + end for line in lines)
+
+
+def _line_end(data: bytes) -> bytes:
+    return b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
+
+
+def _shows_its_list(listing: Listing, sources: Sequence[ResearchSource]) -> bool:
+    wanted = [Label(Kind.ID, str(number_of(str(one.source_id)))) for one in sources]
+    return [entry.label for entry in listing.entries] == wanted and not listing.troubles
+
+
+def _hidden(draft: Draft) -> Iterator[Found]:
+    """Of a text behind which no list shows, nothing can be said to be cited."""
+    end = len(draft.body)
+    yield Found(Code.LIST, end, "the list of sources would not show: the text ends in code or HTML that is not closed")
+    for one in draft.sources:
+        yield Found(Code.UNUSED, end, f"[{one.source_id}] is listed and never cited")
+
+
+def _only_linked(subject: Subject) -> Iterator[Found]:
+    """Sources that are cited by nothing but links that show a number: those stay links, and cite nothing afterwards."""
+    cited = {id(use.entry) for use in subject.uses if use.marker.form is not Form.LINKED}
+    linked = {id(use.entry): use for use in subject.uses if use.marker.form is Form.LINKED and use.entry is not None}
+    for key, use in linked.items():
+        if key not in cited and use.entry is not None:
+            message = f"{named(use.entry)} is cited by a link alone"
+            yield Found(Code.UNUSED, use.marker.start, message)
+
+
+def _at_home(made: Audit, length: int, subject: Subject) -> Audit:
+    """The audit with what stands in the added list told of the whole text: its writer never saw that list."""
+    last = subject.layout.place(length)
+    findings = [one if (one.line, one.column) < last else replace(one, line=1, column=1) for one in made.findings]
+    findings.sort(key=lambda one: (one.line, one.column))
+    return replace(made, findings=tuple(findings))

@@ -1,0 +1,203 @@
+"""Texts under the contract: what passes, what makes it fail, and the report that comes of it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.cite.audit import audit
+from custody.cite.cited import CitationWarning, cited_report
+from custody.cite.codes import Code
+from custody.cite.drafts import Draft, audit_draft, cited_sections, footnoted
+from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.model import ResearchSource
+from custody.cite.richer import cleaned
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+from tests.unit.cite.drafts import SOURCES, TEXT, a_passing_text, a_wild_text, some_sources, without
+
+RULES = CiteRules()
+FORMAT = FootnoteFormatter()
+ABOUT_SOURCES = {Code.DOMAIN, Code.TWICE, Code.CLASH, Code.EMPTY, Code.SCHEME}
+
+
+def codes(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> list[tuple[str, int, int]]:
+    found = audit_draft(Draft.of(text.encode(), sources), RULES).findings
+    return [(one.code.value, one.line, one.column) for one in found]
+
+
+def saved(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> str:
+    return footnoted(Draft.of(text.encode(), sources)).text.decode()
+
+
+def test_a_text_that_cites_every_source_passes_and_becomes_footnotes() -> None:
+    assert codes(TEXT) == []
+    assert (
+        saved(TEXT)
+        == """# Prices of mackerel
+
+The price rose by 12% in 2024 [^1]. Catches fell to 3,000 tonnes, says the agency [^2].
+
+## Boats
+
+Boats were smaller than before [^3][^2].
+
+## Footnotes
+
+[^1]: Annual review <https://example.org/review>
+[^2]: Fishery statistics <https://example.org/statistics>
+[^3]: An interview
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (TEXT.replace("[S7]", ""), [("CITE-UNUSED", 1, 1)]),
+        (TEXT.replace("[S7]", "[S7][S9]"), [("CITE-UNKNOWN", 7, 36)]),
+        (
+            TEXT.replace(" [S2]", "").replace("agency [S1]", "agency").replace("[S7]", "[S7][S2]"),
+            [("CITE-COVERAGE", 1, 1)],
+        ),
+        (TEXT.replace("[S7]", "[^7]"), [("CITE-UNUSED", 1, 1), ("CITE-UNKNOWN", 7, 32)]),
+        (TEXT.replace("[S7]", "[7](https://example.org/x)"), [("CITE-UNUSED", 7, 32)]),
+        (TEXT.replace("[S7]", "[S7-S2]"), [("CITE-UNKNOWN", 7, 32)] * 4 + [("CITE-RANGE", 7, 32)]),
+        (TEXT.replace("rose", "r\0se"), [("CITE-TEXT", 3, 12)]),
+    ],
+)
+def test_each_fault_is_found_at_its_place(text: str, found: list[tuple[str, int, int]]) -> None:
+    assert codes(text) == found
+
+
+def test_without_a_marker_there_are_references_in_the_order_of_ids() -> None:
+    assert saved("Nothing is said.\n").endswith(
+        "said.\n\n## References\n\n1. Fishery statistics <https://example.org/statistics>\n"
+        "2. Annual review <https://example.org/review>\n3. An interview\n"
+    )
+
+
+def test_a_list_of_the_texts_own_is_taken_out_and_written_anew() -> None:
+    own = TEXT + "\n## Sources\n\n- [S1] Fishery statistics https://example.org/statistics#top\n- [S7] *An* interview\n"
+    assert codes(own) == []
+    assert saved(own) == saved(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ("- [S1] Another page https://evil.example/page", "CITE-CLASH"),
+        ("- [S9] Invented https://evil.example/page", "CITE-UNKNOWN"),
+        ("- Invented https://evil.example/page", "CITE-UNKNOWN"),
+        ("[^note]: an aside", "CITE-UNKNOWN"),
+    ],
+)
+def test_what_a_text_lists_and_is_none_of_its_sources_is_found_and_not_saved(entry: str, code: str) -> None:
+    own = f"{TEXT}\n## Sources\n\n{entry}\n"
+    assert codes(own) == [(code, 11, 1)]
+    assert saved(own) == saved(TEXT)
+
+
+def test_a_list_in_the_middle_leaves_places_as_they_were() -> None:
+    text = TEXT.replace("## Boats", "[^x]: an aside\n    over two lines\n\n## Boats").replace("[S7]", "[S7][S9]")
+    assert codes(text) == [("CITE-UNKNOWN", 5, 1), ("CITE-UNKNOWN", 10, 36)]
+    assert "aside" not in saved(text) and "  \n" not in saved(text)
+
+
+@pytest.mark.parametrize("opened", ["```\ncode", "<!-- note", "<pre>\nx"])
+def test_a_text_that_would_hide_its_list_fails_and_is_kept_whole(opened: str) -> None:
+    text = f"{TEXT}\n{opened}"
+    found = [one[0] for one in codes(text)]
+    assert "CITE-LIST" in found and found.count("CITE-UNUSED") == len(SOURCES)
+    assert saved(text).startswith(text) and "- [S7] An interview" in saved(text)
+
+
+def test_sections_are_named_by_their_headings() -> None:
+    text = f"Words of 2024 [S2].\n\n{TEXT}".replace("## Boats", "Small `boats`\n----")
+    assert cited_sections(Draft.of(text.encode(), SOURCES), "fish") == {
+        "S1": ("fish#Prices of mackerel", "fish#Small boats"),
+        "S2": ("fish", "fish#Prices of mackerel"),
+        "S7": ("fish#Small boats",),
+    }
+
+
+def test_a_report_carries_its_metrics_and_its_warning() -> None:
+    fine = cited_report(TEXT, SOURCES)
+    assert fine.passed and fine.warning is None
+    assert fine.quality_metrics == {"citation_coverage": 1.0, "orphaned_sources": 0.0, "audit_failures": 0.0}
+    assert [one.source_id for one in fine.sources] == ["S2", "S1", "S7"]
+    assert fine.markers == ("[^1]", "[^2]", "[^3]")
+    failed = cited_report(TEXT.replace("[S7]", "[S9]"), SOURCES, name="fish")
+    assert not failed.passed
+    assert failed.quality_metrics == {"citation_coverage": 1.0, "orphaned_sources": 1.0, "audit_failures": 1.0}
+    assert isinstance(failed.warning, CitationWarning) and failed.warning.report is failed
+    assert str(failed.warning) == (
+        "'fish' does not keep the citation contract after 1 answer(s): CITE-UNUSED, CITE-UNKNOWN"
+    )
+
+
+def test_what_nobody_may_see_of_a_source_is_not_saved() -> None:
+    hidden = ResearchSource(source_id="S1", title="A\x1b[2J\0 page", url="https://ana:secret@example.org/a")
+    report = cited_report("The price rose by 12% [S1].\n", [hidden])
+    assert report.text.endswith("[^1]: A \\[2J page <https://example.org/a>\n")
+
+
+def test_half_a_character_is_found_and_nothing_breaks() -> None:
+    report = cited_report(TEXT.replace("rose", "r\ud800se"), SOURCES)
+    assert [one.code for one in report.audit.findings] == [Code.TEXT]
+    assert "r\ud800se" in report.text
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -> None:
+    sources = data.draw(some_sources())
+    text = data.draw(a_passing_text(sources))
+    draft = Draft.of(text.encode(), sources)
+    assert audit_draft(draft, RULES).findings == ()
+    made = footnoted(draft)
+    first = dict.fromkeys(
+        str(use.label) if str(use.label)[0] == "S" else f"S{use.label}" for use in Subject.of(draft.whole).uses
+    )
+    assert [one.source_id for one in made.sources] == list(first)
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = [FORMAT.format_footnote(n, cleaned(one)) for n, one in enumerate(made.sources, start=1)]
+    assert made.text.decode().endswith(end.join(["", "## Footnotes", "", *lines, ""]))
+    assert {one.source_id for one in made.sources} == {one.source_id for one in sources}
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_removing_all_markers_of_any_one_source_makes_a_passing_text_fail(data: st.DataObject) -> None:
+    sources = data.draw(some_sources())
+    text = data.draw(a_passing_text(sources))
+    gone = data.draw(st.sampled_from([str(one.source_id) for one in sources]))
+    found = audit_draft(Draft.of(without(text, gone).encode(), sources), RULES).findings
+    assert any(one.code is Code.UNUSED and f"[{gone}]" in one.message for one in found)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves(data: st.DataObject) -> None:
+    sources = tuple(one for one in data.draw(some_sources()) if one.title.startswith(("Prices", "Generic", "# A_b")))
+    sources = sources or SOURCES
+    text = data.draw(a_passing_text(sources))
+    found = audit(footnoted(Draft.of(text.encode(), sources)).text, RULES).findings
+    assert [one for one in found if one.code not in ABOUT_SOURCES] == []
+
+
+@settings(deadline=None, max_examples=300)
+@given(a_wild_text())
+def test_what_passes_as_a_draft_passes_as_a_file(text: str) -> None:
+    report = cited_report(text, SOURCES)
+    if report.passed:
+        assert audit(report.text.encode(), RULES).findings == ()
+        assert "## Footnotes" in report.text
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.sampled_from("ab12[]S^#`<>-|*:.$\\ \n\r\t!~【】é"), max_size=80))
+def test_any_text_is_looked_at_and_kept(text: str) -> None:
+    report = cited_report(text, SOURCES)
+    assert report == cited_report(text, SOURCES)
+    assert {one.source_id for one in report.sources} == {one.source_id for one in SOURCES}
+    assert all(line in report.text for line in (FORMAT.format_source(one) for one in SOURCES))
