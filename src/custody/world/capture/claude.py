@@ -13,9 +13,11 @@ from custody.model.paths import RepoPath
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
 from custody.wire.times import ns_from
+from custody.wire.views import about_of
 from custody.world.capture.fields import Fields, model, string, text
 from custody.world.capture.fields import fields as fields_of
-from custody.world.capture.tools import Done, edits, git_facts, reads
+from custody.world.capture.sources import reads
+from custody.world.capture.tools import Done, edits, git_facts
 
 NS_PER_MS = 1_000_000
 DURATION_MS_MAX = 30 * 24 * 3600 * 1000
@@ -113,18 +115,21 @@ def _call(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
             status=status,
             prompt=None if prompt is None else PromptId(prompt),
             subagent=string(seen.fields.get("agent_id")),
+            about=about_of(seen.fields.get("tool_input")),
         )
+        if running:
+            return
+        done = _done(seen, seen.call, failed=status is CallStatus.FAILED)
+        yield from reads(done)
         if status is CallStatus.OK:
-            done = _done(seen, seen.call)
             yield from edits(done)
-            yield from reads(done)
             # An abbreviated commit says nothing here: a hook's event is read long after, perhaps elsewhere.
             yield from git_facts(done)
 
     return read
 
 
-def _done(seen: _Seen, call: CallId) -> Done:
+def _done(seen: _Seen, call: CallId, *, failed: bool) -> Done:
     return Done(
         agent=seen.agent,
         session=seen.session,
@@ -134,6 +139,9 @@ def _done(seen: _Seen, call: CallId) -> Done:
         input=seen.input,
         response=seen.response,
         revision=seen.head,
+        answer=seen.fields.get("tool_response"),
+        words=string(seen.fields.get("error")) or "",
+        failed=failed,
         locate=seen.path,
     )
 

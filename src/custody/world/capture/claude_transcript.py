@@ -22,7 +22,8 @@ from custody.wire.trim import EDITING, cut
 from custody.world.capture.claude_views import is_failed, prompt_of, results_of, views_of, written_by
 from custody.world.capture.fields import Fields, fields, items, model, string
 from custody.world.capture.lines import LINE_BYTES_MAX, Line, files_below, lines_of
-from custody.world.capture.tools import EDITS, READS, abbreviated, edited_path
+from custody.world.capture.sources import input_needed
+from custody.world.capture.tools import EDITS, abbreviated, edited_path
 from custody.world.capture.transcripts import Found, Named, Passed, Started, Starts, Trouble
 
 CLAUDE = AgentName("claude-code")
@@ -381,12 +382,8 @@ SLIM = {
 
 def _needed(tool: str, given: Fields, response: Fields) -> Fields | None:
     """As much of a call's input as its views need and its result does not say."""
-    if tool == "Bash":
-        return {"command": given.get("command")}
-    if tool in READS:
-        return given
     if tool not in EDITS:
-        return None
+        return input_needed(tool, given)
     before = any(response.get(key) is not None for key in ("originalFile", "originalFileContents", "original_file"))
     created = response.get("type") == "create"
     if (before or created) and response.get("userModified") is not True and tool != "MultiEdit":

@@ -10,10 +10,11 @@ from custody.model.views import CallStatus, FileEdit, Prompt, Session, ToolCall,
 from custody.wire.canonical import text_bytes
 from custody.wire.events import CallMade, TranscriptEvent
 from custody.wire.times import ns_from
-from custody.wire.views import text_view
+from custody.wire.views import about_of, text_view
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.shell import Write, writes
-from custody.world.capture.tools import EDITS, Done, edits, git_facts, pull_request, reads
+from custody.world.capture.sources import reads
+from custody.world.capture.tools import EDITS, Done, edits, git_facts, pull_request
 
 NOT_TYPED = (
     "<local-command-",
@@ -31,6 +32,9 @@ RAN = ("Exit code ", "Error: Exit code ")
 """How the words of a command begin that ran and failed; others were never run."""
 NOT_EDITED = ("<tool_use_error>", "Error:")
 """How the words of an edit begin that was not made; some versions do not mark it otherwise."""
+NOT_READ = ("<tool_use_error>",)
+OPENING = frozenset(("Read", "WebFetch"))
+"""Tools whose words begin so when nothing was read."""
 NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
 
 
@@ -61,10 +65,16 @@ def prompt_of(line: Fields) -> str | None:
 
 
 def is_failed(tool: str, result: Fields) -> bool:
-    """Whether a call went wrong, by its result's mark or, where a file was to be edited, by its words."""
-    content = result.get("content")
-    words = string(content) or next((string(fields(block).get("text")) or "" for block in items(content)), "")
+    """Whether a call went wrong, by its result's mark or, where a file was edited or read, by its words."""
+    words = _first_words(result)
+    if tool in OPENING and words.startswith(NOT_READ):
+        return True
     return result.get("is_error") is True or (tool in EDITS and words.startswith(NOT_EDITED))
+
+
+def _first_words(result: Fields) -> str:
+    content = result.get("content")
+    return string(content) or next((string(fields(block).get("text")) or "" for block in items(content)), "")
 
 
 def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
@@ -104,6 +114,7 @@ def _assistant(event: TranscriptEvent, line: Fields) -> Iterator[View]:
                 prompt=_prompt_id(line),
                 subagent=event.subagent,
                 model=model(fields(line.get("message")).get("model")),
+                about=about_of(block.get("input")),
             )
 
 
@@ -143,11 +154,14 @@ def _result(event: TranscriptEvent, line: Fields, result: Fields, call: CallMade
         tool=call.name,
         input=fields(call.input),
         response=response,
+        answer=line.get("toolUseResult") if response or len(results_of(line)) == 1 else None,
+        words=_first_words(result),
+        failed=failed,
         locate=lambda named: _located(event.paths, named),
     )
+    yield from reads(done)
     if not failed:
         yield from edits(done)
-        yield from reads(done)
         yield from git_facts(done, event.commits)
     if call.name == "Bash":
         yield from _shell_edits(done, written_by(done.input, result, response))

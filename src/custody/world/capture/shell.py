@@ -420,3 +420,44 @@ def _unescaped(text: str) -> str | None:
     if any(part not in _ESCAPES for part in parts[1::2]):
         return None
     return "".join(part if n % 2 == 0 else _ESCAPES[part] for n, part in enumerate(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A simple command: its words (None where something is left to expand), and the here-document that it reads.
+
+    ``alone``: nothing else was run with it, and all that it printed was shown.
+    """
+
+    words: tuple[str | None, ...]
+    here: str | None
+    alone: bool
+
+
+def commands(command: str) -> tuple[Ran, ...] | None:
+    """Every simple command that stands in ``command``, run or not; None for what we do not understand.
+
+    >>> commands("cd src && curl -f https://example.org/a")[1].words
+    ('curl', '-f', 'https://example.org/a')
+    """
+    if len(command) > COMMAND_CHARS_MAX:
+        return None
+    try:
+        steps = list(_flat(_Scanner(command).steps("")))
+    except _Unreadable:
+        return None
+    return tuple(
+        Ran(
+            tuple(word.text for word in _without_assignments(step.words)),
+            None if step.here is None else step.here.text,
+            alone=len(steps) == 1 and not step.out and not step.piped,
+        )
+        for step in steps
+    )
+
+
+def _flat(steps: list[_Step]) -> Iterator[_Step]:
+    for step in steps:
+        if step.inner is not None:
+            yield from _flat(step.inner)
+        yield step

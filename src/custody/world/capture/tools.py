@@ -1,4 +1,4 @@
-"""What a finished call of one of Claude Code's tools says: files edited, sources read, commits made.
+"""What a finished call of one of Claude Code's tools says: files edited, commits made. Sources are read next door.
 
 Hooks and transcripts give the same input and the same answer of a call, so both are read here, and here only.
 """
@@ -17,8 +17,6 @@ from custody.model.views import (
     FileEdit,
     LinkOrigin,
     PullRequestFact,
-    Reading,
-    SourceRead,
     Text,
     View,
 )
@@ -34,7 +32,10 @@ NUMBER_MAX = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A call that went well, with what it was given and what it gave back."""
+    """A call that ended, with what it was given and what it gave back.
+
+    ``answer`` is what it gave back whatever its shape, ``words`` what the model was shown of it.
+    """
 
     agent: AgentName
     session: SessionId
@@ -44,6 +45,9 @@ class Done:
     input: Fields
     response: Fields
     revision: CommitSha | None = None
+    answer: object = None
+    words: str = ""
+    failed: bool = False
     locate: Callable[[object], RepoPath | None]
     """A path of the repository for a path as written; None for one outside it, or that is no path."""
 
@@ -51,11 +55,6 @@ class Done:
 def edits(done: Done) -> Iterator[FileEdit]:
     """The files that the call changed."""
     yield from EDITS[done.tool](done) if done.tool in EDITS else ()
-
-
-def reads(done: Done) -> Iterator[SourceRead]:
-    """The sources that the call opened or listed."""
-    yield from READS[done.tool](done) if done.tool in READS else ()
 
 
 def git_facts(done: Done, commits: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
@@ -274,54 +273,6 @@ def _lines(patch: object) -> Iterator[Lines]:
             yield Lines(first, first + count - 1)
 
 
-# --- sources ----------------------------------------------------------------------------------------------------------
-
-
-def _read(done: Done) -> Iterator[SourceRead]:
-    file = fields(done.response.get("file"))
-    named = string(file.get("filePath") or done.input.get("file_path"))
-    shown, total = file.get("numLines"), file.get("totalLines")
-    whole = shown == total or total is None
-    if not file:
-        whole = done.input.get("offset") is None and done.input.get("limit") is None
-    if named is not None:
-        yield _source(done, 0, named, Reading.VERBATIM if whole else Reading.EXCERPT, content=text(file.get("content")))
-
-
-def _fetch(done: Done) -> Iterator[SourceRead]:
-    url = string(done.response.get("url") or done.input.get("url"))
-    if url is not None:
-        # What comes back is a summary that a model wrote, not the page.
-        yield _source(done, 0, url, Reading.SUMMARISED, content=text(done.response.get("result")))
-
-
-def _search(done: Done) -> Iterator[SourceRead]:
-    hits = [hit for result in items(done.response.get("results")) for hit in items(fields(result).get("content"))]
-    for n, hit in enumerate(map(fields, hits)):
-        url = string(hit.get("url"))
-        if url is not None:
-            yield _source(done, n, url, Reading.LISTED, title=string(hit.get("title")))
-
-
-def _source(
-    done: Done, n: int, locator: str, reading: Reading, *, title: str | None = None, content: Text | None = None
-) -> SourceRead:
-    return SourceRead(
-        agent=done.agent,
-        session=done.session,
-        id=f"{done.call}:{n}",
-        locator=clean(locator),
-        reading=reading,
-        at_ns=done.at_ns,
-        call=done.call,
-        title=None if title is None else clean(title),
-        text=content,
-    )
-
-
 EDITS: Mapping[str, Callable[[Done], Iterator[FileEdit]]] = MappingProxyType(
     {"Edit": _edit, "MultiEdit": _multi_edit, "Write": _write, "NotebookEdit": _notebook}
-)
-READS: Mapping[str, Callable[[Done], Iterator[SourceRead]]] = MappingProxyType(
-    {"Read": _read, "WebFetch": _fetch, "WebSearch": _search}
 )

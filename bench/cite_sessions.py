@@ -1,0 +1,156 @@
+"""What the audit says of files, names and dependencies in Markdown that people wrote about their own repositories.
+
+    python -m bench cite-sessions GITDIR… [--files N] [--show N] [--seed S]
+
+Nobody recorded these texts, so every line is judged. People rarely name what is not there: what is found is mostly
+wrong of us, and has to be little. With ``--show`` some findings are printed to be looked at.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from custody.app.cite_holding import holding_of
+from custody.cite.codes import Code
+from custody.cite.mentions import files_named, names_named
+from custody.cite.missing import Holding, is_judged, no_file, no_package, no_symbol
+from custody.cite.subject import Found, Subject
+from custody.model.ids import CommitSha
+from custody.model.paths import RepoPath
+from custody.world.git import FileAt, Object, ObjectReader, discover
+
+FILES = 200
+FAULTS_EACH = 2
+"""So many right names of each kind in one file are made wrong, one at a time."""
+ENDINGS = (".md", ".markdown")
+BYTES_MAX = 1 << 20
+
+
+class Seen(NamedTuple):
+    """A finding in a file of a repository, with the line it stands in."""
+
+    repository: str
+    path: str
+    line: int
+    code: Code
+    message: str
+    text: str
+
+
+class Looked(NamedTuple):
+    """What was looked at in one repository; of ``put`` wrong names that we wrote into it, ``caught`` were found."""
+
+    files: int
+    lines: int
+    found: list[Seen]
+    put: Counter[Code]
+    caught: Counter[Code]
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Look at the Markdown of repositories and count what is found; 1 when there is nothing to look at."""
+    out, err = out or sys.stdout, err or sys.stderr
+    args = arguments().parse_args(argv)
+    dice = random.Random(args.seed)
+    everything: list[Seen] = []
+    files, put, caught = 0, Counter[Code](), Counter[Code]()
+    for place in args.repositories:
+        began = time.process_time()
+        looked = _look(place, args.files, dice)
+        files, put, caught = files + looked.files, put + looked.put, caught + looked.caught
+        everything += looked.found
+        counts = Counter(one.code.value for one in looked.found)
+        told = ", ".join(f"{code} {count}" for code, count in sorted(counts.items())) or "nothing"
+        name = place.parent.name if place.name == "repo" else place.name
+        out.write(f"{name}: {looked.files} files, {looked.lines:,} lines: {told}\n")
+        err.write(f"{name}: {time.process_time() - began:.1f} s of processor time\n")
+    if not files:
+        err.write("not measured: no Markdown in these repositories\n")
+        return 1
+    for named, count in sorted(Counter(one.code.value for one in everything).items()):
+        out.write(f"{named}: {count} in {files} files, {100 * count / files:.1f} for 100 files\n")
+    for code in put:
+        out.write(f"{code.value}: {caught[code]} of {put[code]} names that were made wrong\n")
+    for one in dice.sample(everything, min(args.show, len(everything))):
+        out.write(f"\n{one.repository} {one.path}:{one.line} {one.code.value} {one.message}\n  {one.text}\n")
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench cite-sessions", description="Count findings in real Markdown."
+    )
+    parser.add_argument("repositories", nargs="+", type=Path, metavar="GITDIR", help="repositories, bare or not")
+    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of each at most (%(default)s)")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many findings, drawn by chance")
+    parser.add_argument("--seed", type=int, default=20260131)
+    return parser
+
+
+def _look(place: Path, limit: int, dice: random.Random) -> Looked:
+    repository = discover(place.resolve())
+    head = repository.head().commit
+    if head is None:
+        return Looked(0, 0, [], Counter(), Counter())
+    with repository.objects() as objects:
+        holding = holding_of(repository, head, objects)
+        paths = sorted(path for path in holding.paths if path.lower().endswith(ENDINGS))
+        chosen = sorted(dice.sample(paths, min(limit, len(paths))))
+        lines, put, caught = 0, Counter[Code](), Counter[Code]()
+        found: list[Seen] = []
+        for path in chosen:
+            data = _read(objects, head, path)
+            for fault in _right(data, holding):
+                put[fault[0]] += 1
+                caught[fault[0]] += _is_caught(data, path, holding, fault)
+            lines += data.count(b"\n")
+            name = place.parent.name if place.name == "repo" else place.name
+            found += [_seen(name, path, data, one) for one in _findings(data, path, holding)]
+    return Looked(len(chosen), lines, found, put, caught)
+
+
+def _right(data: bytes, holding: Holding) -> Iterator[tuple[Code, int, bytes]]:
+    """Some of the files and names that a text names and that are there, each with its place and as it is written."""
+    subject = Subject.of(data)
+    files = [one for one in files_named(subject) if not one.link and "/" in one.path and one.path in holding.paths]
+    for one in files[:FAULTS_EACH]:
+        yield Code.NOFILE, one.at, one.path.rpartition("/")[2].encode()
+    for name in [one for one in names_named(subject) if is_judged(one, holding)][:FAULTS_EACH]:
+        yield Code.NOSYMBOL, name.at, name.names[0 if name.path is not None else -1].encode()
+
+
+def _is_caught(data: bytes, path: str, holding: Holding, fault: tuple[Code, int, bytes]) -> bool:
+    """Whether a wrong name in the same place is found."""
+    code, start, name = fault
+    at = data.index(name, start)
+    wrong = data[:at] + b"wrong_" + data[at:]
+    return any(found.at == start and found.code is code for found in _findings(wrong, path, holding))
+
+
+def _read(objects: ObjectReader[Object], head: CommitSha, path: str) -> bytes:
+    found = objects.read(FileAt(head, RepoPath.of(path)))
+    return found.content[:BYTES_MAX] if isinstance(found, Object) else b""
+
+
+def _findings(data: bytes, path: str, holding: Holding) -> Iterator[Found]:
+    subject = Subject.of(data)
+    judged = dict.fromkeys(range(1, data.count(b"\n") + 2))
+    yield from no_file(subject, judged, holding, path).found
+    yield from no_symbol(subject, judged, holding, path)
+    yield from no_package(subject, judged, holding)
+
+
+def _seen(name: str, path: str, data: bytes, one: Found) -> Seen:
+    line = data.count(b"\n", 0, one.at) + 1
+    text = data.split(b"\n")[line - 1].decode("utf-8", "replace").strip()[:300]
+    return Seen(name, path, line, one.code, one.message, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""What a report names of a repository and that is not there: files, names in files, issues, dependencies.
+
+Pure: what the repository holds is handed in. Whatever may be meant otherwise is taken to be there.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from custody.cite.codes import Code
+from custody.cite.mentions import FileNamed, NameNamed, files_named, issues_named, names_named, packages_named
+from custody.cite.subject import Found, Subject, brief
+
+MODULE_PARTS_MIN = 2
+"""A shorter dotted name may be a variable's."""
+ELSEWHERE_MIN = 4
+"""From so many missing files on, and if they are more than those that are there, a report speaks of another place."""
+_OTHER_TIMES = re.compile(
+    r"(?:^|/)[^/]*(?:change|history|news|release|migrat|upgrad|timeline|plan|roadmap|proposal|todo|backlog)[^/]*$",
+    re.IGNORECASE,
+)
+_OPEN_MODULE = re.compile(r"import \*|__getattr__|globals\(\)|setattr\(")
+_MADE = frozenset("node_modules dist build target out bin obj vendor coverage generated venv env logs log tmp".split())
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a repository holds: the paths of its files, texts of files, which paths ever were, what manifests say."""
+
+    paths: Collection[str]
+    text_of: Callable[[str], str | None]
+    ever: Callable[[Collection[str]], Collection[str]]
+    """Those of some paths that are on disk or were in some commit."""
+    manifests: Collection[str] = ()
+    """The texts of manifests and lock files."""
+    builtin: Collection[str] = ()
+    """What needs no manifest, because languages bring it along."""
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The endings that names of files have here, in small letters."""
+        return frozenset(_extension(path) for path in self.paths) - {""}
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """The folders at the top."""
+        return frozenset(path.partition("/")[0] for path in self.paths if "/" in path)
+
+    @cached_property
+    def ends(self) -> Mapping[str, list[str]]:
+        """Paths by their last name, in small letters, without its ending."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.paths):
+            found.setdefault(_stem(path), []).append(path)
+        return found
+
+    def like(self, path: str) -> list[str]:
+        """The files whose path ends so, whatever their ending and capitals: what somebody may mean by ``path``."""
+        wanted = _without_ending(path.lower())
+        ends = (_without_ending(one.lower()) for one in self.ends.get(_stem(path), ()))
+        known = self.ends.get(_stem(path), ())
+        return [one for one, end in zip(known, ends, strict=True) if end == wanted or end.endswith(f"/{wanted}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """What records know of an issue tracker: numbers that were asked for in vain, and when numbers were given."""
+
+    absent: Collection[int] = ()
+    given: Collection[tuple[int, int]] = ()
+    """Numbers of pull requests with the moment at which each was opened."""
+
+
+Judged = Mapping[int, int | None]
+"""The lines that are judged, and when each was written where that is known."""
+
+
+class Files(NamedTuple):
+    """The files that are not there; ``elsewhere``: so many are not that the report must speak of another place."""
+
+    found: list[Found]
+    elsewhere: bool
+
+
+def no_file(subject: Subject, judged: Judged, holding: Holding, report: str) -> Files:
+    """Files that a report names and that neither are nor ever were; ``report`` is its own path."""
+    folder = report.rpartition("/")[0]
+    asked: list[tuple[FileNamed, list[str]]] = []
+    there = 0
+    for one in () if speaks_of_another_time(report) else files_named(subject):
+        places = list(_places(one, folder, holding))
+        there += not places and bool(holding.like(_end(one.path)))
+        if places and _line(subject, one.at) in judged:
+            asked.append((one, places))
+    ever = set(holding.ever({place for _, places in asked for place in places})) if asked else set()
+    missing = [one for one, places in asked if not ever.intersection(places)]
+    paths = {one.path for one in missing}
+    if len(paths) >= ELSEWHERE_MIN and len(paths) > there:
+        return Files([], elsewhere=True)
+    told = (f"there is no file '{brief(one.path)}'{_instead(one.path, holding)}" for one in missing)
+    return Files([Found(Code.NOFILE, one.at, words) for one, words in zip(missing, told, strict=True)], elsewhere=False)
+
+
+def speaks_of_another_time(report: str) -> bool:
+    """Whether a report is a plan or a history of changes by its name: it tells of what is not there now."""
+    return _OTHER_TIMES.search(report) is not None
+
+
+def no_symbol(subject: Subject, judged: Judged, holding: Holding, report: str) -> Iterator[Found]:
+    """Names that a report says are in a module or a file, and that do not stand there."""
+    for one in () if speaks_of_another_time(report) else names_named(subject):
+        if _line(subject, one.at) not in judged:
+            continue
+        for path, name in _claimed(one, holding):
+            yield Found(Code.NOSYMBOL, one.at, f"'{brief(name)}' does not stand in {path}")
+
+
+def no_issue(subject: Subject, judged: Judged, tracker: Tracker) -> Iterator[Found]:
+    """Issues that were asked for in vain, or whose number was given to none when the line was written."""
+    for one in issues_named(subject):
+        line = _line(subject, one.at)
+        if line not in judged:
+            continue
+        moment = judged[line]
+        later = [n for n, at in tracker.given if moment is not None and at >= moment and n < one.number]
+        if one.number in tracker.absent:
+            yield Found(Code.NOISSUE, one.at, f"there is no #{one.number}: it was asked for in vain")
+        elif later:
+            yield Found(Code.NOISSUE, one.at, f"there was no #{one.number} yet: #{max(later)} was opened after this")
+
+
+def no_package(subject: Subject, judged: Judged, holding: Holding) -> Iterator[Found]:
+    """Packages that a report says are dependencies and that no manifest names."""
+    if not holding.manifests:
+        return
+    said = [_package(text) for text in holding.manifests]
+    own = {_package(_without_ending(part)) for path in holding.paths for part in path.split("/")[:3]}
+    own.update(map(_package, holding.builtin))
+    for one in packages_named(subject):
+        name = _package(one.name)
+        known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in said)
+        if _line(subject, one.at) in judged and not known and name not in own:
+            yield Found(Code.NOPACKAGE, one.at, f"no manifest or lock file names '{brief(one.name)}'")
+
+
+def _places(one: FileNamed, folder: str, holding: Holding) -> Iterator[str]:
+    """Where a file would be, if it may be missing at all; nothing where something may be meant by it."""
+    parts = one.path.removeprefix("./").split("/")
+    if _extension(one.path) not in holding.extensions or _MADE.intersection(part.lower() for part in parts):
+        return
+    if not one.link and parts[0].startswith(".") and parts[0] not in (".", ".."):
+        return  # settings of a tool: whoever reads about them has them elsewhere
+    here = _joined(folder, one.path)
+    root = _joined("", one.path)
+    first = None if here is None else here[len(folder) :].lstrip("/").partition("/")[0]
+    beside = f"{folder}/{first}/" if folder else f"{first}/"
+    known_folder = parts[0] in holding.folders or (len(parts) > 1 and any(p.startswith(beside) for p in holding.paths))
+    if not one.link and len(parts) > 1 and not known_folder and parts[0] not in (".", ".."):
+        return
+    end = _end(one.path)
+    if not end or holding.like(end) or (here is not None and _is_folder(here, holding)):
+        return
+    yield from (place for place in (here, root) if place is not None)
+
+
+def is_judged(one: NameNamed, holding: Holding) -> bool:
+    """Whether a name is said to be in a file that is there, and by which it can be told."""
+    return any(True for _ in _claimed(one._replace(names=(*one.names[:-1], f"{one.names[-1]}_")), holding))
+
+
+def _claimed(one: NameNamed, holding: Holding) -> Iterator[tuple[str, str]]:
+    """The file and the name that are missing from it: nothing where one of the files meant has it."""
+    if one.path is not None:
+        files = [path for path in holding.like(one.path) if path.endswith(f".{_extension(one.path)}")]
+        for name in one.names:
+            if files and not any(_may_have(holding.text_of(path), name) for path in files):
+                yield files[0], name
+                return
+        return
+    for count in range(len(one.names) - 1, MODULE_PARTS_MIN - 1, -1):
+        module, name = "/".join(one.names[:count]), one.names[count]
+        files = [
+            path
+            for end in (f"{module}.py", f"{module}/__init__.py")
+            for path in holding.ends.get(_stem(end), ())
+            if path == end or path.endswith(f"/{end}")
+        ]
+        if not files:
+            continue
+        below = any(path.startswith(f"{file.rpartition('/')[0]}/{name}") for file in files for path in holding.paths)
+        if not below and not any(_may_have(holding.text_of(path), name) for path in files):
+            yield files[0], name
+        return
+
+
+def _may_have(text: str | None, name: str) -> bool:
+    """Whether a file may define a name; one that cannot be read, or that defines names by program, may."""
+    return (
+        text is None or _OPEN_MODULE.search(text) is not None or re.search(rf"\b{re.escape(name)}\b", text) is not None
+    )
+
+
+def _instead(path: str, holding: Holding) -> str:
+    """Another file of the same name, if there is one alone."""
+    known = [one for one in holding.ends.get(_stem(path), ()) if one.rpartition("/")[2] == path.rpartition("/")[2]]
+    return f"; there is {known[0]}" if len(known) == 1 else ""
+
+
+def _end(path: str) -> str:
+    return "/".join(part for part in path.split("/") if part not in (".", ".."))
+
+
+def _joined(folder: str, path: str) -> str | None:
+    """``path`` from ``folder``; None where it leaves the repository.
+
+    >>> _joined("docs/a", "../b.md"), _joined("docs", "../../b.md")
+    ('docs/b.md', None)
+    """
+    made = folder.split("/") if folder else []
+    for part in path.split("/"):
+        if part == "..":
+            if not made:
+                return None
+            made.pop()
+        elif part not in ("", "."):
+            made.append(part)
+    return "/".join(made) or None
+
+
+def _is_folder(path: str, holding: Holding) -> bool:
+    return any(one.startswith(f"{path}/") for one in holding.paths)
+
+
+def _extension(path: str) -> str:
+    stem, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return ending.lower() if dot and stem else ""
+
+
+def _without_ending(path: str) -> str:
+    return path.removesuffix(f".{_extension(path)}") if _extension(path) else path
+
+
+def _stem(path: str) -> str:
+    return _without_ending(path.rpartition("/")[2].lower())
+
+
+def _package(name: str) -> str:
+    """A package's name, or a manifest, as names are compared: capitals, ``_`` and ``.`` aside."""
+    return re.sub(r"[_.]", "-", name.lower())
+
+
+def _line(subject: Subject, at: int) -> int:
+    return subject.layout.place(at).line

@@ -1,0 +1,205 @@
+"""Sources that agents read get numbers from the captured calls: in the records' order, each reading once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.app.cite_registry import cite_list, cite_show
+from custody.app.desk import Desk
+from custody.app.import_transcripts import import_transcripts
+from custody.app.source_adopting import Told, decided
+from custody.app.source_keepers import InStore
+from custody.app.source_registry import SourceRegistry
+from custody.cite.applying import apply
+from custody.cite.events import Stamp
+from custody.cite.model import ResearchSource
+from custody.cite.shelf import MemoryShelf
+from custody.model.ids import AgentName, CallId, SessionId
+from custody.model.views import Reading, SourceRead
+from custody.wire.cite_registry import CiteShowReport
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.events import an_event
+from tests.builders.transcripts import START, Transcript, a_transcript
+
+RFC = "https://www.rfc-editor.org/rfc/rfc9110"
+HITS = {
+    "query": "q",
+    "results": [{"content": [{"title": "HTTP Semantics", "url": RFC}, {"title": "B", "url": "https://b.example/x"}]}],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+def a_session(folder: Path) -> Transcript:
+    """A search, two fetches (one of them fails), files, and a page that only this machine has."""
+    session = a_transcript("5d2f0c3e-1111", folder).prompt("find out")
+    session.read("src/app.py", "one\n").call("WebSearch", {"query": "q"}, HITS).fetch(RFC, "about HTTP")
+    session.call(
+        "WebFetch", {"url": "https://c.example/gone"}, {"code": 404, "result": "", "url": "https://c.example/gone"}
+    )
+    session.fetch("http://localhost:8000/health", "fine").bash("curl -s https://d.example/api | jq .", "{}")
+    return session
+
+
+def imported(folder: Path, transcripts: Path) -> None:
+    import_transcripts(Desk(folder), TRANSCRIPT_READERS["claude-code"], transcripts)
+
+
+def sources(folder: Path) -> list[tuple[str, str | None, str]]:
+    return [(one.id, one.url, one.reading) for one in cite_list(Desk(folder, talk=pytest.fail)).sources]
+
+
+def shown(folder: Path, source_id: str) -> CiteShowReport:
+    return cite_show(Desk(folder, talk=pytest.fail), source_id)
+
+
+def test_what_an_agent_read_is_registered_in_the_records_order_with_its_reading(folder: Path, tmp_path: Path) -> None:
+    a_session(folder).put(tmp_path / "t")
+    imported(folder, tmp_path / "t")
+    expected = [
+        ("S1", RFC, "summarised"),
+        ("S2", "https://b.example/x", "listed"),
+        ("S3", "https://c.example/gone", "attempted"),
+    ]
+    assert sources(folder) == expected, "no file, nothing of this machine, nothing that perhaps brought nothing"
+    assert shown(folder, "S1").source.title == "HTTP Semantics"
+
+
+def test_every_reading_is_kept_with_session_call_and_time_and_the_best_counts(folder: Path, tmp_path: Path) -> None:
+    session = a_session(folder)
+    session.put(tmp_path / "t")
+    imported(folder, tmp_path / "t")
+    readings = shown(folder, "S1").readings
+    assert [(one.reading, one.session, one.who) for one in readings] == [
+        ("listed", "5d2f0c3e-1111", "claude-code"),
+        ("summarised", "5d2f0c3e-1111", "claude-code"),
+    ]
+    assert len({one.call for one in readings}) == 2
+    assert START < readings[0].at < readings[1].at
+    words = custody(folder, "cite", "show", "S1").out
+    assert "read       summarised by claude-code in session 5d2f0c3e-1111 (toolu_5d2f0c3e_main_" in words
+
+
+def test_replaying_the_same_session_gives_the_same_ids(tmp_path: Path) -> None:
+    told = []
+    for name in ("one", "two"):
+        folder = a_git_folder(tmp_path / name)
+        a_session(folder).put(tmp_path / f"t{name}")
+        imported(folder, tmp_path / f"t{name}")
+        told.append(sources(folder))
+    assert told[0] == told[1]
+
+
+def test_a_call_that_a_hook_and_a_transcript_tell_of_counts_once(folder: Path, tmp_path: Path) -> None:
+    session = a_transcript("5d2f0c3e-1111", folder).fetch(RFC, "about HTTP")
+    payload: dict[str, Any] = {
+        "session_id": session.session,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "WebFetch",
+        "tool_use_id": session.last_call,
+        "tool_input": {"url": RFC},
+        "tool_response": session.lines[-1]["toolUseResult"],
+    }
+    said = {
+        "custody": 1,
+        "kind": "hook",
+        "agent": "claude-code",
+        "event": "PostToolUse",
+        "id": "e1",
+        "call": session.last_call,
+    }
+    spool_of(folder).put(json.dumps({**said, "at": START, "session": session.session, "payload": payload}).encode())
+    assert sources(folder) == [("S1", RFC, "summarised")]
+    session.put(tmp_path / "t")
+    for _ in range(2):
+        imported(folder, tmp_path / "t")
+        assert sources(folder) == [("S1", RFC, "summarised")]
+        assert len(shown(folder, "S1").readings) == 1
+
+
+def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(5):
+        spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
+    assert len(sources(folder)) == 5
+    with Desk(folder).reading() as store:
+        own = store.own()
+        assert own is not None
+        done = store.registry.adopted(own)
+        asked: list[Any] = []
+        look_up = store.views.look_up
+
+        def noted(table: str, where: str, values: Any) -> Any:
+            asked.append(values)
+            return look_up(table, where, values)
+
+        monkeypatch.setattr(store.views, "look_up", noted)
+        InStore(Desk(folder)).adopt(store)
+    assert done == 5
+    assert all(values[1] == done for values in asked), "only what came after the watermark is asked for"
+
+
+def test_more_than_one_page_is_registered_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custody.app.source_adopting.PAGE_ROWS", 4)
+    for n in range(11):
+        spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
+        spool_of(folder).put(an_event("source", id=f"s{n}", url=f"https://example.org/s{n}"))
+    urls = [f"https://example.org/{part}{n}" for n in range(11) for part in ("", "s")]
+    assert [url for _, url, _ in sources(folder)] == urls
+
+
+def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custody.app.source_adopting.SKIPPED_MAX", 3)
+    for n in range(4):
+        spool_of(folder).put(an_event(id=str(n)))
+    assert sources(folder) == []
+    with Desk(folder).reading() as store:
+        own = store.own()
+        assert own is not None
+        assert store.registry.adopted(own) == 4
+
+
+def test_a_passage_that_was_read_is_kept_as_an_excerpt(folder: Path) -> None:
+    for n, reading in enumerate(("excerpt", "summarised")):
+        spool_of(folder).put(an_event("source_read", id=str(n), reading=reading, text=f"words {n} of it", call=f"c{n}"))
+    assert [one.text for one in shown(folder, "S1").excerpts] == ["words 0 of it"], "a summary is no passage"
+
+
+def test_a_locator_that_names_no_source_does_not_stop_the_others(folder: Path) -> None:
+    for n, locator in enumerate(("https://", "http:// x", "https://example.org/a", "httpx.py", "src/http.py")):
+        spool_of(folder).put(an_event("source_read", id=str(n), locator=locator))
+    assert [url for _, url, _ in sources(folder)] == ["https://example.org/a"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(Reading), st.integers(0, 2)), max_size=12))
+def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple[int, Reading, int]]) -> None:
+    told = []
+    for n, (page, reading, call) in enumerate(drawn):
+        url = f"https://example.org/{page}"
+        read = SourceRead(AgentName("a"), SessionId("s"), str(n), url, reading, n, CallId(f"c{call}"))
+        told.append(Told(Stamp(id=str(n), at_ns=n), ResearchSource(title=f"T{call}", url=url), None, read, f"x {page}"))
+    one, other = MemoryShelf(), MemoryShelf()
+    at_once = decided(told, one)
+    assert one.last() == 0, "deciding changes nothing"
+    singly = []
+    for each in told:
+        for event in decided([each], other):
+            apply(other, event)
+            singly.append(event)
+    assert at_once == singly
+
+
+def test_the_registry_of_a_program_sees_them_too(folder: Path) -> None:
+    spool_of(folder).put(an_event("source_read"))
+    registry = SourceRegistry(InStore(Desk(folder, talk=pytest.fail)), "ana")
+    identity, is_new = registry.registered(ResearchSource(title="A", url="https://EXAMPLE.org/a"))
+    assert (identity.source_id, is_new) == ("S1", False)
