@@ -1,0 +1,278 @@
+"""Questions to a large graph, against networkx holding the same edges with the same attributes.
+
+    python -m bench graph --edges 1000 100000 1000000
+
+Both sides hold every edge with its type, source, counts and times; networkx as a multigraph with the type as key, since
+a pair of nodes may have an edge of each type. *pair* is the cheapest way between two nodes, on both sides searched from
+both ends; *oneway* is the same against networkx's plain Dijkstra. *hub* is Adamic-Adar from a node with a hundredth of
+all nodes as neighbours to all others, by the document's formula, which is networkx's own times the weight. *update* is
+one observation of an edge in the large graph against the same in one of a thousand edges. Memory is what Python
+allocates while a graph is built, the matrix of *hub* included.
+"""
+
+import argparse
+import gc
+import json
+import math
+import random
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from bench import report
+from bench.bars import BenchError, at_most
+from bench.columns import columns
+from bench.progress import Progress
+from bench.runner import Bench, Ground, Sides, judged, measure
+from bench.stats import PAIRS_MIN
+from custody.graph.engine import GraphEngine
+from custody.graph.learn import Lesson, Seen
+from custody.graph.model import EdgeSource, EdgeType
+from custody.graph.rules import GraphRules
+from custody.graph.shelf import EdgeRow, NodeRow
+
+SIZES = (1_000, 100_000)
+SMALL = 1_000
+EDGES_PER_NODE = 10
+HUB_SHARE = 100
+ASKED = 20
+"""Pairs that one call asks for, one after another."""
+HUB = "s:hub"
+MEMORY = at_most(0.334)
+SEED = 4
+RULES = GraphRules()
+
+
+def rows_of(edges: int) -> Iterator[EdgeRow]:
+    """A random graph: nobody contains or needs somebody who comes earlier, and a hub knows one in a hundred."""
+    chance = random.Random(SEED)
+    nodes = edges // EDGES_PER_NODE
+    seen: set[tuple[int, int, EdgeType]] = set()
+    for other in range(0, nodes, HUB_SHARE):
+        yield _row(chance, HUB, f"s:{other}", EdgeType.SEQUENCE)
+    while len(seen) < edges:
+        one, other, kind = chance.randrange(nodes), chance.randrange(nodes), chance.choice(tuple(EdgeType))
+        if kind is not EdgeType.SEQUENCE:
+            one, other = min(one, other), max(one, other)
+        if one != other and (one, other, kind) not in seen:
+            seen.add((one, other, kind))
+            yield _row(chance, f"s:{one}", f"s:{other}", kind)
+
+
+def _row(chance: random.Random, start: str, end: str, kind: EdgeType) -> EdgeRow:
+    count = chance.choice((0, 1, 1, 2, 3, 5, 40))
+    source = EdgeSource.TEMPLATE if not count else EdgeSource.INFERRED if count < 3 else EdgeSource.OBSERVED
+    at_ns = 1_700_000_000_000_000_000 + chance.randrange(10**15)
+    return EdgeRow(
+        start=start,
+        end=end,
+        edge_type=kind.value,
+        edge_source=source.value,
+        count=count,
+        executions=count,
+        successes=count,
+        first_ns=at_ns,
+        last_ns=at_ns + 10**12,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A shelf that only gives."""
+
+    count: int
+
+    def nodes(self) -> Iterator[NodeRow]:
+        return iter(())
+
+    def edges(self) -> Iterator[EdgeRow]:
+        return rows_of(self.count)
+
+    def put(self, nodes: Sequence[NodeRow], edges: Sequence[EdgeRow]) -> None:
+        raise BenchError("the bench keeps nothing")
+
+
+def ours(edges: int) -> GraphEngine:
+    """The graph in our engine, its matrix made."""
+    engine = GraphEngine(RULES)
+    if engine.sync_from_database(Rows(edges)):
+        raise BenchError("a row was refused")
+    engine.compute_adamic_adar(HUB, 1)
+    return engine
+
+
+def theirs(edges: int) -> Any:
+    """The same graph in networkx."""
+    import networkx as nx  # type: ignore[import-untyped]
+
+    graph = nx.MultiDiGraph()
+    for row in rows_of(edges):
+        assert row.edge_type and row.edge_source
+        weight = RULES.type_weights[row.edge_type] * RULES.source_weights[row.edge_source]
+        graph.add_edge(
+            sys.intern(row.start),
+            sys.intern(row.end),
+            key=row.type,
+            source=row.source,
+            cost=1 / max(weight, RULES.path_weight_min),
+            count=row.count,
+            executions=row.executions,
+            successes=row.successes,
+            failures=row.failures,
+            first_ns=row.first_ns,
+            last_ns=row.last_ns,
+        )
+    return graph
+
+
+def pair_sides(edges: int) -> Sides:
+    """Against networkx's own search from both ends, which its ``shortest_path`` uses."""
+    import networkx as nx
+
+    return _pairs(edges, nx.bidirectional_dijkstra)
+
+
+def one_way_sides(edges: int) -> Sides:
+    """Against networkx's ``dijkstra_path``."""
+    import networkx as nx
+
+    return _pairs(edges, nx.single_source_dijkstra)
+
+
+def _pairs(edges: int, search: Callable[..., tuple[float, list[str]]]) -> Sides:
+    """The same pairs, some of them unconnected; both sides must find the same costs."""
+    import networkx as nx
+
+    engine, graph = ours(edges), theirs(edges)
+    chance = random.Random(SEED)
+    names = sorted(graph)
+    pairs = [tuple(chance.sample(names, 2)) for _ in range(ASKED)]
+
+    def mine() -> list[float]:
+        found = [engine.find_shortest_path(*pair) for pair in pairs]
+        return [math.inf if path is None else path.cost for path in found]
+
+    def judge() -> list[float]:
+        costs = []
+        for start, end in pairs:
+            try:
+                costs.append(search(graph, start, end, weight="cost")[0])
+            except nx.NetworkXNoPath:
+                costs.append(math.inf)
+        return costs
+
+    if any(not math.isclose(one, other, rel_tol=1e-6) for one, other in zip(mine(), judge(), strict=True)):
+        raise BenchError("the two sides disagree about a cost")
+    return Sides(mine, judge)
+
+
+def hub_sides(edges: int) -> Sides:
+    """The best ten of all nodes that are like the hub."""
+    import networkx as nx
+
+    engine = ours(edges)
+    graph = nx.Graph(theirs(edges))
+    near = {other for between in graph[HUB] for other in graph[between]} - {HUB}
+
+    def mine() -> list[str]:
+        return [similar.node for similar in engine.compute_adamic_adar(HUB, 10, "document")]
+
+    def judge() -> list[tuple[str, str, float]]:
+        found = nx.adamic_adar_index(graph, [(HUB, other) for other in near])
+        return sorted(found, key=lambda one: (-one[2], one[1]))[:10]
+
+    if not mine() or not judge():
+        raise BenchError("nothing is like the hub")
+    return Sides(mine, judge)
+
+
+def update_sides(edges: int) -> Sides:
+    """One observation of an edge that is there, and one that is not: in the large graph and in a small one."""
+    return Sides(_updates(ours(edges)), _updates(ours(SMALL)))
+
+
+def _updates(engine: GraphEngine) -> Callable[[], None]:
+    number = iter(range(10**12))
+    lesson = Lesson("e", {}, {(HUB, "s:0", EdgeType.SEQUENCE): Seen(1)})
+
+    def update() -> None:
+        fresh = f"new:{next(number)}"
+        engine.book.add(lesson)
+        engine.book.foresee((HUB, fresh, EdgeType.CONTAINS))
+
+    return update
+
+
+def benches(edges: int) -> tuple[Bench, ...]:
+    """The ratios for a graph of this size."""
+    size = f"{edges // 1000}k" if edges < 1_000_000 else f"{edges // 1_000_000}m"
+
+    def bench(name: str, what: str, sides: Callable[[int], Sides], limit: float, against: str) -> Bench:
+        return Bench(
+            name=f"graph-{name}-{size}",
+            what=f"{what} among {edges:,} edges",
+            baseline=against,
+            set_up=lambda _: sides(edges),
+            bar=at_most(limit),
+        )
+
+    return (
+        bench("pair", "cheapest ways between pairs", pair_sides, 0.1, "networkx, bidirectional Dijkstra"),
+        bench("oneway", "cheapest ways between pairs", one_way_sides, 0.1, "networkx, Dijkstra from one end"),
+        bench("hub", "nodes like a hub", hub_sides, 0.01, "networkx, adamic_adar_index"),
+        bench("update", "an observation", update_sides, 1.5, f"the same among {SMALL:,} edges"),
+    )
+
+
+BENCHES = benches(SIZES[-1])
+
+
+def allocated(build: Callable[[int], object], edges: int) -> int:
+    """Bytes that stand after building, names of nodes included."""
+    build(SMALL)  # so that no import is counted
+    gc.collect()
+    tracemalloc.start()
+    held = build(edges)
+    gc.collect()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del held
+    return size
+
+
+def memory_row(edges: int) -> tuple[str, ...]:
+    """What both sides take for a graph of this size."""
+    mine, judge = allocated(ours, edges), allocated(theirs, edges)
+    verdict = judged(MEMORY, mine / judge)
+    return f"{edges:,}", f"{mine:,}", f"{judge:,}", f"{mine / judge:.3f}", str(MEMORY), verdict.value
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Measure every size that is asked for."""
+    out, err = out or sys.stdout, err or sys.stderr
+    args = _parser().parse_args(argv)
+    wanted = [
+        bench for edges in args.edges for bench in benches(edges) if args.only in (None, bench.name.split("-")[1])
+    ]
+    with tempfile.TemporaryDirectory() as folder, Progress(err) as tell:
+        results = [measure(bench, Ground(Path(folder)), pairs=args.pairs, tell=tell) for bench in wanted]
+        memory = [memory_row(edges) for edges in args.edges if args.only in (None, "memory")]
+    if args.json:
+        print(json.dumps(report.as_json(results) | {"memory": memory}), file=out)
+    else:
+        header = ("edges", "ours, bytes", "networkx, bytes", "ratio", "bar", "verdict")
+        print("\n".join([report.tables(results), *([columns(header, memory)] if memory else [])]), file=out)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench graph", description=__doc__)
+    parser.add_argument("--edges", type=int, nargs="+", default=SIZES, metavar="N", help="sizes (%(default)s)")
+    parser.add_argument("--only", choices=("pair", "oneway", "hub", "update", "memory"), help="one of the five")
+    parser.add_argument("--pairs", type=int, default=PAIRS_MIN, metavar="N", help="pairs per round (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return parser

@@ -1,0 +1,68 @@
+"""Calls in the order in which a session made them: what the sequence model reads."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from custody.graph.model import Kind, Plain, Span, Status
+from custody.graph.names import Given, fine_name
+
+CALLED = frozenset({Kind.TOOL, Kind.CAPABILITY, Kind.AGENT, Kind.RETRIEVAL})
+"""Kinds of spans that an agent decides to make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call is made: inside which span, and of which node that is."""
+
+    inside: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: its name, its node, where it was made, how it came out, on which file, in which message, its span."""
+
+    name: str
+    node: str
+    place: Place = Place()
+    failed: bool = False
+    file: str | None = None
+    message: str | None = None
+    span: str = ""
+
+
+def calls_of(spans: Iterable[Span], *, fine: bool = True) -> dict[str, list[Call]]:
+    """The calls of each session, the first begun first; what has no session goes by its execution."""
+    spans = list(spans)
+    by_id = {(span.execution, span.id): span for span in spans}
+    sessions: dict[str, list[Call]] = {}
+    for span in sorted(spans, key=_begun):
+        if span.kind in CALLED:
+            above = None if span.parent is None else by_id.get((span.execution, span.parent))
+            place = Place() if above is None else Place(f"{above.execution}:{above.id}", above.node)
+            sessions.setdefault(span.session or span.execution, []).append(_call(span, place, fine=fine))
+    return sessions
+
+
+def _begun(span: Span) -> tuple[bool, int, int]:
+    """By time, and by the place among the records where one has none."""
+    at_ns = span.end_ns if span.start_ns is None else span.start_ns
+    return at_ns is None, at_ns or 0, span.first
+
+
+def _call(span: Span, place: Place, *, fine: bool) -> Call:
+    told = span.attributes
+    about = _text(told, "about")  # which of the three it is, the name of the tool tells
+    path = _text(told, "file", "file_path", "path", "notebook_path")
+    given = Given(
+        command=_text(told, "command") or about,
+        path=path or about,
+        subagent=_text(told, "subagent_type", "agent_type") or about,
+    )
+    name = fine_name(span.name, given) if fine else span.name
+    return Call(name, span.node, place, span.status is Status.FAILED, path, _text(told, "message"), span.id)
+
+
+def _text(told: Mapping[str, Plain], *keys: str) -> str | None:
+    found = next((told[key] for key in keys if key in told), None)
+    return found if isinstance(found, str) else None

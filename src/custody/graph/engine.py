@@ -1,0 +1,146 @@
+"""The graph engine: the calls of document 004 in Python spelling, over the rooms' own parts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from custody.graph.book import Book
+from custody.graph.calls import Place
+from custody.graph.dag import Dag, dag_of
+from custody.graph.drafts import Told
+from custody.graph.learn import lessons_of
+from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
+from custody.graph.next import NextModel, Session, Suggestion, explained
+from custody.graph.paths import Cost, Path, shortest_path
+from custody.graph.rules import GraphRules
+from custody.graph.shelf import EdgeRow, EdgeShelf
+from custody.graph.similar import Formula, Similar, adamic_adar
+from custody.graph.spans import Repairs, forest_of
+from custody.graph.table import weight_of
+
+if TYPE_CHECKING:
+    from custody.graph.csr import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What learning did: edges that were seen, promoted, or set aside because they would close a cycle; repairs."""
+
+    touched: tuple[EdgeKey, ...]
+    promoted: tuple[EdgeKey, ...]
+    aside: tuple[EdgeKey, ...]
+    repairs: Repairs
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A workflow that somebody foresees: pairs of nodes, by default what is needed and what needs it."""
+
+    name: str
+    pairs: tuple[tuple[str, str], ...]
+    type: EdgeType = EdgeType.DEPENDENCY
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Every node and every edge at one moment, sorted; ``aside`` are edges that would have closed a cycle."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    aside: tuple[Edge, ...]
+
+
+class GraphEngine:
+    """A graph that learns from executions and answers questions; what it is handed decides everything it says."""
+
+    def __init__(self, rules: GraphRules | None = None) -> None:
+        self.rules = rules or GraphRules()
+        self.book = Book(self.rules)
+        self._matrix: Matrix | None = None
+
+    def update_from_code_execution(self, traces: Iterable[Told]) -> Update:
+        """Learn from whole executions; one that comes in two calls counts as two.
+
+        Beside our own records it takes events of a bridge and plain mappings with the same fields. One that says
+        neither what it tells of nor of which call raises ``InputError`` before anything is learnt.
+        """
+        forest = forest_of(traces, self.rules)
+        added = [self.book.add(lesson) for lesson in lessons_of(forest, self.rules)]
+        return Update(
+            touched=_once(key for one in added for key in one.touched),
+            promoted=_once(key for one in added for key in one.promoted),
+            aside=_once(key for one in added for key in one.aside),
+            repairs=forest.repairs,
+        )
+
+    def bootstrap_from_templates(self, templates: Iterable[Template]) -> tuple[EdgeKey, ...]:
+        """Put the edges of workflows that nobody has seen yet; given back are those that would close a cycle."""
+        keys = ((start, end, EdgeType(template.type)) for template in templates for start, end in template.pairs)
+        return _once(key for key in keys if not self.book.foresee(key))
+
+    def get_edge_data(self, start: str, end: str, edge_type: EdgeType | None = None) -> Edge | None:
+        """An edge; without a type the heaviest of the pair, dependency before contains before sequence."""
+        found = self.book.between(start, end)
+        return next((edge for edge in found if edge_type is None or edge.type == edge_type), None)
+
+    def get_edge_weight(self, edge_type: EdgeType, edge_source: EdgeSource) -> float:
+        """The weight of the type times that of the source."""
+        return weight_of(EdgeType(edge_type), EdgeSource(edge_source), self.rules)
+
+    def sync_from_database(self, shelf: EdgeShelf) -> tuple[EdgeRow, ...]:
+        """Become what the shelf holds, exactly; given back are rows that cannot be read, which stay where they are."""
+        self.book = Book(self.rules)
+        self._matrix = None
+        refused = self.book.load(shelf.nodes(), shelf.edges())
+        self.book.settled()
+        return tuple(refused)
+
+    def persist_edges(self, shelf: EdgeShelf) -> int:
+        """Put what changed since the last time; the number of its edges."""
+        nodes, edges = self.book.changed()
+        if nodes or edges:
+            shelf.put(nodes, edges)
+        self.book.settled()
+        return len(edges)
+
+    def find_shortest_path(self, start: str, end: str, cost: Cost = "document") -> Path | None:
+        """The cheapest way from one node to another; None where there is none."""
+        return shortest_path(self.book, start, end, cost)
+
+    def compute_adamic_adar(self, node: str, limit: int | None = None, formula: Formula = "page") -> list[Similar]:
+        """The nodes most like ``node`` by the neighbours that they share, the most alike first."""
+        return adamic_adar(self._current(), node, self.rules.similar_max if limit is None else limit, formula)
+
+    def _current(self) -> "Matrix":
+        """The arrays of the graph as it is now; numpy is imported when they are first asked for."""
+        from custody.graph.csr import Matrix
+
+        if self._matrix is None or self._matrix.version != self.book.version:
+            self._matrix = Matrix(self.book)
+        return self._matrix
+
+    def build_dag(self, nodes: Iterable[str] | None = None) -> Dag:
+        """These nodes, or all, without cycles: which edges stay, which were removed, and an order."""
+        return dag_of(self.book, nodes)
+
+    def suggest_next(
+        self, model: NextModel, session: Session, place: Place | None = None, limit: int | None = None
+    ) -> list[Suggestion]:
+        """The likeliest next calls by the sequence model, each with the edges of this graph that lead to it."""
+        return explained(model.suggest(session, place, limit), self.book, session, place)
+
+    def get_graph_snapshot(self) -> Snapshot:
+        """Everything, with type and source of every edge."""
+        nodes = (self.book.node(name) for name in sorted(self.book.nodes))
+        aside: Mapping[EdgeKey, Edge] = {
+            key: self.book.edge(key[0], key[1], row) for key, row in self.book.aside.items()
+        }
+        return Snapshot(
+            nodes=tuple(node for node in nodes if node is not None),
+            edges=tuple(self.book.edges()),
+            aside=tuple(aside[key] for key in sorted(aside, key=lambda key: (key[0], key[1], key[2].value))),
+        )
+
+
+def _once(keys: Iterable[EdgeKey]) -> tuple[EdgeKey, ...]:
+    return tuple(dict.fromkeys(keys))

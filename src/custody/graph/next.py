@@ -1,0 +1,224 @@
+"""Which call comes next: a mixture of what came before in all sessions and in this one; the graph explains it.
+
+Four contexts are counted over all sessions: siblings under the same kind of parent, the flat sequence, siblings with
+marks of failure, siblings with marks of the same file and the same message. Two caches know this session: how often it
+made each call, fading with every step, and what followed the last call before. How much each part counts is fitted by
+expectation maximisation on calls that it had not seen, and moves with every call. While a cache is empty the other
+parts share its weight: each pattern of what is there has weights of its own.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from custody.graph.book import Book
+from custody.graph.calls import Call, Place
+from custody.graph.model import Edge
+from custody.graph.ngrams import Grams
+from custody.graph.rules import NEXT_ORDER_MAX, GraphRules
+
+PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
+"""The parts of the mixture: four contexts, two caches."""
+
+_SCALE_MAX = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A call that may come next: its chance, what each part says, and the edges that explain it."""
+
+    name: str
+    node: str
+    chance: float
+    parts: tuple[tuple[str, float], ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(slots=True)
+class Session:
+    """What one session did so far, as far as the model looks back."""
+
+    flat: deque[str] = field(default_factory=lambda: deque(maxlen=NEXT_ORDER_MAX))
+    inside: dict[str, deque[Call]] = field(default_factory=dict)
+    last: Call | None = None
+    often: dict[str, float] = field(default_factory=dict)
+    often_total: float = 0.0
+    scale: float = 1.0
+    followers: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def see(self, call: Call, decay: float) -> None:
+        """Take a call in; each earlier one counts for less from now on."""
+        if self.last is not None:
+            followed = self.followers.setdefault(self.last.name, {})
+            followed[call.name] = followed.get(call.name, 0) + 1
+        self.flat.appendleft(call.name)
+        self.inside.setdefault(call.place.inside, deque(maxlen=NEXT_ORDER_MAX)).appendleft(call)
+        # The newest counts for more instead of all others for less.
+        self.scale /= decay
+        self.often[call.name] = self.often.get(call.name, 0.0) + self.scale
+        self.often_total += self.scale
+        if self.scale > _SCALE_MAX:
+            self.often = {name: count / self.scale for name, count in self.often.items()}
+            self.often_total /= self.scale
+            self.scale = 1.0
+        self.last = call
+
+    def contexts(self, place: Place) -> dict[str, list[Hashable]]:
+        """What stands before a call at ``place``, for each context, the latest first."""
+        siblings = list(self.inside.get(place.inside, ()))
+        marked: list[Hashable] = []
+        for number, one in enumerate(siblings):
+            before = siblings[number + 1] if number + 1 < len(siblings) else None
+            same_file = before is not None and one.file is not None and one.file == before.file
+            same_message = before is not None and one.message is not None and one.message == before.message
+            marked.append((one.name, same_file, same_message))
+        return {
+            "siblings": [place.node, *(one.name for one in siblings)],
+            "flat": list(self.flat),
+            "failures": [(one.name, one.failed) for one in siblings],
+            "marks": marked,
+        }
+
+
+class NextModel:
+    """Counts over all sessions, and how much each part of the mixture counts."""
+
+    def __init__(self, rules: GraphRules) -> None:
+        self.rules = rules
+        # Under siblings, the kind of parent stands before the calls.
+        orders = {**rules.next_orders, "siblings": rules.next_orders["siblings"] + 1}
+        self._grams = {name: Grams(order) for name, order in orders.items()}
+        self._places: dict[str, int] = {}
+        self._nodes: dict[str, str] = {}
+        self._mixtures: dict[tuple[bool, ...], list[float]] = {}
+
+    def chance(self, session: Session, call: Call) -> float:
+        """How likely exactly this call is next; what is left to 1 over all known calls is for unknown ones."""
+        return _mixed(self._mixture(session), self._parts(session, call))
+
+    def see(self, session: Session, call: Call) -> float:
+        """Learn from a call that was made; its chance before it was."""
+        parts, mixture = self._parts(session, call), self._mixture(session)
+        chance = _mixed(mixture, parts)
+        step = self.rules.next_online_share
+        for place, part in enumerate(parts):
+            mixture[place] += step * (mixture[place] * part / chance - mixture[place])
+        self._count(session, call)
+        return chance
+
+    def fit(self, sessions: Sequence[Sequence[Call]]) -> None:
+        """Learn from sessions, the oldest first: count, then fit the mixture on the middle slice, then go on."""
+        total = sum(len(calls) for calls in sessions)
+        first, last = (int(total * share) for share in (self.rules.next_fit_from_share, self.rules.next_fit_to_share))
+        rows: dict[tuple[bool, ...], list[list[float]]] = {}
+        seen = 0
+        for calls in sessions:
+            session = Session()
+            for call in calls:
+                if first <= seen < last:
+                    rows.setdefault(self._there(session), []).append(self._parts(session, call))
+                self._count(session, call)
+                seen += 1
+        for there, told in rows.items():
+            self._mixtures[there] = fitted(told, there, self.rules.next_fit_rounds)
+
+    def suggest(self, session: Session, place: Place | None = None, limit: int | None = None) -> list[Suggestion]:
+        """The likeliest next calls, the likeliest first, by name where equal; without edges yet."""
+        if place is None:
+            place = Place() if session.last is None else session.last.place
+        contexts = session.contexts(place)
+        parts = [self._grams[name].chances(contexts[name], self._places) for name in PARTS[:4]]
+        names = list(self._places)
+        parts += [[cached(session, part, name) for name in names] for part in PARTS[4:]]
+        mixture = self._mixture(session)
+        chances = [_mixed(mixture, [part[number] for part in parts]) for number in range(len(names))]
+        best = sorted(range(len(names)), key=lambda number: (-chances[number], names[number]))
+        return [
+            Suggestion(
+                names[number],
+                self._nodes[names[number]],
+                chances[number],
+                tuple((part, parts[which][number]) for which, part in enumerate(PARTS)),
+                (),
+            )
+            for number in best[: self.rules.next_max if limit is None else limit]
+        ]
+
+    def _count(self, session: Session, call: Call) -> None:
+        for name, context in session.contexts(call.place).items():
+            self._grams[name].add(context, call.name)
+        self._places.setdefault(call.name, len(self._places))
+        self._nodes[call.name] = call.node
+        session.see(call, self.rules.next_cache_decay)
+
+    def _parts(self, session: Session, call: Call) -> list[float]:
+        contexts = session.contexts(call.place)
+        known = len(self._places)
+        counted = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
+        return counted + [cached(session, part, call.name) for part in PARTS[4:]]
+
+    @staticmethod
+    def _there(session: Session) -> tuple[bool, ...]:
+        """Which parts can say something."""
+        last = session.last
+        return True, True, True, True, last is not None, last is not None and last.name in session.followers
+
+    def _mixture(self, session: Session) -> list[float]:
+        there = self._there(session)
+        if there not in self._mixtures:
+            self._mixtures[there] = _even(there)
+        return self._mixtures[there]
+
+
+def cached(session: Session, part: str, name: str) -> float:
+    """What one of the session's caches says about a call."""
+    if session.last is None:
+        return 0.0
+    if part == "often":
+        return session.often.get(name, 0.0) / session.often_total
+    followed = session.followers.get(session.last.name, {})
+    return followed.get(name, 0) / sum(followed.values()) if followed else 0.0
+
+
+def fitted(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) -> list[float]:
+    """The weights under which what came was likeliest (expectation maximisation), each part once on the house.
+
+    >>> [round(weight, 2) for weight in fitted([[0.9, 0.1]] * 98, (True, True), 30)]
+    [0.99, 0.01]
+    """
+    weights = _even(there)
+    for _ in range(rounds):
+        owed = [1.0 if one else 0.0 for one in there]
+        for row in rows:
+            chance = _mixed(weights, row)
+            for place, part in enumerate(row):
+                owed[place] += weights[place] * part / chance
+        weights = [one / sum(owed) for one in owed]
+    return weights
+
+
+def explained(
+    found: Sequence[Suggestion], book: Book, session: Session, place: Place | None = None
+) -> list[Suggestion]:
+    """The same suggestions with the edges of the graph that lead to them: from the last call, and from around it."""
+    last = session.last
+    around = place.node if place is not None else "" if last is None else last.place.node
+    starts = [] if last is None else [last.node]
+    return [
+        Suggestion(
+            one.name,
+            one.node,
+            one.chance,
+            one.parts,
+            tuple(edge for start in (*starts, around) for edge in book.between(start, one.node)),
+        )
+        for one in found
+    ]
+
+
+def _even(there: Sequence[bool]) -> list[float]:
+    return [1 / sum(there) if one else 0.0 for one in there]
+
+
+def _mixed(weights: Sequence[float], parts: Sequence[float]) -> float:
+    return sum(weight * part for weight, part in zip(weights, parts, strict=True))

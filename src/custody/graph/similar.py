@@ -1,0 +1,77 @@
+"""Which nodes are alike by the neighbours that they share (Adamic and Adar), and which neighbours those are.
+
+The page's formula is Σ sqrt(w(u,z) · w(z,v)) / ln(1 + strength(z)) over the common neighbours z: it is the same both
+ways. The document's is Σ w(u,z) / ln(degree(z)) over the z with more than one neighbour. A weight is that of the
+heaviest edge between two nodes, in either direction; a strength is the sum of a node's weights, its degree the number
+of its neighbours.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from custody.graph.model import Edge
+
+if TYPE_CHECKING:
+    from custody.graph.csr import Matrix
+
+Formula = Literal["page", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A common neighbour: what it adds, and the edges to it from both, each pair's heaviest."""
+
+    node: str
+    share: float
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A node that is like the one asked about: how much, and the neighbours that say so most."""
+
+    node: str
+    score: float
+    witnesses: tuple[Shared, ...]
+
+
+def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[Similar]:
+    """The nodes most like ``node``, at most ``limit``; none for a node that is not known or that is structural."""
+    place = matrix.places.get(node)
+    if place is None:
+        return []
+    document = formula == "document"
+    edges: dict[tuple[str, str], Edge | None] = {}
+
+    def edge(one: str, between: str) -> Edge | None:
+        if (one, between) not in edges:
+            edges[one, between] = matrix.book.heaviest(one, between)
+        return edges[one, between]
+
+    def shared(other: str, between: str, share: float) -> Shared:
+        both = (edge(node, between), edge(other, between))
+        return Shared(between, share, tuple(one for one in both if one is not None))
+
+    told = matrix.book.rules.similar_witnesses_max
+    names = matrix.names
+    return [
+        Similar(
+            names[other],
+            score,
+            tuple(
+                shared(names[other], names[between], share)
+                for between, share in matrix.common(place, other, document=document)[:told]
+            ),
+        )
+        for other, score in matrix.best(place, limit, document=document)
+    ]
+
+
+def pair_score(matrix: "Matrix", one: str, other: str, formula: Formula = "page") -> float:
+    """How alike two nodes are; 0 for nodes that share nobody or are not known."""
+    mine, theirs = matrix.places.get(one), matrix.places.get(other)
+    if mine is None or theirs is None or mine == theirs:
+        return 0.0
+    # Added in the order of names, as for a whole row, so that both ways give the same to the last digit.
+    shares = sorted(matrix.common(mine, theirs, document=formula == "document"))
+    return sum(share for _, share in shares)

@@ -1,0 +1,199 @@
+"""From records of calls to a forest of spans: whatever comes in, nothing is lost and nothing raises.
+
+Records are starts, ends and whole spans, in any order, repeated, late or torn. What had to be mended is told by
+``Repairs``. The time is linear in the number of records.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+
+from custody.graph.drafts import Draft, Told, agree, read
+from custody.graph.model import Span
+from custody.graph.rules import GraphRules
+
+
+class Mended(Enum):
+    """What had to be mended, by code."""
+
+    REPEATED = "repeated"
+    """A record said nothing that was not known: it was passed over."""
+    SAME_ID = "same-id"
+    """Another call came under an id that was taken: it was given an id of its own."""
+    NO_START = "no-start"
+    """A call was seen to end, and not to begin."""
+    NO_END = "no-end"
+    """A call was seen to begin, and not to end: it is abandoned."""
+    BACKWARDS = "backwards"
+    """A call ended before it began: it is taken to have ended at once."""
+    OTHER_PARENT = "other-parent"
+    """Two records of a call named different parents: the first counts."""
+    NO_PARENT = "no-parent"
+    """A parent never came: it is kept as a link."""
+    CYCLE = "cycle"
+    """Calls were inside each other in a circle: the one that came first is taken out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One thing that was mended: what, of which span, and the value that was not used."""
+
+    code: Mended
+    execution: str
+    span: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What was mended: how often by code, and the first of each code one by one."""
+
+    counts: Mapping[Mended, int]
+    told: tuple[Repair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Spans in the order in which they were first heard of; each parent is there, and no span is inside itself.
+
+    ``children`` has the spans under each parent, by execution and id, in the same order.
+    """
+
+    spans: tuple[Span, ...]
+    children: Mapping[tuple[str, str], Sequence[Span]]
+    repairs: Repairs
+
+    @property
+    def roots(self) -> Iterator[Span]:
+        """Spans that are inside no other."""
+        return (span for span in self.spans if span.parent is None)
+
+
+def forest_of(records: Iterable[Told], rules: GraphRules) -> Forest:
+    """The spans that the records tell of, with each one's parent where it is known."""
+    tally = _Tally(rules.repairs_told_max)
+    spans = {(span.execution, span.id): span for span in _finished(_drafts(records, tally, rules), tally)}
+    _without_strangers(spans, tally)
+    _without_cycles(spans, tally)
+    children: dict[tuple[str, str], list[Span]] = {}
+    for span in spans.values():
+        if span.parent is not None:
+            children.setdefault((span.execution, span.parent), []).append(span)
+    return Forest(tuple(spans.values()), MappingProxyType(children), tally.repairs)
+
+
+class _Tally:
+    """Counts repairs, and remembers the first of each code."""
+
+    def __init__(self, told_max: int) -> None:
+        self._counts: dict[Mended, int] = {}
+        self._told: list[Repair] = []
+        self._told_max = told_max
+
+    def add(self, code: Mended, execution: str, span: str, value: object = "") -> None:
+        count = self._counts[code] = self._counts.get(code, 0) + 1
+        if count <= self._told_max:
+            self._told.append(Repair(code, execution, span, str(value)))
+
+    @property
+    def repairs(self) -> Repairs:
+        return Repairs(MappingProxyType(self._counts), tuple(self._told))
+
+
+def _drafts(records: Iterable[Told], tally: _Tally, rules: GraphRules) -> Iterator[Draft]:
+    """One draft for each call, in the order in which they were first heard of."""
+    known: dict[tuple[str, str], list[Draft]] = {}
+    drafts: list[Draft] = []
+    for place, record in enumerate(records):
+        told = read(record, place)
+        same = known.setdefault((told.execution, told.id), [])
+        # Only the latest few are compared, so that a program that uses one id for everything costs no more.
+        mine = next((draft for draft in same[-rules.same_id_max :] if draft.takes(told)), None)
+        if mine is None:
+            same.append(told)
+            drafts.append(told)
+            continue
+        if not agree(mine.parent, told.parent):
+            tally.add(Mended.OTHER_PARENT, told.execution, told.id, told.parent)
+        elif mine.knows(told):
+            tally.add(Mended.REPEATED, told.execution, told.id)
+        mine.take(told)
+    _name_apart(known, tally)
+    yield from drafts
+
+
+def _name_apart(known: Mapping[tuple[str, str], list[Draft]], tally: _Tally) -> None:
+    """Give each call beyond the first of an id an id that nobody has."""
+    taken: set[tuple[str, str]] = set()
+    for (execution, shared), same in known.items():
+        number = 1
+        for draft in same[1:]:
+            number += 1
+            while (execution, f"{shared}~{number}") in known or (execution, f"{shared}~{number}") in taken:
+                number += 1
+            draft.id = f"{shared}~{number}"
+            taken.add((execution, draft.id))
+            tally.add(Mended.SAME_ID, execution, shared, draft.id)
+
+
+def _finished(drafts: Iterable[Draft], tally: _Tally) -> Iterator[Span]:
+    for draft in drafts:
+        end_ns = draft.end_ns
+        if draft.start_ns is not None and end_ns is not None and end_ns < draft.start_ns:
+            tally.add(Mended.BACKWARDS, draft.execution, draft.id, end_ns)
+            end_ns = draft.start_ns
+        if draft.began is None:
+            tally.add(Mended.NO_START, draft.execution, draft.id)
+        if draft.ended is None:
+            tally.add(Mended.NO_END, draft.execution, draft.id)
+        yield Span(
+            id=draft.id,
+            kind=draft.kind,
+            name=draft.id if draft.name is None else draft.name,
+            parent=draft.parent,
+            start_ns=draft.start_ns,
+            end_ns=end_ns,
+            status=draft.status,
+            execution=draft.execution,
+            session=draft.session,
+            needs=draft.needs,
+            attributes=draft.attributes,
+            abandoned=draft.abandoned or draft.ended is None,
+            first=draft.first,
+            began=draft.began,
+            ended=draft.ended,
+        )
+
+
+Spans = dict[tuple[str, str], Span]
+
+
+def _without_strangers(spans: Spans, tally: _Tally) -> None:
+    """Make a parent that never came a link."""
+    for key, span in spans.items():
+        if span.parent is not None and (span.execution, span.parent) not in spans:
+            tally.add(Mended.NO_PARENT, span.execution, span.id, span.parent)
+            spans[key] = replace(span, parent=None, link=span.parent)
+
+
+def _without_cycles(spans: Spans, tally: _Tally) -> None:
+    """Go up from every span once; whoever is met again on the same way up is in a circle."""
+    safe: set[tuple[str, str]] = set()
+    for key in spans:
+        way: dict[tuple[str, str], None] = {}
+        at: tuple[str, str] | None = key
+        while at is not None and at not in safe and at not in way:
+            way[at] = None
+            at = _above(spans[at])
+        if at is not None and at in way:
+            ways = list(way)
+            circle = ways[ways.index(at) :]
+            first = min(circle, key=lambda one: (spans[one].first, one))
+            tally.add(Mended.CYCLE, spans[first].execution, spans[first].id, spans[first].parent)
+            spans[first] = replace(spans[first], parent=None)
+        safe.update(way)
+
+
+def _above(span: Span) -> tuple[str, str] | None:
+    return None if span.parent is None else (span.execution, span.parent)

@@ -1,0 +1,169 @@
+"""The call tree of a session: like calls in a row are one box, and subtrees are closed where there are too many."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from custody.graph.elements import Element, View, call_element, node_element
+from custody.graph.layout import placed
+from custody.graph.model import STRUCTURAL, EdgeType, Span, Status
+from custody.graph.rules import GraphRules
+from custody.graph.spans import Forest
+
+MORE = "…"
+"""Ends the id of a box that stands for the rest of a row."""
+ROW_MIN = 2
+
+
+@dataclass(slots=True)
+class _Box:
+    """One call, several like ones in a row, or the rest of a long row; ``below`` calls are inside it and not drawn."""
+
+    id: str
+    spans: Sequence[Span]
+    label: str
+    depth: int
+    above: str | None
+    below: int = 0
+
+
+def tree_view(forest: Forest, rules: GraphRules, session: str | None = None, root: str | None = None) -> View:
+    """The calls of one session, or of all; with the id of a box as ``root``, what was closed behind that box."""
+    sizes = _sizes(forest)
+    shown = _shown(_boxes(forest, _tops(forest, session, root), rules), rules.spans_drawn_max)
+    opened = {box.above for box in shown}
+    for box in shown:
+        box.below = 0 if box.id in opened else sum(sizes[_key(span)] for span in box.spans)
+    children: dict[str, list[str]] = {}
+    for box in shown:
+        if box.above is not None:
+            children.setdefault(box.above, []).append(box.id)
+    places = placed([box.id for box in shown if box.above is None], children)
+    return View(
+        "tree",
+        tuple(_element(box, places[box.id]) for box in shown),
+        tuple(
+            call_element(box.above, box.id, EdgeType.CONTAINS, len(box.spans)) for box in shown if box.above is not None
+        ),
+        tuple(_row(box) for box in _read_down(shown, children)),
+        sum(box.below for box in shown),
+    )
+
+
+def _read_down(shown: Sequence[_Box], children: Mapping[str, Sequence[str]]) -> Iterator[_Box]:
+    """Each box before what is inside it, and that before the next one: so rows with their levels read as a tree."""
+    by_id = {box.id: box for box in shown}
+    waiting = [box.id for box in reversed(shown) if box.above is None]
+    while waiting:
+        box = by_id[waiting.pop()]
+        yield box
+        waiting.extend(reversed(children.get(box.id, ())))
+
+
+def _tops(forest: Forest, session: str | None, root: str | None) -> Sequence[Span]:
+    roots = [span for span in forest.roots if session is None or span.session == session]
+    if root is None:
+        return roots
+    found = next((span for span in forest.spans if _key(span) == root.removesuffix(MORE)), None)
+    if found is None or not root.endswith(MORE):
+        return () if found is None else (found,)
+    row = _in_order(roots if found.parent is None else forest.children[found.execution, found.parent])
+    return row[row.index(found) :]
+
+
+def _key(span: Span) -> str:
+    return f"{span.execution}:{span.id}"
+
+
+def _boxes(forest: Forest, tops: Iterable[Span], rules: GraphRules) -> list[list[_Box]]:
+    """Boxes by depth, each depth in the order in which calls began."""
+    levels: list[list[_Box]] = []
+    level = list(_row_of(forest, tops, None, 0, rules))
+    while level:
+        levels.append(level)
+        level = [
+            box
+            for above in level
+            if len(above.spans) == 1
+            for box in _row_of(forest, _inside(forest, above.spans[0]), above.id, len(levels), rules)
+        ]
+    return levels
+
+
+def _inside(forest: Forest, span: Span) -> Sequence[Span]:
+    return forest.children.get((span.execution, span.id), ())
+
+
+def _in_order(siblings: Iterable[Span]) -> list[Span]:
+    return sorted(siblings, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
+
+
+def _row_of(
+    forest: Forest, siblings: Iterable[Span], above: str | None, depth: int, rules: GraphRules
+) -> Iterator[_Box]:
+    """Siblings in the order in which they began, like ones without calls of their own taken together."""
+    for (node, bare), run in groupby(_in_order(siblings), key=lambda span: (span.node, not _inside(forest, span))):
+        spans = list(run)
+        if bare and len(spans) >= rules.collapse_count_min:
+            yield _Box(f"{_key(spans[0])}×{len(spans)}", spans, f"{spans[0].name} ×{len(spans)}", depth, above)
+        else:
+            for span in spans:
+                yield _Box(_key(span), (span,), node if span.kind in STRUCTURAL else span.name, depth, above)
+
+
+def _sizes(forest: Forest) -> dict[str, int]:
+    """How many calls are inside each, at any depth: those who have parents are counted before their parents."""
+    sizes = dict.fromkeys((_key(span) for span in forest.spans), 0)
+    order = list(forest.roots)
+    for span in order:
+        order.extend(_inside(forest, span))
+    for span in reversed(order):
+        if span.parent is not None:
+            sizes[f"{span.execution}:{span.parent}"] += sizes[_key(span)] + 1
+    return sizes
+
+
+def _shown(levels: Sequence[Sequence[_Box]], boxes_max: int) -> list[_Box]:
+    """Whole levels as long as there is room, and of the next one the beginning of each row."""
+    shown: list[_Box] = []
+    for level in levels:
+        left = boxes_max - len(shown)
+        if len(level) > left:
+            return [*shown, *_cut(level, left)]
+        shown.extend(level)
+    return shown
+
+
+def _cut(level: Sequence[_Box], left: int) -> Iterator[_Box]:
+    """Rows share what room there is; the rest of each is one box. Where that is too little, all stay closed."""
+    rows = [list(row) for _, row in groupby(level, key=lambda box: box.above)]
+    room = left // len(rows)
+    for row in rows if room >= ROW_MIN else ():
+        kept = row if len(row) <= room else row[: room - 1]
+        yield from kept
+        if rest := row[len(kept) :]:
+            spans = [span for box in rest for span in box.spans]
+            yield _Box(f"{_key(spans[0])}{MORE}", spans, f"… {len(spans)} more", rest[0].depth, rest[0].above)
+
+
+def _element(box: _Box, place: tuple[float, float]) -> Element:
+    first = box.spans[0]
+    data = _data(box)
+    return node_element(box.id, first.kind, place, box.label, **data)
+
+
+def _row(box: _Box) -> Element:
+    return {"id": box.id, "label": box.label, "level": box.depth + 1, **_data(box)}
+
+
+def _data(box: _Box) -> Element:
+    starts = [span.start_ns for span in box.spans if span.start_ns is not None]
+    ends = [span.end_ns for span in box.spans if span.end_ns is not None]
+    return {
+        "count": len(box.spans),
+        "failures": sum(span.status is Status.FAILED for span in box.spans),
+        "abandoned": sum(span.abandoned for span in box.spans),
+        "hidden": box.below,
+        "start_ns": min(starts, default=None),
+        "end_ns": max(ends, default=None),
+    }

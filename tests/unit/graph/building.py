@@ -1,0 +1,83 @@
+"""Builders of spans and graphs: what a test does not talk about is supplied."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from custody.graph.engine import GraphEngine
+from custody.graph.learn import Seen, lessons_of
+from custody.graph.model import EdgeKey, EdgeType, EventType, Kind, Span, TraceEvent
+from custody.graph.rules import GraphRules
+from custody.graph.spans import forest_of
+
+RULES = GraphRules()
+CONTAINS, SEQUENCE, DEPENDENCY = EdgeType.CONTAINS, EdgeType.SEQUENCE, EdgeType.DEPENDENCY
+
+
+def a_span(id: str, start: int | None = None, end: int | None = None, **more: Any) -> Span:
+    """A call of the tool ``s:<id>`` unless told otherwise."""
+    return Span(**{"id": id, "kind": Kind.TOOL, "name": f"s:{id}", "start_ns": start, "end_ns": end, **more})
+
+
+def started(id: str, parent: str | None = None, at: int | None = None, **more: Any) -> TraceEvent:
+    return _event(EventType.TOOL_START, id, parent, at, more)
+
+
+def ended(id: str, parent: str | None = None, at: int | None = None, **more: Any) -> TraceEvent:
+    return _event(EventType.TOOL_END, id, parent, at, more)
+
+
+def entered(id: str, parent: str | None = None, at: int | None = None, **more: Any) -> TraceEvent:
+    return _event(EventType.CAPABILITY_START, id, parent, at, more)
+
+
+def left(id: str, parent: str | None = None, at: int | None = None, **more: Any) -> TraceEvent:
+    return _event(EventType.CAPABILITY_END, id, parent, at, more)
+
+
+def _event(kind: EventType, id: str, parent: str | None, at: int | None, more: dict[str, Any]) -> TraceEvent:
+    return TraceEvent(**{"type": kind, "trace_id": id, "parent_trace_id": parent, "at_ns": at, **more})
+
+
+def edges_of(records: Iterable[TraceEvent | Span], rules: GraphRules = RULES) -> dict[EdgeKey, Seen]:
+    """What all executions of the records teach, one after another."""
+    found: dict[EdgeKey, Seen] = {}
+    for lesson in lessons_of(forest_of(records, rules), rules):
+        for key, seen in lesson.edges.items():
+            found.setdefault(key, Seen()).add(seen, rules.evidence_max)
+    return found
+
+
+def pairs_of(records: Iterable[TraceEvent | Span], kind: EdgeType) -> dict[tuple[str, str], int]:
+    """How often each pair of one type was seen."""
+    return {(start, end): seen.count for (start, end, type_), seen in edges_of(records).items() if type_ is kind}
+
+
+def a_graph(*edges: tuple[str, str, EdgeType, int], rules: GraphRules = RULES) -> GraphEngine:
+    """A graph in which each edge was seen so many times; 0 times means that a template has it."""
+    engine = GraphEngine(rules)
+    for start, end, kind, count in edges:
+        engine.book.foresee((start, end, kind))
+        for _ in range(count):
+            engine.update_from_code_execution(observed(start, end, kind))
+    return engine
+
+
+def observed(start: str, end: str, kind: EdgeType) -> list[Span]:
+    """The least execution that shows an edge."""
+    if kind is EdgeType.CONTAINS:
+        return [a_span("1", name=start), a_span("2", name=end, parent="1")]
+    if kind is EdgeType.DEPENDENCY:
+        return [a_span("1", name=start, session="a"), a_span("2", name=end, session="b", needs=("1",))]
+    return [a_span("1", 0, 1, name=start), a_span("2", 2, 3, name=end)]
+
+
+names = st.integers(0, 9).map(lambda number: f"s:{number}")
+
+
+@st.composite
+def graphs(draw: st.DrawFn, kinds: tuple[EdgeType, ...] = tuple(EdgeType), edges_max: int = 30) -> GraphEngine:
+    """Small graphs of any shape; what would close a cycle is set aside by the engine itself."""
+    edge = st.tuples(names, names, st.sampled_from(kinds), st.integers(0, 3))
+    return a_graph(*(one for one in draw(st.lists(edge, max_size=edges_max)) if one[0] != one[1]))

@@ -1,0 +1,302 @@
+"""The engine: the document's calls, its examples, its acceptance criteria for the graph."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.graph.engine import GraphEngine, Snapshot, Template
+from custody.graph.model import EdgeSource, EdgeType, Span
+from custody.graph.rules import GraphRules
+from custody.graph.shelf import EdgeRow, NodeRow
+from custody.model.errors import InputError
+from tests.unit.graph.building import (
+    CONTAINS,
+    DEPENDENCY,
+    SEQUENCE,
+    a_graph,
+    a_span,
+    ended,
+    entered,
+    graphs,
+    left,
+    names,
+    observed,
+    started,
+)
+
+OBSERVED, INFERRED, TEMPLATE = EdgeSource.OBSERVED, EdgeSource.INFERRED, EdgeSource.TEMPLATE
+
+
+@dataclass
+class Shelf:
+    """Rows in memory, by key."""
+
+    node_rows: dict[str, NodeRow] = field(default_factory=dict)
+    edge_rows: dict[tuple[str, str, str | None], EdgeRow] = field(default_factory=dict)
+    puts: int = 0
+
+    def nodes(self) -> Iterable[NodeRow]:
+        return self.node_rows.values()
+
+    def edges(self) -> Iterable[EdgeRow]:
+        return self.edge_rows.values()
+
+    def put(self, nodes: Sequence[NodeRow], edges: Sequence[EdgeRow]) -> None:
+        self.puts += 1
+        self.node_rows |= {row.name: row for row in nodes}
+        self.edge_rows |= {(row.start, row.end, row.edge_type): row for row in edges}
+
+
+def reloaded(engine: GraphEngine) -> GraphEngine:
+    shelf, again = Shelf(), GraphEngine(engine.rules)
+    engine.persist_edges(shelf)
+    assert again.sync_from_database(shelf) == ()
+    return again
+
+
+def test_the_documents_test_of_edge_creation() -> None:
+    engine = GraphEngine()
+    engine.update_from_code_execution(
+        [
+            entered("cap1"),
+            started("t1", "cap1", name="filesystem:read_file"),
+            ended("t1", "cap1", name="filesystem:read_file"),
+            left("cap1"),
+        ]
+    )
+    edge = engine.get_edge_data("capability:cap1", "filesystem:read_file")
+    assert edge is not None and edge.type is CONTAINS
+
+
+def test_the_documents_test_word_for_word() -> None:
+    """Events as plain mappings, types as plain words."""
+    engine = GraphEngine()
+    engine.update_from_code_execution(
+        [
+            {"type": "capability_start", "trace_id": "cap1", "parent_trace_id": None},
+            {"type": "tool_start", "trace_id": "t1", "parent_trace_id": "cap1", "name": "filesystem:read_file"},
+            {"type": "tool_end", "trace_id": "t1", "parent_trace_id": "cap1", "success": False},
+            {"type": "capability_end", "trace_id": "cap1", "unknown": 1},
+        ]
+    )
+    edge = engine.get_edge_data("capability:cap1", "filesystem:read_file")
+    assert edge is not None and (edge.type, edge.source, edge.failures) == ("contains", "inferred", 1)
+    assert engine.get_edge_weight(EdgeType("contains"), EdgeSource("inferred")) == edge.weight
+
+
+@pytest.mark.parametrize("event", [{}, {"type": "tool_start"}, {"type": "begin", "trace_id": "t1"}, 7, None])
+def test_what_is_no_event_is_refused_and_nothing_is_learnt(event: Any) -> None:
+    engine = GraphEngine()
+    with pytest.raises(InputError, match="tells of no call"):
+        engine.update_from_code_execution([started("t1"), event])
+    assert engine.get_graph_snapshot().nodes == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "weight"),
+    [
+        (DEPENDENCY, OBSERVED, 1.0),
+        (DEPENDENCY, INFERRED, 0.7),
+        (DEPENDENCY, TEMPLATE, 0.5),
+        (CONTAINS, OBSERVED, 0.8),
+        (CONTAINS, INFERRED, 0.56),
+        (CONTAINS, TEMPLATE, 0.4),
+        (SEQUENCE, OBSERVED, 0.5),
+        (SEQUENCE, INFERRED, 0.35),
+        (SEQUENCE, TEMPLATE, 0.25),
+    ],
+)
+def test_a_weight_is_that_of_the_type_times_that_of_the_source(
+    kind: EdgeType, source: EdgeSource, weight: float
+) -> None:
+    assert GraphEngine().get_edge_weight(kind, source) == pytest.approx(weight)
+    seen = {TEMPLATE: 0, INFERRED: 1, OBSERVED: 3}[source]
+    edge = a_graph(("s:a", "s:b", kind, seen)).get_edge_data("s:a", "s:b")
+    assert edge is not None and edge.source is source
+    assert edge.weight == pytest.approx(weight)
+
+
+@pytest.mark.parametrize("kind", list(EdgeType))
+def test_at_the_third_observation_an_edge_is_observed(kind: EdgeType) -> None:
+    engine = GraphEngine()
+    sources = []
+    for _ in range(4):
+        update = engine.update_from_code_execution(observed("s:a", "s:b", kind))
+        edge = engine.get_edge_data("s:a", "s:b", kind)
+        assert edge is not None
+        sources.append((edge.source, bool(update.promoted)))
+    assert sources == [(INFERRED, False), (INFERRED, False), (OBSERVED, True), (OBSERVED, False)]
+
+
+def test_a_template_is_promoted_too() -> None:
+    engine = GraphEngine()
+    engine.bootstrap_from_templates([Template("deploy", (("s:a", "s:b"),))])
+    sources = []
+    for _ in range(4):
+        edge = engine.get_edge_data("s:a", "s:b")
+        assert edge is not None
+        sources.append(edge.source)
+        engine.update_from_code_execution(observed("s:a", "s:b", DEPENDENCY))
+    assert sources == [TEMPLATE, INFERRED, INFERRED, OBSERVED]
+
+
+@pytest.mark.parametrize(("by", "source"), [("observations", OBSERVED), ("executions", INFERRED)])
+def test_what_counts_for_promotion_is_a_rule(by: str, source: EdgeSource) -> None:
+    engine = GraphEngine(GraphRules(promote_by=by))  # type: ignore[arg-type]
+    engine.update_from_code_execution([a_span("p"), *(a_span(str(n), name="s:x", parent="p") for n in range(5))])
+    edge = engine.get_edge_data("s:p", "s:x", CONTAINS)
+    assert edge is not None and (edge.count, edge.executions, edge.source) == (5, 1, source)
+
+
+def test_templates_do_not_take_away_what_was_seen() -> None:
+    engine = a_graph(("s:a", "s:b", DEPENDENCY, 3))
+    assert engine.bootstrap_from_templates([Template("deploy", (("s:a", "s:b"),))]) == ()
+    edge = engine.get_edge_data("s:a", "s:b")
+    assert edge is not None and (edge.source, edge.count) == (OBSERVED, 3)
+
+
+def test_a_pair_may_be_contained_and_in_sequence() -> None:
+    engine = a_graph(("s:a", "s:b", SEQUENCE, 3), ("s:a", "s:b", CONTAINS, 1))
+    kinds = [engine.get_edge_data("s:a", "s:b", kind) for kind in (SEQUENCE, CONTAINS, DEPENDENCY)]
+    assert [edge and (edge.type, edge.count) for edge in kinds] == [(SEQUENCE, 3), (CONTAINS, 1), None]
+    heaviest = engine.get_edge_data("s:a", "s:b")
+    assert heaviest is not None and heaviest.type is CONTAINS
+    assert engine.get_edge_data("s:b", "s:a") is None
+
+
+class TestCycles:
+    """Containment and dependency never close a cycle."""
+
+    @pytest.mark.parametrize("kind", [CONTAINS, DEPENDENCY])
+    def test_what_would_close_one_is_set_aside_counted_and_told(self, kind: EdgeType) -> None:
+        engine = a_graph(("s:a", "s:b", kind, 1), ("s:b", "s:c", kind, 1))
+        for _ in range(2):
+            assert engine.update_from_code_execution(observed("s:c", "s:a", kind)).aside == (("s:c", "s:a", kind),)
+        assert engine.get_edge_data("s:c", "s:a") is None
+        assert [(edge.key, edge.count) for edge in engine.get_graph_snapshot().aside] == [(("s:c", "s:a", kind), 2)]
+        again = reloaded(engine)
+        assert again.get_graph_snapshot() == engine.get_graph_snapshot()
+        assert again.update_from_code_execution(observed("s:c", "s:a", kind)).aside
+
+    def test_within_an_execution_its_own_order_does_not_decide_which(self) -> None:
+        """Each contains the other, in one execution; whichever is told first, the same one is set aside."""
+        one = [a_span("1", name="s:a"), a_span("2", name="s:b", parent="1")]
+        other = [a_span("3", name="s:b"), a_span("4", name="s:a", parent="3")]
+        for records in ([*one, *other], [*other, *one]):
+            assert GraphEngine().update_from_code_execution(records).aside == (("s:b", "s:a", CONTAINS),)
+
+    def test_a_sequence_may_go_round(self) -> None:
+        engine = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:b", "s:a", SEQUENCE, 1))
+        assert len(engine.get_graph_snapshot().edges) == 2
+
+    def test_recursion_is_a_counter(self) -> None:
+        engine = GraphEngine()
+        engine.update_from_code_execution([a_span("1", name="s:x"), a_span("2", name="s:x", parent="1")])
+        (node,) = engine.get_graph_snapshot().nodes
+        assert (node.recursions, engine.get_graph_snapshot().edges) == (1, ())
+
+
+class TestKeeping:
+    """AC5: types and sources survive a restart exactly."""
+
+    @given(graphs())
+    def test_what_is_reloaded_is_the_same(self, engine: GraphEngine) -> None:
+        assert reloaded(engine).get_graph_snapshot() == engine.get_graph_snapshot()
+
+    @given(graphs(), names, names, st.sampled_from(EdgeType))
+    def test_learning_goes_on_after_a_restart_as_without_one(
+        self, engine: GraphEngine, start: str, end: str, kind: EdgeType
+    ) -> None:
+        again = reloaded(engine)
+        for one in (engine, again):
+            one.update_from_code_execution(observed(start, end, kind))
+        assert again.get_graph_snapshot() == engine.get_graph_snapshot()
+
+    def test_only_what_changed_is_put(self) -> None:
+        engine, shelf = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:c", "s:d", CONTAINS, 1)), Shelf()
+        assert engine.persist_edges(shelf) == 2
+        assert (engine.persist_edges(shelf), shelf.puts) == (0, 1)
+        engine.update_from_code_execution(observed("s:a", "s:b", SEQUENCE))
+        assert engine.persist_edges(shelf) == 1
+
+    def test_a_row_of_old_is_an_inferred_sequence(self) -> None:
+        shelf, engine = Shelf(), GraphEngine()
+        shelf.put([], [EdgeRow(start="s:a", end="s:b", count=9)])
+        assert engine.sync_from_database(shelf) == ()
+        edge = engine.get_edge_data("s:a", "s:b")
+        assert edge is not None and (edge.type, edge.source, edge.count) == (SEQUENCE, INFERRED, 9)
+        engine.update_from_code_execution(observed("s:a", "s:b", SEQUENCE))
+        edge = engine.get_edge_data("s:a", "s:b")
+        assert edge is not None and edge.source is OBSERVED
+
+    def test_a_row_that_cannot_be_read_is_given_back(self) -> None:
+        shelf, engine = Shelf(), GraphEngine()
+        strange = EdgeRow(start="s:a", end="s:b", edge_type="template")
+        shelf.put([], [strange])
+        assert engine.sync_from_database(shelf) == (strange,)
+
+    def test_rows_that_close_a_cycle_are_set_aside(self) -> None:
+        shelf, engine = Shelf(), GraphEngine()
+        rows = [EdgeRow(start=a, end=b, edge_type="contains") for a, b in (("s:a", "s:b"), ("s:b", "s:a"))]
+        shelf.put([], rows)
+        engine.sync_from_database(shelf)
+        assert (len(engine.get_graph_snapshot().edges), len(engine.get_graph_snapshot().aside)) == (1, 1)
+
+
+@pytest.mark.parametrize("at", [10**30, -(10**30), 2**63 - 1, -(2**63), 0])
+def test_no_clock_is_too_wrong(at: int) -> None:
+    engine = GraphEngine()
+    engine.update_from_code_execution([a_span("p", at, at), a_span("a", at, at, parent="p")])
+    edge = engine.get_edge_data("s:p", "s:a")
+    assert edge is not None and edge.first_ns is not None and edge.first_ns == edge.last_ns
+    assert reloaded(engine).get_graph_snapshot() == engine.get_graph_snapshot()
+
+
+executions = st.lists(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), names, st.integers(0, 9)), max_size=6), max_size=6
+)
+
+
+def as_spans(drawn: list[list[tuple[int, int, str, int]]]) -> list[list[Span]]:
+    return [
+        [
+            a_span(str(n), at, at + length, name=name, execution=str(place), parent=str(up) if up < n else None)
+            for n, (at, length, name, up) in enumerate(execution)
+        ]
+        for place, execution in enumerate(drawn)
+    ]
+
+
+def learnt(*batches: list[Span]) -> Snapshot:
+    engine = GraphEngine()
+    for batch in batches:
+        engine.update_from_code_execution(batch)
+    return engine.get_graph_snapshot()
+
+
+@given(executions)
+def test_one_by_one_or_all_at_once_is_the_same(drawn: list[list[tuple[int, int, str, int]]]) -> None:
+    spans = as_spans(drawn)
+    assert learnt(*spans) == learnt([span for execution in spans for span in execution])
+
+
+@given(executions)
+def test_in_whatever_order_executions_come_the_graph_is_the_same(drawn: list[list[tuple[int, int, str, int]]]) -> None:
+    spans = as_spans(drawn)
+    ahead, back = learnt(*spans), learnt(*reversed(spans))
+    assert ahead.nodes == back.nodes
+    # Which edge of a cycle came first decides which one is set aside; together they are the same.
+    assert {*ahead.edges, *ahead.aside} == {*back.edges, *back.aside}
+
+
+@given(executions)
+def test_what_may_not_go_round_never_does(drawn: list[list[tuple[int, int, str, int]]]) -> None:
+    import networkx as nx  # type: ignore[import-untyped]
+
+    edges = learnt(*as_spans(drawn)).edges
+    for kind in (CONTAINS, DEPENDENCY):
+        assert nx.is_directed_acyclic_graph(nx.DiGraph([(one.start, one.end) for one in edges if one.type is kind]))

@@ -1,0 +1,54 @@
+"""The numbers of the graph are document 004's and its page's, and they keep their relations."""
+
+from typing import Any
+
+import pytest
+
+from custody.graph.model import EdgeSource, EdgeType
+from custody.graph.rules import GraphRules
+from custody.model.errors import RulesError
+
+RULES = GraphRules()
+
+
+def test_types_and_sources_weigh_what_the_document_says() -> None:
+    assert dict(RULES.type_weights) == {"dependency": 1.0, "contains": 0.8, "sequence": 0.5}
+    assert dict(RULES.source_weights) == {"observed": 1.0, "inferred": 0.7, "template": 0.5}
+    assert tuple(RULES.type_weights) == tuple(one.value for one in EdgeType)
+    assert tuple(RULES.source_weights) == tuple(one.value for one in EdgeSource)
+
+
+def test_three_observations_promote() -> None:
+    assert (RULES.promote_count_min, RULES.promote_by) == (3, "observations")
+
+
+def test_the_numbers_of_the_page() -> None:
+    assert RULES.path_weight_min == 0.1
+    assert dict(RULES.next_orders) == {"siblings": 4, "flat": 3, "failures": 3, "marks": 3}
+    assert RULES.next_cache_decay == 0.95
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"type_weights": {"contains": 1.0}}, "graph.type_weights"),
+        ({"type_weights": {"dependency": 0.0, "contains": 0.8, "sequence": 0.5}}, "graph.type_weights.dependency"),
+        ({"source_weights": {"observed": 0.2, "inferred": 0.7, "template": 0.5}}, "graph.source_weights"),
+        ({"promote_count_min": 0}, "graph.promote_count_min"),
+        ({"promote_by": "chance"}, "graph.promote_by"),
+        ({"evidence_max": 0}, "graph.evidence_max"),
+        ({"path_weight_min": 0.0}, "graph.path_weight_min"),
+        ({"path_step_cost": 0.0}, "graph.path_step_cost"),
+        ({"next_orders": {"siblings": 99, "flat": 3, "failures": 3, "marks": 3}}, "graph.next_orders.siblings"),
+        ({"next_cache_decay": 0.0}, "graph.next_cache_decay"),
+        ({"next_fit_from_share": 0.9}, "graph.next_fit_from_share"),
+        ({"next_online_share": 1.0}, "graph.next_online_share"),
+        ({"collapse_count_min": 1}, "graph.collapse_count_min"),
+        ({"repairs_told_max": -1}, "graph.repairs_told_max"),
+        ({"next_fit_rounds": -1}, "graph.next_fit_rounds"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_by_name(wrong: dict[str, Any], rule: str) -> None:
+    with pytest.raises(RulesError) as caught:
+        GraphRules(**wrong)
+    assert caught.value.rule.startswith(rule)
