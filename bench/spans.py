@@ -1,0 +1,98 @@
+"""What a traced call costs, against opentelemetry-sdk doing the same: spans with three attributes, out in batches.
+
+Both sides keep what they exported in memory, and both have a thread that takes batches out, so that what is compared is
+the tracing. What it costs to make our spans durable besides is measured apart.
+"""
+
+from collections.abc import Sequence
+
+from bench.bars import BenchError, at_most
+from bench.runner import Bench, Ground, Sides, Thunk
+from custody.sdk import SpanRecord, configure, flush, span
+
+SPANS = 500
+"""Spans of one call; fewer than either queue holds."""
+
+
+def otel_side() -> tuple[Thunk, Thunk]:
+    """Spans through opentelemetry-sdk, and how to end it."""
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    tracer = provider.get_tracer("bench")
+
+    def job() -> None:
+        for number in range(SPANS):
+            with tracer.start_as_current_span("work", attributes={"number": number, "path": "src/a.py", "part": 0.5}):
+                pass
+        provider.force_flush()
+        if len(exporter.get_finished_spans()) != SPANS:
+            raise BenchError("opentelemetry-sdk lost spans")
+        exporter.clear()
+
+    return job, provider.shutdown
+
+
+def our_job() -> None:
+    """The same spans through ours."""
+    for number in range(SPANS):
+        with span("work", number=number, path="src/a.py", part=0.5):
+            pass
+    if not flush():
+        raise BenchError("ours could not be flushed")
+
+
+def in_memory(ground: Ground) -> Sides:
+    """Both keep what they export in memory."""
+    kept: list[Sequence[SpanRecord]] = []
+    configure(exporter=kept.append)
+
+    def job() -> None:
+        our_job()
+        if sum(map(len, kept)) != SPANS:
+            raise BenchError("ours lost spans")
+        kept.clear()
+
+    baseline, shut = otel_side()
+
+    def close() -> None:
+        shut()
+        configure(exporter=lambda _: None)
+
+    return Sides(job, baseline, close)
+
+
+def into_spool(ground: Ground) -> Sides:
+    """Ours are durable in a spool at the end; the others are in memory."""
+    (ground.folder / ".git").mkdir()
+    configure(folder=ground.folder)
+    baseline, shut = otel_side()
+
+    def close() -> None:
+        shut()
+        configure(exporter=lambda _: None)
+
+    return Sides(our_job, baseline, close)
+
+
+BENCHES: tuple[Bench, ...] = (
+    Bench(
+        name="span",
+        what="a span with three attributes, traced and exported in batches",
+        baseline="opentelemetry-sdk: TracerProvider, BatchSpanProcessor, in-memory exporter",
+        bar=at_most(0.1),
+        set_up=in_memory,
+        calls=8,
+    ),
+    Bench(
+        name="span-spool",
+        what="the same, made an event, looked through for secrets and synced to disk",
+        baseline="opentelemetry-sdk as above, in memory only",
+        set_up=into_spool,
+        calls=1,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Trace a running program: ``@capability``, ``@tool``, ``with span(...)``.
+
+May touch: the clock, chance for ids, the environment (``TRACEPARENT``), one thread of its own. What it traced reaches
+the spool through ``app``, which is imported by that thread, not by the program that is traced. Nothing here raises into
+the code that is traced, and nothing changes what that code gives.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from custody.sdk.bound import bind
+from custody.sdk.decorators import capability, tool
+from custody.sdk.outbox import configure, flush, lost, shutdown
+from custody.sdk.propagation import (
+    continued,
+    current_traceparent,
+    to_environment,
+    to_headers,
+    to_meta,
+    to_rpc,
+)
+from custody.sdk.records import SpanRecord
+from custody.sdk.spans import Span, span
+
+if TYPE_CHECKING:
+    from custody.sdk.executor import ContextExecutor as ContextExecutor
+
+__all__ = [
+    "ContextExecutor",
+    "Span",
+    "SpanRecord",
+    "bind",
+    "capability",
+    "configure",
+    "continued",
+    "current_traceparent",
+    "flush",
+    "lost",
+    "shutdown",
+    "span",
+    "to_environment",
+    "to_headers",
+    "to_meta",
+    "to_rpc",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """``ContextExecutor``, whose parent class not every program has loaded."""
+    if name == "ContextExecutor":
+        from custody.sdk.executor import ContextExecutor
+
+        return ContextExecutor
+    raise AttributeError(name)

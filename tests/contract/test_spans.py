@@ -1,0 +1,64 @@
+"""Spans in every store: found by execution, by session, by what they ran in."""
+
+from custody.model.ids import ExecutionId, NaturalKey, SessionId, SpanId
+from custody.model.views import SpanSeen
+from custody.world.store import Seen, Store
+from tests.builders.events import an_arrival
+from tests.contract.conftest import Opener
+
+WIDE = "\U0001f600" * 200
+
+
+def ids(found: list[Seen]) -> list[tuple[str, str]]:
+    return [(view.id, view.phase.value) for view in (seen.view for seen in found) if isinstance(view, SpanSeen)]
+
+
+def a_run(store: Store, execution: str = "e1", session: str = "s1") -> None:
+    given = {"execution": execution, "session": session, "server": None, "span_kind": "capability"}
+    store.append(
+        [
+            an_arrival("span", event=f"{execution}{n}", span=span, parent=parent, phase=phase, status=status, **given)
+            for n, (span, parent, phase, status) in enumerate(
+                [
+                    ("a", None, "start", None),
+                    ("b", "a", "start", None),
+                    ("b", "a", "end", "ok"),
+                    ("a", None, "end", "ok"),
+                ]
+            )
+        ]
+    )
+
+
+def test_spans_are_found_by_execution_session_and_parent(store: Store) -> None:
+    a_run(store, "e1", "s1")
+    a_run(store, "e2", "s2")
+    assert ids(store.spans_of(ExecutionId("e1"))) == [("a", "start"), ("b", "start"), ("b", "end"), ("a", "end")]
+    assert len(store.spans_in(SessionId("s2"))) == 4
+    assert ids(store.spans_under(ExecutionId("e2"), SpanId("a"))) == [("b", "start"), ("b", "end")]
+    assert store.spans_of(ExecutionId("e3")) == store.spans_under(ExecutionId("e1"), SpanId("b")) == []
+
+
+def test_the_same_span_again_is_one_record(open_store: Opener) -> None:
+    open_store().append([an_arrival("span", event="first")])
+    again = open_store().append([an_arrival("span", event="late"), an_arrival("span", event="more", dropped=1)])
+    assert again.known == ("late",)
+    assert [record.entry.event for record in again.made] == ["more"], "other content is a second observation"
+
+
+def test_the_widest_ids_fit_the_indexes(store: Store) -> None:
+    store.append([an_arrival("span", execution=WIDE, span=WIDE[:-1], parent=WIDE, server=WIDE, name=WIDE)])
+    assert len(store.spans_of(ExecutionId(WIDE))) == len(store.spans_under(ExecutionId(WIDE), SpanId(WIDE))) == 1
+
+
+def test_spans_and_observations_are_asked_for_many_at_once(store: Store) -> None:
+    a_run(store, "e1", "s1")
+    a_run(store, "e2", "s2")
+    asked = {("e1", "a"), ("e2", "b"), ("e2", "c"), ("e3", "a")} | {("e9", str(n)) for n in range(600)}
+    assert store.spans.there(asked) == {("e1", "a"), ("e2", "b")}
+    assert store.spans.there(set()) == set()
+    assert list(store.spans.executions()) == ["e1", "e2"]
+    keys = {record.entry.key for record in store.tables.newest(8, None)}
+    observed = store.spans.observed(keys | {NaturalKey("span:e9:a:start")})
+    assert sorted(observed) == sorted(keys)
+    assert all(len(refs) == 1 for digests in observed.values() for refs in digests.values())

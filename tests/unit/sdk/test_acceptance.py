@@ -1,0 +1,78 @@
+"""The document's acceptance criteria on real executions: code in a worker, records in a store, the graph from there."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.graph import Look, graph_path, graph_show
+from custody.sdk import configure, flush
+from custody.wire.graph import GraphShowReport
+from custody.world.clock import now_ns
+from tests.builders.cli import a_git_folder, spool_of
+from tests.builders.events import an_event
+from tests.unit.sdk.executing import execute
+
+DAY_NS = 86_400 * 1_000_000_000
+CAP, READ = "capability:read_one", "filesystem:read_file"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+def ran(repository: Path, times: int) -> Desk:
+    """The same code so often; asked about when it is long over."""
+    configure(folder=repository)
+    for _ in range(times):
+        execute("await capabilities.read_two()", name="plan.py")
+    assert flush()
+    configure(exporter=lambda _: None)
+    return Desk(repository, now_ns=lambda: now_ns() + 2 * DAY_NS)
+
+
+def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
+    return {(edge.start, edge.end, edge.type): (edge.count, edge.source) for edge in report.edges}
+
+
+def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
+    """AC3 and AC4: contains for parents and children, sequence between siblings only."""
+    found = edges(graph_show(ran(repository, 1), Look()))
+    assert found["capability:read_two", CAP, "contains"] == (2, "inferred")
+    assert found[CAP, READ, "contains"] == (2, "inferred")
+    assert not [key for key in found if key[2] == "sequence" and READ in key[:2]]
+
+
+def test_three_observations_and_a_restart(repository: Path) -> None:
+    """AC5 and AC7: types and sources are kept and come back, and the third observation promotes."""
+    desk = ran(repository, 3)
+    first = graph_show(desk, Look())
+    assert edges(first)["workflow:plan.py", "capability:read_two", "contains"] == (3, "observed")
+    with desk.reading() as store:
+        kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in store.graph.edges()}
+    assert kept == {key: source for key, (_, source) in edges(first).items()}
+    assert graph_show(Desk(repository, now_ns=desk.now_ns), Look()).edges == first.edges
+
+
+def test_a_way_costs_what_its_edges_weigh(repository: Path) -> None:
+    """AC6: type times source."""
+    report = graph_path(ran(repository, 1), "capability:read_two", READ, "document")
+    assert report.nodes == ["capability:read_two", CAP, READ]
+    assert report.cost == pytest.approx(2 / (0.8 * 0.7))
+
+
+def test_spans_without_parents_stand_in_a_row(repository: Path) -> None:
+    """AC8."""
+    for number, name in enumerate(("read", "write", "close")):
+        at = f"2026-01-01T00:00:0{number}Z"
+        spool_of(repository).put(
+            an_event(
+                "span", id=f"{number}", span=f"{number}", name=name, at=at, parent=None, phase="start", session=None
+            )
+        )
+    found = edges(graph_show(Desk(repository), Look()))
+    assert set(found) == {
+        ("filesystem:read", "filesystem:write", "sequence"),
+        ("filesystem:write", "filesystem:close", "sequence"),
+    }
