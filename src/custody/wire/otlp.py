@@ -1,0 +1,130 @@
+"""A span as OpenTelemetry sends it, before it is one of ours; what was mended while it was read; how much is read.
+
+This file is the only one that says which ids of spans are OpenTelemetry's own and what becomes of others.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+Value = None | bool | int | float | str | bytes | list["Value"] | dict[str, "Value"]
+"""What an attribute can hold."""
+
+OBJECT_BYTES_MAX = 32 << 20
+"""One JSON value or one protobuf message of more bytes is not read: larger exports come in lines or in frames."""
+NS_MAX = 2**63 - 1
+"""The latest moment that a store can hold; OpenTelemetry's field could hold later ones."""
+COUNT_MAX = 2**32 - 1
+"""The most that OpenTelemetry's counts hold."""
+TRACE_BYTES = 16
+SPAN_BYTES = 8
+_NOTHING: Mapping[str, Value] = MappingProxyType({})
+_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
+
+
+def _nothing() -> Mapping[str, Value]:
+    return _NOTHING
+
+
+class Mend(Enum):
+    """One code for each thing that is mended or passed over on the way in; the value is the sentence for it."""
+
+    UNREADABLE = "no span could be made of it: it was passed over"
+    NO_TIME = "it says neither when it began nor when it ended: it is dated 1970, and without an end"
+    BAD_TIME = "a time is none that a clock shows: it counts as missing"
+    NO_START = "it was seen to end, and not to begin"
+    NO_END = "it was seen to begin, and not to end"
+    BACKWARDS = "it ended before it began: it is kept as told, and read as having ended at once"
+    OWN_PARENT = "it named itself as what it ran in: it is kept without a parent"
+    BAD_NAME = "its name was missing, too long or held control characters: it was made to fit"
+    LINKS = "it had more links than are kept"
+    REPEATED = "the same span came again in these files: it was passed over"
+    SAME_ID = "a span came under an id that another content has: both are kept"
+    LATE_PARENT = "it came before what it ran in, which came later"
+    NO_PARENT = "what it ran in never came: its name is kept, and read as a link"
+
+    @property
+    def label(self) -> str:
+        """The code as it is printed: ``no-parent``."""
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that gave no span, and why."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtlpLink:
+    """Another span that one points at; ``trace`` is None where nobody said of which trace."""
+
+    trace: str | None
+    span: str
+    attributes: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpSpan:
+    """A span with OpenTelemetry's names; ids in lower-case hex where they are its own, else as they came.
+
+    ``status`` is 0 for unset, 1 for ok, 2 for an error. A time is None where it is missing; ``bad_times`` counts those
+    that were there and are none.
+    """
+
+    trace: str
+    id: str
+    name: str
+    parent: str | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+    status: int = 0
+    message: str = ""
+    attributes: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+    dropped: int = 0
+    links: tuple[OtlpLink, ...] = ()
+    resource: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+    bad_times: int = 0
+
+
+def id_of(text: str, size: int) -> str | None:
+    """An id as hex or base64 says it, in lower-case hex; any other text as it is; None for an empty or a zero one.
+
+    >>> id_of("0x00F067AA0BA902B7", 8), id_of("APBnqgupArc=", 8), id_of("0000000000000000", 8), id_of("step-1", 8)
+    ('00f067aa0ba902b7', '00f067aa0ba902b7', None, 'step-1')
+    """
+    text = text.strip()
+    digits = _HEX.fullmatch(text)
+    if digits is not None and len(digits[1]) == 2 * size:
+        return digits[1].lower() if digits[1].strip("0") else None
+    if len(text) == 4 * -(-size // 3):
+        try:
+            raw = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            return text
+        if len(raw) == size:
+            return raw.hex() if any(raw) else None
+    return text or None
+
+
+def is_own(id: str, size: int) -> bool:
+    """Whether an id can be sent as OpenTelemetry's own and comes back the same."""
+    return len(id) == 2 * size and id_of(id, size) == id
+
+
+def stand_in(id: str, size: int) -> str:
+    """An id of OpenTelemetry's size for one of another shape: the same for the same, and not to be told back."""
+    return hashlib.sha256(b"custody-span-id\0" + id.encode("utf-8", "surrogatepass")).hexdigest()[: 2 * size]
+
+
+def time_of(value: int) -> int | None:
+    """A time that is there, or None for OpenTelemetry's zero; a ``ValueError`` for one that no store can hold."""
+    if not 0 <= value <= NS_MAX:
+        raise ValueError("no moment")
+    return value or None

@@ -1,0 +1,127 @@
+"""Spans go out as OpenTelemetry's and come back as the same spans, recorded ones and captured sessions alike."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from custody.app import export_otlp as exporting
+from custody.app.desk import Desk
+from custody.app.export_otlp import Wanted, export_otlp_to
+from custody.app.import_otlp import import_otlp
+from custody.model.errors import InputError
+from custody.model.ids import EventId
+from custody.model.span_merging import merged_spans
+from custody.model.views import SpanSeen
+from custody.wire.arrivals import arrival_from
+from custody.wire.otlp_events import event_of
+from custody.wire.otlp_out import otlp_of
+from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.events import an_event
+from tests.builders.otlp import a_request, an_otlp_span, spans_seen
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(a_git_folder(tmp_path / "repo"))
+
+
+def kept(desk: Desk) -> list[SpanSeen]:
+    with desk.reading() as store:
+        found = [
+            seen.view
+            for execution in store.spans.executions()
+            for seen in store.spans_of(execution)
+            if isinstance(seen.view, SpanSeen)
+        ]
+    return sorted(merged_spans(found), key=repr)
+
+
+def told(desk: Desk, *events: bytes) -> None:
+    for event in events:
+        spool_of(desk.folder).put(event)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seen=st.lists(spans_seen(), min_size=1, max_size=5), protobuf=st.booleans())
+def test_export_and_import_give_the_same_spans(
+    seen: list[SpanSeen], protobuf: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("round")
+    one, other = (Desk(a_git_folder(folder / name)) for name in ("one", "other"))
+    with one.writing() as store:
+        store.append([arrival_from(EventId(f"e{n}"), event_of(otlp_of(span)).event) for n, span in enumerate(seen)])
+    report = export_otlp_to(one, folder / "out", Wanted(protobuf=protobuf))
+    import_otlp(other, [folder / "out"])
+    assert kept(other) == kept(one)
+    assert report.spans == len(kept(one))
+
+
+def test_a_captured_session_comes_back_as_the_same_spans(desk: Desk, tmp_path: Path) -> None:
+    told(desk, an_event("session"), an_event("prompt"), an_event("call", id="c", ended_at="2026-01-31T12:00:09Z"))
+    report = export_otlp_to(desk, tmp_path / "out.json", Wanted(session="s1"))
+    assert (report.spans, report.executions, report.sessions) == (3, 1, 1)
+    assert import_otlp(desk, [tmp_path / "out.json"]).new == 3
+    again = export_otlp_to(desk, tmp_path / "again.json", Wanted())
+    assert (again.spans, again.executions) == (3, 1)
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "out.json").read_bytes()
+
+
+def test_one_session_one_execution_or_all(desk: Desk, tmp_path: Path) -> None:
+    start = {"execution": "e1", "span": "a", "server": None, "span_kind": "capability", "session": "s2"}
+    told(desk, an_event("span", **start), an_event("span", **{**start, "execution": "e2", "session": None}))
+    told(desk, an_event("session"))
+    out = tmp_path / "out"
+    assert export_otlp_to(desk, out, Wanted(execution="e2")).spans == 1
+    assert export_otlp_to(desk, out, Wanted(session="s2")).executions == 1
+    whole = export_otlp_to(desk, out, Wanted())
+    assert (whole.spans, whole.executions, whole.sessions, whole.without_end) == (3, 3, 1, 3)
+    for nobody in (Wanted(session="none"), Wanted(execution="none")):
+        with pytest.raises(InputError):
+            export_otlp_to(desk, tmp_path / "nothing", nobody)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_start_and_its_end_go_out_as_one(desk: Desk, tmp_path: Path) -> None:
+    base = {"execution": "e1", "span": "a", "at": "2026-01-31T12:00:00Z"}
+    told(desk, an_event("span", **base, attributes={"in": 1}))
+    told(desk, an_event("span", **{**base, "at": "2026-01-31T12:00:05Z"}, phase="end", status="error", attributes={}))
+    assert export_otlp_to(desk, tmp_path / "out", Wanted()).spans == 1
+    (line,) = (tmp_path / "out").read_text().splitlines()
+    (span,) = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) == 5 * 10**9
+    assert span["status"] == {"code": 2}
+    assert {"key": "openinference.span.kind", "value": {"stringValue": "TOOL"}} in span["attributes"]
+
+
+def test_many_spans_come_in_several_lines(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "CHUNK_SPANS", 2)
+    (tmp_path / "in.json").write_text(json.dumps(a_request(*(an_otlp_span(n) for n in range(1, 6)))))
+    import_otlp(desk, [tmp_path / "in.json"])
+    for protobuf in (False, True):
+        export_otlp_to(desk, tmp_path / "out", Wanted(protobuf=protobuf))
+        assert import_otlp(desk, [tmp_path / "out"]).known == 5 or protobuf
+    export_otlp_to(desk, tmp_path / "out", Wanted())
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 3
+
+
+def test_the_command_writes_to_a_file_or_to_the_terminal(tmp_path: Path) -> None:
+    folder = a_git_folder(tmp_path / "repo")
+    spool_of(folder).put(an_event("session"))
+    ran = custody(folder, "export", "otlp", "--all", "-o", "out.json")
+    assert (ran.status, ran.out.startswith("wrote 1 span(s) of 1 execution(s), 1 without an end to 'out.json'")) == (
+        0,
+        True,
+    )
+    assert json.loads(custody(folder, "export", "otlp").out)["resourceSpans"]
+    told_json = json.loads(custody(folder, "export", "otlp", "--session", "s1", "-o", "o", "--json").out)
+    assert (told_json["report"], told_json["spans"]) == ("export-otlp", 1)
+    wrong = (
+        ["--session", "s1"],
+        ["otlp", "--session", "s1", "--all"],
+        ["otlp", "--json"],
+        ["otlp", "--agent-trace", "f"],
+    )
+    assert [custody(folder, "export", *words).status for words in wrong] == [2, 2, 2, 2]

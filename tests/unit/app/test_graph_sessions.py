@@ -1,0 +1,196 @@
+"""A captured session is told as spans: each call once, inside the right one, with the end that was seen."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.app.desk import Desk
+from custody.app.graph_sessions import Captured, call_span, execution_of, spans_from, spans_of_session
+from custody.app.import_transcripts import import_transcripts
+from custody.model.digests import digest_of
+from custody.model.ids import AgentName, CallId, PromptId, SessionId
+from custody.model.merging import merged_calls
+from custody.model.views import (
+    CallStatus,
+    Prompt,
+    Session,
+    SpanKind,
+    SpanPhase,
+    SpanRef,
+    SpanSeen,
+    SpanStatus,
+    Text,
+    ToolCall,
+)
+from custody.wire.canonical import dump, parse
+from custody.wire.otlp_events import event_of
+from custody.wire.otlp_out import otlp_of
+from custody.wire.views import views_of
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.cli import a_git_folder, spool_of
+from tests.builders.events import an_event
+from tests.builders.transcripts import Transcript
+
+AGENT, S = AgentName("robot"), SessionId("s1")
+
+
+def a_call(id: str, at: int, end: int | None = None, status: str = "ok", **more: object) -> ToolCall:
+    base = {"agent": AGENT, "session": S, "id": CallId(id), "name": "Read", "started_ns": at, "ended_ns": end}
+    return ToolCall(**{**base, "status": CallStatus(status), **more})  # type: ignore[arg-type]
+
+
+def a_prompt(name: str, at: int) -> Prompt:
+    return Prompt(AGENT, S, PromptId(name), at, Text(digest_of(b"x"), "x"))
+
+
+def told(*calls: ToolCall, prompts: tuple[Prompt, ...] = (), session: Session | None = None) -> dict[str, SpanSeen]:
+    spans = spans_from(Captured(AGENT, S, session, prompts, merged_calls(calls)))
+    assert len({one.id for one in spans}) == len(spans)
+    return {one.id: one for one in spans}
+
+
+def test_calls_are_in_the_turn_that_they_name_else_in_the_one_under_way() -> None:
+    spans = told(
+        a_call("before", 1, 2),
+        a_call("first", 11, 12),
+        a_call("late", 25, 26, prompt=PromptId("p1")),
+        a_call("second", 21, 22, prompt=PromptId("unknown")),
+        prompts=(a_prompt("p1", 10), a_prompt("p2", 20)),
+    )
+    parents = {name: spans[f"call:{name}"].parent for name in ("before", "first", "late", "second")}
+    assert parents == {"before": "session", "first": "turn:p1", "late": "turn:p1", "second": "turn:p2"}
+    assert (spans["turn:p1"].parent, spans["turn:p1"].ended_ns) == ("session", 20)
+    assert spans["turn:p2"].phase is SpanPhase.START and ("end", "inferred") in spans["turn:p1"].attributes
+
+
+def test_what_was_not_seen_to_end_has_no_end() -> None:
+    spans = told(
+        a_call("running", 1, None, "running"),
+        a_call("failed", 2, 3, "failed"),
+        a_call("left", 4, 5, "abandoned"),
+        a_call("when", 6, None, "ok"),
+    )
+    assert {one.id: (one.phase.value, one.status) for one in spans.values()} == {
+        "session": ("start", None),
+        "call:running": ("start", None),
+        "call:failed": ("whole", SpanStatus.ERROR),
+        "call:left": ("whole", SpanStatus.ABANDONED),
+        "call:when": ("start", None),
+    }
+    assert ("outcome", "ok") in spans["call:when"].attributes
+
+
+def test_a_session_ends_when_it_was_seen_to_unless_it_went_on() -> None:
+    session = Session(AGENT, S, 1, ended_ns=50, model="m")
+    assert (told(a_call("c", 2, 3), session=session)["session"].ended_ns) == 50
+    assert told(a_call("c", 2, 60), session=session)["session"].phase is SpanPhase.START
+    assert told(session=session)["session"].attributes == (("model", "m"),)
+
+
+def test_tools_of_servers_are_told_apart() -> None:
+    spans = told(a_call("c", 1, 2, name="mcp__github__get_issue"), a_call("d", 3, 4, name=""))
+    assert (spans["call:c"].server, spans["call:c"].name, spans["call:c"].node) == (
+        "github",
+        "get_issue",
+        "github:get_issue",
+    )
+    assert spans["call:d"].name == "unknown"
+
+
+def test_a_subagent_s_calls_are_in_it_and_it_is_in_the_call_that_started_it() -> None:
+    spans = told(
+        a_call("task", 1, 10, name="Task"),
+        a_call("a", 2, 3, subagent="x", parent=CallId("task")),
+        a_call("b", 4, 12, subagent="x", parent=CallId("task")),
+        a_call("deep", 5, 6, subagent="y", parent=CallId("b")),
+        a_call("lost", 7, 8, subagent="z", parent=CallId("gone")),
+        a_call("inside", 8, 9, parent=CallId("task")),
+        a_call("stray", 9, 10, parent=CallId("gone")),
+        a_call("self", 10, 11, subagent="w", parent=CallId("self")),
+    )
+    agent = spans["agent:x"]
+    assert (agent.kind, agent.parent, agent.started_ns, agent.ended_ns) == (SpanKind.AGENT, "call:task", 2, 12)
+    assert spans["call:a"].parent == spans["call:b"].parent == "agent:x"
+    assert (spans["agent:y"].parent, spans["call:deep"].parent) == ("call:b", "agent:y")
+    missing = (SpanRef(execution_of(AGENT, S), call_span(CallId("gone"))),)
+    assert (spans["agent:z"].parent, spans["agent:z"].links) == ("session", missing)
+    assert spans["agent:z"].phase is SpanPhase.START
+    assert (spans["agent:w"].parent, spans["call:self"].parent) == ("session", "agent:w")
+    assert spans["call:inside"].parent == "call:task"
+    assert (spans["call:stray"].parent, spans["call:stray"].links) == ("session", missing)
+
+
+_calls = st.lists(
+    st.builds(
+        lambda id, at, lasts, status, parent, subagent, prompt: a_call(
+            id, at, None if lasts is None else at + lasts, status, parent=parent, subagent=subagent, prompt=prompt
+        ),
+        st.sampled_from("abcdefgh"),
+        st.integers(0, 50),
+        st.none() | st.integers(0, 9),
+        st.sampled_from([one.value for one in CallStatus]),
+        st.none() | st.sampled_from("abcdefghij").map(CallId),
+        st.none() | st.sampled_from(["x", "y"]),
+        st.none() | st.sampled_from(["p0", "p1", "p9"]).map(PromptId),
+    ),
+    max_size=12,
+)
+
+
+@given(_calls, st.lists(st.integers(0, 50), max_size=3), st.none() | st.integers(0, 99), st.randoms())
+def test_every_call_has_one_span_and_every_parent_is_there(
+    calls: list[ToolCall], times: list[int], ended: int | None, chance: random.Random
+) -> None:
+    prompts = tuple(a_prompt(f"p{n}", at) for n, at in enumerate(sorted(times)))
+    session = Session(AGENT, S, 0, ended_ns=ended)
+    spans = told(*calls, prompts=prompts, session=session)
+    chance.shuffle(calls)
+    assert told(*calls, prompts=prompts, session=session) == spans
+    assert {one.id for one in spans.values() if one.kind is SpanKind.TOOL} == {call_span(call.id) for call in calls}
+    assert all((one.parent is None) == (one.id == "session") for one in spans.values())
+    assert all(one.parent in spans and one.parent != one.id for one in spans.values() if one.parent is not None)
+    for one in spans.values():
+        assert views_of(parse(dump(event_of(otlp_of(one)).event)))[0] == one
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(a_git_folder(tmp_path / "repo"))
+
+
+def test_a_real_transcript_with_a_subagent(desk: Desk, tmp_path: Path) -> None:
+    made = Transcript("5d2f0c3e", desk.folder).prompt("look").read("a.py", "x\n")
+    helper = made.subagent("a1")
+    helper.read("b.py", "y\n")
+    made.subagent_done(helper).prompt("and now").write("c.py", None, "z\n").call("mcp__git__log", {}, {}, "ok")
+    made.put(tmp_path / "transcripts")
+    import_transcripts(desk, TRANSCRIPT_READERS["claude-code"], tmp_path / "transcripts")
+    with desk.reading() as store:
+        spans = spans_of_session(store, SessionId("5d2f0c3e"))
+        assert spans == spans_of_session(store, SessionId("5d2f0c3e"), AgentName("claude-code"))
+        assert spans_of_session(store, SessionId("5d2f0c3e"), AgentName("another")) == []
+    by_id = {one.id: one for one in spans}
+
+    def way(span: SpanSeen) -> list[str]:
+        return [span.node, *([] if span.parent is None else way(by_id[span.parent]))]
+
+    assert [way(one) for one in spans if one.kind is SpanKind.TOOL] == [
+        ["tool:Read", "turn:turn", "session:claude-code"],
+        ["tool:Task", "turn:turn", "session:claude-code"],
+        ["tool:Read", "agent:Explore", "tool:Task", "turn:turn", "session:claude-code"],
+        ["tool:Write", "turn:turn", "session:claude-code"],
+        ["git:log", "turn:turn", "session:claude-code"],
+    ]
+    assert [dict(one.attributes).get("number") for one in spans if one.kind is SpanKind.TURN] == [1, 2]
+    written = next(one for one in spans if one.name == "Write")
+    assert (dict(written.attributes)["file"], written.status) == ("c.py", SpanStatus.OK)
+
+
+def test_a_session_of_which_only_spans_or_edits_were_recorded_gives_none(desk: Desk) -> None:
+    spool_of(desk.folder).put(an_event("span", agent="robot"))
+    spool_of(desk.folder).put(an_event("edit"))
+    with desk.reading() as store:
+        assert spans_of_session(store, S) == []

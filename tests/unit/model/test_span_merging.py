@@ -1,0 +1,66 @@
+"""What several records tell of one span becomes one where they agree, and nothing is lost where they do not."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.ids import ExecutionId, SpanId
+from custody.model.span_merging import merged_spans
+from custody.model.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
+
+WHOLE = SpanSeen(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)
+START = replace(WHOLE, phase=SpanPhase.START, ended_ns=None, status=None, parent=SpanId("p"), attributes=(("x", 1),))
+END = replace(WHOLE, phase=SpanPhase.END, started_ns=None, attributes=(("y", 2),))
+
+
+def test_a_start_and_its_end_are_one() -> None:
+    (one,) = merged_spans([END, START])
+    assert one == replace(WHOLE, parent=SpanId("p"), attributes=(("x", 1), ("y", 2)))
+
+
+def test_what_a_whole_tells_is_not_told_again() -> None:
+    assert merged_spans([START, WHOLE, END, WHOLE]) == [WHOLE]
+
+
+def test_what_cannot_be_one_stays_apart() -> None:
+    other = replace(END, name="other")
+    longer = replace(WHOLE, ended_ns=9)
+    assert merged_spans([START, other]) == [START, other]
+    assert merged_spans([WHOLE, longer]) == [WHOLE, longer]
+    assert merged_spans([START, replace(START, execution=ExecutionId("f"))]) == [
+        START,
+        replace(START, execution=ExecutionId("f")),
+    ]
+
+
+_records = st.builds(
+    lambda phase, id, name, start, end: replace(
+        WHOLE,
+        phase=phase,
+        id=SpanId(id),
+        name=name,
+        started_ns=None if phase is SpanPhase.END else start,
+        ended_ns=None if phase is SpanPhase.START else end,
+        status=None if phase is SpanPhase.START else SpanStatus.OK,
+    ),
+    st.sampled_from(SpanPhase),
+    st.sampled_from("ab"),
+    st.sampled_from("mn"),
+    st.integers(0, 2),
+    st.integers(0, 2),
+)
+
+
+@given(st.lists(_records, max_size=10))
+def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[SpanSeen]) -> None:
+    once = merged_spans(seen)
+    assert merged_spans(seen + seen) == once
+    assert {one.id for one in once} == {one.id for one in seen}
+    # Every time that some record tells is still told.
+    assert {(one.id, one.started_ns) for one in seen if one.started_ns is not None} <= {
+        (one.id, one.started_ns) for one in once
+    }
+    assert {(one.id, one.ended_ns) for one in seen if one.ended_ns is not None} <= {
+        (one.id, one.ended_ns) for one in once
+    }

@@ -1,0 +1,52 @@
+"""What is kept goes out as OpenTelemetry's spans and comes back the same, in JSON and in protobuf."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.views import SpanSeen, View
+from custody.wire.canonical import dump, parse
+from custody.wire.otlp import OtlpSpan, Trouble
+from custody.wire.otlp_events import event_of
+from custody.wire.otlp_json import spans_in
+from custody.wire.otlp_json_out import dump_json
+from custody.wire.otlp_out import otlp_of
+from custody.wire.otlp_proto import dump_proto, proto_spans
+from custody.wire.views import views_of
+from tests.builders.otlp import spans_seen
+
+
+def kept(spans: list[OtlpSpan | Trouble]) -> list[View]:
+    """The views of what the spans become, as a store would make them."""
+    found = []
+    for span in spans:
+        assert isinstance(span, OtlpSpan)
+        found.append(views_of(parse(dump(event_of(span).event)))[0])
+    return found
+
+
+@given(st.lists(spans_seen(), max_size=4))
+def test_json_brings_back_what_went_out(seen: list[SpanSeen]) -> None:
+    assert kept(list(spans_in(parse(dump_json(otlp_of(one) for one in seen))))) == seen
+
+
+@given(st.lists(spans_seen(), max_size=4))
+def test_protobuf_brings_back_what_went_out(seen: list[SpanSeen]) -> None:
+    assert kept(list(proto_spans(dump_proto(otlp_of(one) for one in seen)))) == seen
+
+
+@given(st.lists(spans_seen(), max_size=3), st.lists(spans_seen(), max_size=3))
+def test_messages_one_after_another_are_one(first: list[SpanSeen], second: list[SpanSeen]) -> None:
+    data = b"".join(dump_proto(otlp_of(one) for one in some) for some in (first, second))
+    assert kept(list(proto_spans(data))) == first + second
+
+
+@given(spans_seen())
+def test_what_goes_out_has_ids_of_the_right_size(seen: SpanSeen) -> None:
+    made = otlp_of(seen)
+    assert (len(bytes.fromhex(made.trace)), len(bytes.fromhex(made.id))) == (16, 8)
+    assert all(len(bytes.fromhex(link.span)) == 8 for link in made.links)
+
+
+@given(spans_seen())
+def test_the_same_bytes_for_the_same_span(seen: SpanSeen) -> None:
+    assert dump_json([otlp_of(seen)]) == dump_json([otlp_of(seen)])
