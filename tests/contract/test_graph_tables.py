@@ -1,0 +1,89 @@
+"""What was learnt, on every database: kept exactly, found again exactly, let go of wholly."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from custody.graph.engine import GraphEngine, Template
+from custody.graph.model import EdgeType, EventType, TraceEvent
+from custody.world.store import Store
+from tests.builders.events import an_arrival
+from tests.contract.conftest import Opener
+
+NAMES = st.sampled_from(["read", "write", "größe", "a'b", 'c"d'])
+
+
+def events(names: list[str], execution: str) -> list[TraceEvent]:
+    """A capability that calls tools one after the other."""
+    told = [TraceEvent(type=EventType.CAPABILITY_START, trace_id="c", name="cap", at_ns=0, execution=execution)]
+    for place, name in enumerate(names, 1):
+        for kind, at_ns in ((EventType.TOOL_START, 10 * place), (EventType.TOOL_END, 10 * place + 1)):
+            told.append(
+                TraceEvent(
+                    type=kind,
+                    trace_id=f"t{place}",
+                    parent_trace_id="c",
+                    name=f"fs:{name}",
+                    at_ns=at_ns,
+                    execution=execution,
+                )
+            )
+    told.append(TraceEvent(type=EventType.CAPABILITY_END, trace_id="c", name="cap", at_ns=10**9, execution=execution))
+    return told
+
+
+@given(st.lists(st.lists(NAMES, max_size=5), max_size=5))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None:
+    with store.db.writing():
+        store.graph.forget()
+    engine = GraphEngine()
+    engine.bootstrap_from_templates([Template("t", (("fs:read", "fs:write"),), EdgeType.DEPENDENCY)])
+    for number, names in enumerate(runs):
+        engine.update_from_code_execution(events(names, f"e{number}"))
+        if number % 2:
+            with store.db.writing():
+                engine.persist_edges(store.graph)
+    with store.db.writing():
+        engine.persist_edges(store.graph)
+    again = GraphEngine()
+    assert again.sync_from_database(store.graph) == ()
+    assert again.get_graph_snapshot() == engine.get_graph_snapshot()
+
+
+def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -> None:
+    engine = GraphEngine()
+    engine.update_from_code_execution(events(["read", "write"], "e1"))
+    with store.db.writing():
+        engine.persist_edges(store.graph)
+        store.graph.put_units({"execution:e1": 6, "session:s1": -1})
+        store.graph.put_units({"session:s1": 3})
+        store.graph.set_state("chain", 7, "1")
+    again = open_store().graph
+    assert again.units() == {"execution:e1": 6, "session:s1": 3}
+    assert again.state() == {"chain": (7, "1")}
+    assert again.edge_counts() == {("contains", "inferred"): 2, ("sequence", "inferred"): 1}
+    with store.db.writing():
+        store.graph.forget()
+    assert (list(again.edges()), list(again.nodes()), again.units(), again.state()) == ([], [], {}, {})
+
+
+def test_units_that_records_tell_of_behind_a_place(store: Store) -> None:
+    store.append([an_arrival("call", event="1", session="s1"), an_arrival("span", event="2", execution="e1")])
+    (head,) = store.tables.chains()
+    assert store.graph.touched(head.store, 0) == {"session:s1", "execution:e1"}
+    assert store.graph.touched(head.store, int(head.seq) - 1) == {"execution:e1"}
+    assert store.graph.touched(head.store, int(head.seq)) == set()
+    assert store.graph.places(["session:s1", "execution:e1", "session:no"]) == {
+        "session:s1": 1,
+        "execution:e1": 1,
+        "session:no": 0,
+    }
+
+
+def test_edges_are_indexed_by_type_by_source_and_by_both(store: Store) -> None:
+    catalogues = {
+        "SqliteDb": "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'graph_edge'",
+        "PostgresDb": "SELECT indexname FROM pg_indexes WHERE tablename = 'graph_edge'",
+    }
+    names = {str(name) for (name,) in store.db.rows(catalogues[type(store.db).__name__])}
+    assert names >= {"graph_edge_type", "graph_edge_source", "graph_edge_both"}
