@@ -13,6 +13,8 @@ from custody.app.blame import Reporting
 from custody.app.desk import Desk
 from custody.app.findings import Answers
 from custody.app.log import session_ends
+from custody.app.why_agent import change_link, standing_link
+from custody.app.why_sources import sources_before
 from custody.attribute.carry import align
 from custody.attribute.model import Attributed, Trace
 from custody.model.errors import InputError
@@ -110,7 +112,11 @@ class _Chain:
             return
         asked = list(_asked(self._evidence.store, trace, self._answer))
         yield from (link for link in asked if not isinstance(link, EndLink))
+        if self._answer.story is not None:
+            yield sources_before(self._evidence.desk.repository, self._evidence.store, trace, self._answer.story.at_ns)
         yield self._session(trace)
+        yield standing_link(self._evidence.desk, self._evidence.store, trace.agent)
+        yield from self._change(line)
         gaps = [link for link in asked if isinstance(link, EndLink)]
         yield from gaps or [EndLink(why=WHOLE)]
 
@@ -127,6 +133,12 @@ class _Chain:
         trail = self._answer.trail or self._introduced(line)
         for sha in reversed(trail):
             yield _commit_link(sha, None if sha is None else self._evidence.commit(sha))
+
+    def _change(self, line: int) -> Iterator[AnyLink]:
+        """The change that brought the line first, if it is committed."""
+        trail = [sha for sha in self._answer.trail or self._introduced(line) if sha is not None]
+        if trail:
+            yield change_link(self._evidence.store, trail[0])
 
     def _introduced(self, line: int) -> tuple[CommitSha, ...]:
         """The commit of a line that is older than anything captured: git knows, and one line is one short question."""

@@ -3,6 +3,7 @@
 import msgspec
 
 from custody.wire.blame import Attribution
+from custody.wire.cite_registry import ReadingWord
 from custody.wire.reports import Report
 
 
@@ -58,6 +59,29 @@ class PromptLink(Link, frozen=True, kw_only=True, tag="prompt"):
     named: bool
 
 
+class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A source that was read before the line was written: how at best, when and by which call last.
+
+    ``id`` is what the registry calls it, where it has a number. ``locator`` is a path of the repository or, for what
+    lies outside of it, what the agent wrote.
+    """
+
+    id: str | None
+    locator: str
+    title: str | None
+    reading: ReadingWord
+    at: str
+    call: str | None
+    records: list[str]
+
+
+class SourcesLink(Link, frozen=True, kw_only=True, tag="sources"):
+    """The sources that the session read before the line was written, newest first; ``more`` were read before those."""
+
+    sources: list[SourceLine]
+    more: int
+
+
 class SessionLink(Link, frozen=True, kw_only=True, tag="session"):
     """The session that all of it happened in."""
 
@@ -68,13 +92,53 @@ class SessionLink(Link, frozen=True, kw_only=True, tag="session"):
     started: str | None
 
 
+class StandingLink(Link, frozen=True, kw_only=True, tag="standing"):
+    """What the agent has earned by now; without decisions about it there is no score."""
+
+    agent: str
+    decisions: int
+    score: float | None
+    tier: str | None
+    at: str
+
+
+class LikeChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that was found to be like the line's; ``evidence`` names what 'custody dupes show' shows."""
+
+    head: str
+    title: str
+    says: str
+    category: str
+    relations: list[str]
+    evidence: str
+
+
+class ChangeLink(Link, frozen=True, kw_only=True, tag="change"):
+    """The change that brought the line, and what was found to be like it; null where nobody looked."""
+
+    head: str
+    title: str | None
+    likes: list[LikeChange] | None
+
+
 class EndLink(Link, frozen=True, kw_only=True, tag="end"):
     """A place where the chain ends, or has a gap, and why."""
 
     why: str
 
 
-AnyLink = LineLink | CommitLink | CallLink | SubagentLink | PromptLink | SessionLink | EndLink
+AnyLink = (
+    LineLink
+    | CommitLink
+    | CallLink
+    | SubagentLink
+    | PromptLink
+    | SourcesLink
+    | SessionLink
+    | StandingLink
+    | ChangeLink
+    | EndLink
+)
 
 
 class WhyReport(Report, frozen=True, kw_only=True, tag="why"):

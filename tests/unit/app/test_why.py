@@ -5,10 +5,22 @@ from pathlib import Path
 import pytest
 
 from custody.app.desk import Desk
+from custody.app.dupes_check import dupes_check
+from custody.app.dupes_index import Wanted, dupes_index
 from custody.app.erase import erase
 from custody.app.why import UNCAPTURED, WHOLE, why
 from custody.model.errors import InputError
-from custody.wire.why import CallLink, CommitLink, LineLink, PromptLink, SessionLink, SubagentLink, WhyReport
+from custody.wire.why import (
+    CallLink,
+    ChangeLink,
+    CommitLink,
+    LineLink,
+    PromptLink,
+    SessionLink,
+    StandingLink,
+    SubagentLink,
+    WhyReport,
+)
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository
@@ -61,8 +73,8 @@ def test_a_line_leads_to_its_commit_its_call_what_was_asked_and_the_session(buil
     captured(built, "session", "prompt", "call", prompt="p1")
     commit = committed(built)
     report = asked(built)
-    assert whats(report) == ["line", "commit", "call", "prompt", "session", "end"]
-    line, made, call, prompt, session, _ = report.chain
+    assert whats(report) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change", "end"]
+    line, made, call, prompt, _, session, *_ = report.chain
     assert isinstance(line, LineLink) and line.attribution.kind == "agent" and line.records
     assert isinstance(made, CommitLink)
     assert (made.commit, made.author, made.subject) == (commit, "A Tester", "add a mean")
@@ -88,7 +100,19 @@ def test_a_call_inside_a_subagent_leads_through_it_to_the_call_that_started_it(b
     captured(built, "session", "prompt", "call", parent="c0", subagent="helper")
     committed(built)
     report = asked(built)
-    assert whats(report) == ["line", "commit", "call", "subagent", "call", "prompt", "session", "end"]
+    assert whats(report) == [
+        "line",
+        "commit",
+        "call",
+        "subagent",
+        "call",
+        "prompt",
+        "sources",
+        "session",
+        "standing",
+        "change",
+        "end",
+    ]
     assert [link.name for link in report.chain if isinstance(link, CallLink)] == ["Edit", "Task"]
     assert [link.id for link in report.chain if isinstance(link, SubagentLink)] == ["helper"]
     assert report.ends == WHOLE
@@ -123,7 +147,7 @@ def test_what_was_not_captured_is_named(built: Built) -> None:
     captured(built)
     committed(built)
     report = asked(built)
-    assert whats(report) == ["line", "commit", "session", "end", "end"]
+    assert whats(report) == ["line", "commit", "sources", "session", "standing", "change", "end", "end"]
     assert report.ends == "the call 'c1' was not captured; the prompt was not captured"
 
 
@@ -177,7 +201,7 @@ def test_a_line_that_only_a_trace_of_another_tool_tells_of_ends_there(built: Bui
     written(built.path / ".agent-trace" / "traces.jsonl", told)
     committed(built)
     report = asked(built)
-    assert whats(report) == ["line", "commit", "session", "end"]
+    assert whats(report) == ["line", "commit", "session", "standing", "change", "end"]
     session = report.chain[2]
     assert isinstance(session, SessionLink) and session.model == "maker/model-1" and session.records
     assert report.ends == "a trace of another tool tells of the line: it names neither call nor prompt"
@@ -197,3 +221,26 @@ def test_a_line_that_is_not_there_is_refused(built: Built, line: int) -> None:
     committed(built)
     with pytest.raises(InputError, match="has no line"):
         asked(built, line=line)
+
+
+def test_what_the_agent_has_earned_and_what_the_change_is_like(built: Built) -> None:
+    captured(built, "session", "prompt", "call")
+    base = built.head()
+    head = committed(built)
+    twin = built.commit(
+        {b"a.py": NEW.encode(), b"b.py": b"b = 1\n"}, base, at=AFTER + 60, ref="refs/heads/twin", message=b"Mean"
+    )
+    for number in range(3):
+        spool_of(built.path).put(an_event("decision", id=f"d{number}", at=f"2026-01-3{number % 2}T10:0{number}:00Z"))
+    desk = Desk(built.path)
+    before = asked(built)
+    (change,) = (link for link in before.chain if isinstance(link, ChangeLink))
+    assert (change.head, change.likes) == (head, None)
+    (standing,) = (link for link in before.chain if isinstance(link, StandingLink))
+    assert (standing.agent, standing.decisions) == ("robot", 3)
+    assert standing.score is not None and standing.tier is not None
+    dupes_index(desk, Wanted(ranges=(f"{base}..{twin}",)))
+    dupes_check(desk, f"{base}..{head}")
+    (change,) = (link for link in asked(built).chain if isinstance(link, ChangeLink))
+    assert change.likes is not None
+    assert [(like.head, like.says) for like in change.likes] == [(twin, "duplicate")]

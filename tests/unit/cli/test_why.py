@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -23,6 +24,7 @@ def built(tmp_path: Path) -> Built:
     spool.put(an_event("prompt", id="p1", at="2026-01-31T11:59:30Z", text="please  add\na \x1b[31mmean"))
     spool.put(an_event("call", id="c0", name="Task", at="2026-01-31T11:59:40Z", prompt="p1"))
     spool.put(an_event("call", id="c1", parent="c0", subagent="helper", ended_at="2026-01-31T12:00:03Z"))
+    spool.put(an_event("source_read", id="r1", at="2026-01-31T11:59:50Z", title="A page", call="c9"))
     spool.put(an_event("edit", id="e1", call="c1", path="a.py", before=OLD, after=NEW, head=made.head()))
     made.commit({b"a.py": NEW.encode()}, made.head(), at=1_769_862_000, message=b"add a mean")
     made.checkout()
@@ -42,7 +44,11 @@ def test_the_chain_is_a_tree_that_reads_without_colour(built: Built) -> None:
         "|- call Task (c0), ok, 2026-01-31 11:59:40 UTC",
         "|- prompt, 2026-01-31 11:59:30 UTC",
         "|    > please add a \\x1b[31mmean",
+        "|- sources read before it, the latest first",
+        "|    https://example.org/a  verbatim, 2026-01-31 11:59:50 UTC  A page",
         "|- session s1 of robot, m-1, run by ana, since 2026-01-31 11:59:00 UTC",
+        "|- nothing was decided about robot yet",
+        "|- change COMMIT: nobody looked whether it is there twice ('custody dupes check COMMIT')",
         "`- ends: nothing is missing: the chain ends at what was asked",
     ]
 
@@ -63,7 +69,19 @@ def test_json_names_every_link(built: Built) -> None:
     report = json.loads(custody(built.path, "why", "a.py:4", "--rev", "HEAD", "--json").out)
     assert (report["report"], report["version"], report["line"]) == ("why", 1, 4)
     whats = [link["what"] for link in report["chain"]]
-    assert whats == ["line", "commit", "call", "subagent", "call", "prompt", "session", "end"]
+    assert whats == [
+        "line",
+        "commit",
+        "call",
+        "subagent",
+        "call",
+        "prompt",
+        "sources",
+        "session",
+        "standing",
+        "change",
+        "end",
+    ]
     assert report["chain"][0]["attribution"]["class"] == "agent"
     assert report["chain"][5]["named"] is True
     assert report["ends"] == report["chain"][-1]["why"]
@@ -79,3 +97,16 @@ def test_a_place_that_names_no_line_is_refused(built: Built, place: str) -> None
 def test_a_line_or_a_file_that_is_not_there_is_refused(built: Built) -> None:
     assert "'a.py' has no line 99" in custody(built.path, "why", "a.py:99").err
     assert custody(built.path, "why", "none.py:1").status == 2
+
+
+def test_a_picture_loads_and_runs_nothing(built: Built) -> None:
+    ran = custody(built.path, "why", "a.py:4", "--svg")
+    assert ran.status == 0
+    root = ElementTree.fromstring(ran.out)
+    tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert tags == {"svg", "title", "style", "defs", "marker", "path", "rect", "text"}
+    words = [element.text or "" for element in root.iter() if element.tag.endswith("}text")]
+    assert "prompt" in words and any("please add a" in word for word in words)
+    assert not any("\x1b" in word for word in words)
+    assert custody(built.path, "why", "a.py:4", "--svg").out == ran.out
+    assert custody(built.path, "why", "a.py:4", "--svg", "--json").status == 2
