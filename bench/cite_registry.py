@@ -18,7 +18,8 @@ from custody.cite.shelf import Entry
 from custody.cite.viewing import identity_of
 from custody.model.ids import StoreId
 from custody.world.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
-from custody.world.store.registry_shelf import TableShelf, key_digest
+from custody.world.store.registry_shelf import TableShelf
+from custody.world.store.tables import key_digest
 
 BATCH = 10_000
 SMALL, LARGE = 5_000, 1_000_000

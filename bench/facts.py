@@ -56,7 +56,7 @@ def files_of(repo: Path, folder: Path, most: int = FILES) -> list[File]:
         raise MissingData(f"'{repo}' has no file that is parsed")
     chosen = [code[at * len(code) // min(most, len(code))] for at in range(min(most, len(code)))]
     given = b"\n".join(blob for blob, _ in chosen) + b"\n"
-    contents = _contents(ran([*git, "cat-file", "--batch"], folder, environment, given))
+    contents = contents_of(ran([*git, "cat-file", "--batch"], folder, environment, given))
     found = [
         File(path, content)
         for (_, path), content in zip(chosen, contents, strict=True)
@@ -67,7 +67,7 @@ def files_of(repo: Path, folder: Path, most: int = FILES) -> list[File]:
     return found
 
 
-def _contents(said: bytes) -> Iterator[bytes | None]:
+def contents_of(said: bytes) -> Iterator[bytes | None]:
     """What ``cat-file --batch`` says of each object; None for one that this copy does not have."""
     at = 0
     while at < len(said):

@@ -4,7 +4,26 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, TextIO
 
-from bench import blame, cite, cite_registry, dupes, facts, hook, sanity, sketch, start, store, trust, trust_growth
+from bench import (
+    blame,
+    cite,
+    cite_near,
+    cite_registry,
+    cite_sessions,
+    dupes,
+    facts,
+    graph,
+    graph_next,
+    hook,
+    otlp,
+    sanity,
+    sketch,
+    spans,
+    start,
+    store,
+    trust,
+    trust_growth,
+)
 from bench.attribution import command as attribution
 from bench.growth import Growth
 from bench.names import by_name
@@ -30,16 +49,23 @@ BENCHES: Mapping[str, Bench | Growth] = by_name(
     sketch.BENCHES,
     facts.BENCHES,
     dupes.BENCHES,
+    graph.BENCHES,
     cite_registry.BENCHES,
     cite.BENCHES,
+    spans.BENCHES,
 )
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "attribution": attribution.main,
         "blame": blame.main,
+        "cite-near": cite_near.main,
+        "cite-sessions": cite_sessions.main,
         "dupes": dupes.main,
         "facts": facts.main,
+        "graph": graph.main,
+        "graph-next": graph_next.main,
+        "otlp": otlp.main,
         "sketch": sketch.main,
         "trust": trust.main,
     }

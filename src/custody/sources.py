@@ -1,8 +1,4 @@
-"""Document 003's own import name: ``from custody.sources import InMemorySourceRepository, ResearchSource, …``.
-
-A thin face over ``custody.app``. Calls go to a repository's one worker thread in the order in which they were made:
-none blocks the event loop, and ids do not depend on chance.
-"""
+"""Document 003's own import name: a thin face whose calls go to a repository's one worker thread, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -10,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from custody.app.sources import *
+from custody.writer import *
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,9 +29,11 @@ class _Repository:
         self.registry, self._worker = self._open(*place, **named), ThreadPoolExecutor(1, "sources")
 
     register, get = _asked(SourceRegistry.register), _asked(SourceRegistry.get)
-    find_by_key, find_by_canonical_key = map(_asked, (SourceRegistry.find_by_key, SourceRegistry.find_by_canonical_key))
+    find_by_key = _asked(SourceRegistry.find_by_key)
+    find_by_canonical_key = _asked(SourceRegistry.find_by_canonical_key)
     register_usage, usage = _asked(SourceRegistry.register_usage), _asked(SourceRegistry.usage)
     merge, unmerge, part = _asked(SourceRegistry.merge), _asked(SourceRegistry.unmerge), _asked(SourceRegistry.part)
+    excerpt, read, known = _asked(SourceRegistry.excerpt), _asked(SourceRegistry.read), _asked(SourceRegistry.known)
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
         for one in await _asked(SourceRegistry.all)(self):

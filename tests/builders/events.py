@@ -26,6 +26,17 @@ _SPECIFIC: dict[str, dict[str, Any]] = {
     },
     "source": {"url": "https://example.org/a", "title": "A"},
     "change": {"base": SHA, "head_commit": OTHER_SHA, "title": "a change"},
+    "span": {
+        "execution": "e1",
+        "span": "b2",
+        "phase": "start",
+        "name": "read_file",
+        "span_kind": "tool",
+        "server": "filesystem",
+        "parent": "a1",
+        "session": "s1",
+        "attributes": {"path": "a.py", "bytes": 3},
+    },
 }
 KINDS = tuple(_SPECIFIC)
 

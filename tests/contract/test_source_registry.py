@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from custody.app.source_registry import SourceRegistry
+from custody.cite.links import Answer, Look
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
 from custody.cite.viewing import (
     aliases_of,
@@ -356,3 +358,63 @@ def test_sources_of_a_huge_size_are_refused(registry: SourceRegistry) -> None:
     with pytest.raises(SourceError, match="metadata has about"):
         registry.register(a_source(1, metadata={"x": "y" * 100_000}))
     assert registry.all() == []
+
+
+def a_look(answer: Answer = Answer.ABSENT, url: str = "https://example.org/1", **fields: Any) -> Look:
+    return Look(**{"url": url, "answer": answer, "why": "status 404", "status": 404, **fields})
+
+
+def test_how_an_address_answers_is_remembered(open_registry: Opener) -> None:
+    open_registry().register(a_source(1))
+    open_registry().register(a_source(2))
+    assert open_registry().check("S1") is None
+    writer = open_registry()
+    for _ in range(3):
+        writer.checked([("S1", a_look()), ("S2", a_look(Answer.HERE, "https://example.org/2", status=200))])
+    memory = open_registry().check("S1")
+    assert memory is not None and memory.last == a_look()
+    assert len(memory.failures_ns) == 3 and memory.failures_ns[-1] == memory.at_ns
+    moved = a_look(Answer.MOVED, location="https://example.org/3", retry_seconds=2, status=200, why="moved")
+    writer.checked([("S1", moved)])
+    memory = open_registry().check("S1")
+    assert memory is not None and (memory.last, memory.failures_ns) == (moved, ())
+    other = open_registry().check("S2")
+    assert other is not None and other.last.answer is Answer.HERE
+
+
+def test_a_look_is_of_the_address_that_is_shown(registry: SourceRegistry) -> None:
+    registry.register(a_source(1))
+    registry.register(a_source(2))
+    registry.checked([("S1", a_look()), ("S2", a_look(url="https://example.org/2"))])
+    registry.merge("S1", "S2", "the same")
+    assert registry.check("S2") == registry.check("S1")
+    registry.unmerge("S2")
+    memory = registry.check("S2")
+    assert memory is not None and memory.url == "https://example.org/2"
+    registry.checked([("S2", a_look(url="https://example.org/other"))])
+    assert registry.check("S2") is None, "nobody looked at the address that is shown"
+
+
+def test_a_look_at_nobodys_address_is_refused_and_none_of_it_is_kept(registry: SourceRegistry) -> None:
+    registry.register(a_source(1))
+    with pytest.raises(UnknownSource):
+        registry.checked([("S1", a_look()), ("S9", a_look())])
+    assert registry.check("S1") is None
+    registry.checked([])
+
+
+def test_the_kept_text_and_the_accesses_are_the_same_after_opening_again(open_registry: Opener) -> None:
+    registry = open_registry()
+    registry.register(a_source(1, metadata={"snippet": "Some words."}))
+    registry.register(a_source(2))
+    registry.excerpt("S1", "A first passage.")
+    registry.excerpt("S1", "A second passage.", (10, 27))
+    registry.read("S1", Reading.VERBATIM, "session")
+    first, second = open_registry().candidates()
+    assert first.text == "Some words.\n\n[…]\n\nA first passage.\n\n[…]\n\nA second passage."
+    assert (len(first.accesses), second.text, len(second.accesses)) == (4, None, 1)
+    assert open_registry().known("S1") == (open_registry().get("S1"), first.text)
+    assert open_registry().known("S3") is None
+    open_registry().merge("S2", "S1", "the same")
+    (merged,) = open_registry().candidates()
+    assert (merged.source_id, merged.text, len(merged.accesses)) == ("S2", first.text, 5)

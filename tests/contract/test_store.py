@@ -6,12 +6,12 @@ import pytest
 
 from custody.model.damage import check_chain
 from custody.model.errors import StoreError
-from custody.model.ids import CommitSha, ContentHash, NaturalKey, StoreId
+from custody.model.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.model.record import GENESIS, Record, chained, empty_head, head_at
 from custody.model.views import FileEdit
 from custody.wire.arrivals import CONTINUES
-from custody.world.store import Body, Fork, Store
+from custody.world.store import Body, Fork, ReadRows, Store
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
 from tests.contract.conftest import Opener
 
@@ -73,6 +73,27 @@ def test_look_ups(store: Store) -> None:
     assert len(store.edits_of(path, since_ns=at_ns, until_ns=at_ns)) == 1
     assert store.edits_of(path, since_ns=at_ns + 1, until_ns=at_ns + 2) == []
     assert store.edits_of(RepoPath(b"b.py"), since_ns=0, until_ns=at_ns) == []
+
+
+def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: Store) -> None:
+    reads = (
+        ("1", "s1", "a", "10"),
+        ("2", "s1", "b", "11"),
+        ("3", "s2", "a", "12"),
+        ("4", "s1", "c", "13"),
+        ("5", "s3", "d", "10"),
+    )
+    store.append(
+        [
+            an_arrival("source_read", id=id_, session=session, locator=locator, at=f"2026-01-31T{hour}:00:00Z")
+            for id_, session, locator, hour in reads
+        ]
+    )
+    one, two = SessionId("s1"), SessionId("s2")
+    noon = store.views.look_up("source_read", "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
+    assert store.read_by([one, two], noon, 10) == ReadRows(("a", "b"), 2)
+    assert store.read_by([one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
+    assert store.read_by([SessionId("s9")], noon, 10) == ReadRows((), 0)
 
 
 def test_content_hashes_are_found_by_their_first_digits(store: Store) -> None:

@@ -27,7 +27,8 @@ Make = Callable[[], Any]
 NAMES = (
     "InMemorySourceRepository AppendOnlySourceRepository AbstractSourceRepository SourceIdentity SourceUsage"
     " ResearchSource HierarchicalFinding ResearchResults SynthesisMetadata ResearchMetadata SourceID FootnoteNumber"
-    " FootnoteFormatter is_validated degraded"
+    " RestorableSourceCompressor SimHash LSHForest compute_semantic_hash find_duplicates ContextPerformanceMonitor"
+    " SourceValidationPipeline CircuitBreaker FootnoteFormatter is_validated degraded"
 ).split()
 
 

@@ -1,24 +1,46 @@
 """Audit the citations of files: read them, look at each, report all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from custody.app.cite_files import STDIN, read_report, rules_for
 from custody.app.desk import Desk
-from custody.cite.audit import Audit, audit
+from custody.cite.audit import Audit, audit_of
 from custody.cite.codes import CODES
 from custody.cite.coverage import Coverage
+from custody.cite.recorded import Recorded, nothing_recorded
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+from custody.model.errors import InputError
 from custody.wire.bodies import digest_text
-from custody.wire.cite import CiteAuditReport, CiteCoverage, CiteFile, CiteFinding, CitePlace
+from custody.wire.cite import (
+    CiteAuditReport,
+    CiteCoverage,
+    CiteFile,
+    CiteFinding,
+    CiteNotLooked,
+    CitePlace,
+    CiteRecords,
+)
 from custody.wire.rules import rules_digest
 from custody.wire.sarif import SarifResult, SarifRule, encode_sarif
 
 
 def cite_audit(
-    desk: Desk, names: Sequence[str], stdin: bytes = b"", *, coverage_min: float | None = None
+    desk: Desk,
+    names: Sequence[str],
+    stdin: bytes = b"",
+    *,
+    coverage_min: float | None = None,
+    session: str | None = None,
 ) -> CiteAuditReport:
-    """What is wrong with the citations of these files, in their order; nothing in them changes."""
+    """What is wrong with the citations of these files, in their order; nothing in them changes.
+
+    Where records tell who wrote them, or ``session`` is named, what those tell is looked at too.
+    """
     rules = rules_for(desk, coverage_min)
-    audits = [(name, audit(read_report(desk, name, stdin), rules)) for name in dict.fromkeys(names)]
+    reports = {name: Subject.of(read_report(desk, name, stdin)) for name in names}
+    told = _told(desk, reports, rules, session)
+    audits = [(name, audit_of(subject, rules, told[name].found)) for name, subject in reports.items()]
     cited = sum(one.coverage.cited for _, one in audits)
     total = sum(one.coverage.total for _, one in audits)
     return CiteAuditReport(
@@ -30,9 +52,26 @@ def cite_audit(
         ],
         coverage=_coverage(Coverage(cited, total, ())),
         coverage_min=rules.coverage_min,
-        files=[_file(name, one) for name, one in audits],
+        files=[_file(name, one, told[name]) for name, one in audits],
         rules_digest=digest_text(rules_digest({"cite": rules})),
     )
+
+
+def _told(desk: Desk, reports: Mapping[str, Subject], rules: CiteRules, session: str | None) -> Mapping[str, Recorded]:
+    """What records say of each report, or why they say nothing."""
+    try:
+        desk.repository  # noqa: B018 - only whether there is one
+        why = None if desk.exists() else "nothing was recorded here"
+    except InputError:
+        why = "there is no repository here"
+    if why is None:
+        from custody.app.cite_records import recording  # attribution is large, and many reports lie elsewhere
+
+        with recording(desk, session) as records:
+            return {name: records.look(name, subject, rules) for name, subject in reports.items()}
+    if session is not None:
+        raise InputError(f"no session is named '{session}': {why}", hint="'custody log' lists the sessions")
+    return dict.fromkeys(reports, nothing_recorded(why))
 
 
 def audit_sarif(report: CiteAuditReport, version: str) -> bytes:
@@ -50,7 +89,7 @@ def remedy_of(code: str) -> str:
     return next(about.remedy for one, about in CODES.items() if one.value == code)
 
 
-def _file(name: str, one: Audit) -> CiteFile:
+def _file(name: str, one: Audit, told: Recorded) -> CiteFile:
     return CiteFile(
         file=name,
         findings=len(one.findings),
@@ -58,6 +97,12 @@ def _file(name: str, one: Audit) -> CiteFile:
         uncited=[CitePlace(line, column) for line, column in one.coverage.missing],
         markers=one.markers,
         sources=one.sources,
+        records=CiteRecords(
+            sessions=list(told.sessions),
+            lines=told.lines,
+            looked=[code.value for code in told.looked],
+            not_looked=[CiteNotLooked(code.value, why) for code, why in told.not_looked.items()],
+        ),
     )
 
 

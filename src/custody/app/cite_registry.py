@@ -8,7 +8,7 @@ from custody.app.source_keepers import InStore
 from custody.app.source_registry import SourceRegistry
 from custody.app.user import user
 from custody.cite.model import ResearchSource, SourceIdentity, UnknownSource, id_of, moment_from
-from custody.cite.registry import entry_of, group, root
+from custody.cite.registry import SAID_SO, entry_of, group, root
 from custody.cite.shelf import Entry, Merge, Shelf
 from custody.cite.viewing import (
     aliases_of,
@@ -118,7 +118,11 @@ def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
             ),
             readings=[
                 CiteReading(
-                    reading=one.reading.value, session=one.session, who=one.stamp.who, at=text_from(one.stamp.at_ns)
+                    reading=one.reading.value,
+                    session=one.session,
+                    call=one.call,
+                    who=one.stamp.who,
+                    at=text_from(one.stamp.at_ns),
                 )
                 for one in readings_of(shelf, source_id)
             ],
@@ -132,10 +136,10 @@ def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
     return _registry(desk).keeper.look(look)
 
 
-def cite_merge(desk: Desk, kept: str, absorbed: str, *, reason: str) -> CiteMergeReport:
+def cite_merge(desk: Desk, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
     """Say that two ids are one source."""
     registry = _registry(desk)
-    return _now(registry, registry.merge(kept, absorbed, reason))
+    return _now(registry, registry.merge(kept, absorbed, SAID_SO if reason is None else reason))
 
 
 def cite_unmerge(desk: Desk, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:

@@ -26,9 +26,8 @@ def show(spool: Spool, store: Store) -> int:
     total = len(spool.names())
     while seen < total:
         waiting = spool.oldest(BATCH, skip=seen)
-        count = len(waiting.arrivals) + len(waiting.refused)
-        if not count:
+        if not waiting.files:
             break
-        seen += count
+        seen += waiting.files
         made += len(store.append(waiting.arrivals, chain=PENDING).made)
     return made

@@ -1,14 +1,13 @@
 """Write everything that is kept as JSON lines that import gives back byte for byte."""
 
 import hashlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from custody.app.desk import Desk
-from custody.model.errors import InputError, WorldError
+from custody.app.whole_file import written_whole
 from custody.model.ids import PENDING, Digest
 from custody.model.record import Record
 from custody.wire.bodies import parts
@@ -58,27 +57,8 @@ def export(desk: Desk, out: BinaryIO, path: str) -> ExportReport:
 
 def export_to(desk: Desk, path: Path) -> ExportReport:
     """Export into a file that appears whole or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as out:
-            report = export(desk, out, str(path))
-            os.fsync(out.fileno())
-        aside.rename(path)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise _cannot_write(path, error) from error
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return report
-
-
-def _cannot_write(path: Path, error: OSError) -> InputError | WorldError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return InputError(f"cannot write '{path}': {error.strerror}", hint="name a file in a folder that exists")
-    return WorldError(
-        f"cannot write '{path}': {error.strerror}", hint="nothing was left behind; free space or choose another place"
-    )
+    with written_whole(path) as out:
+        return export(desk, out, str(path))
 
 
 def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:

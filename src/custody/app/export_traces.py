@@ -1,6 +1,5 @@
 """What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -8,8 +7,8 @@ from pathlib import Path
 
 from custody.app.desk import Desk
 from custody.app.proposals import added_ranges
+from custody.app.whole_file import written_whole
 from custody.model.digests import content_hash
-from custody.model.errors import InputError, WorldError
 from custody.model.ids import CallId, SessionId
 from custody.model.merging import merged_calls, merged_session
 from custody.model.views import FileEdit, Session, ToolCall, TracedFile, TracedRange
@@ -49,35 +48,17 @@ class TracesWritten:
 
 def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
     """Write a record for every call that changed files, and for every trace that was imported; whole or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     written, left_out = 0, 0
-    try:
-        with desk.reading() as store, aside.open("wb") as out:
-            desk.progress.start("exporting", None)
-            for record in _records(store):
-                if record is None:
-                    left_out += 1
-                    continue
-                out.write(encode_trace(record))
-                written += 1
-                desk.progress.step(1)
-            out.flush()
-            os.fsync(out.fileno())
-        aside.rename(path)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise _cannot_write(path, error) from error
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    with desk.reading() as store, written_whole(path) as out:
+        desk.progress.start("exporting", None)
+        for record in _records(store):
+            if record is None:
+                left_out += 1
+                continue
+            out.write(encode_trace(record))
+            written += 1
+            desk.progress.step(1)
     return TracesWritten(str(path), written, left_out)
-
-
-def _cannot_write(path: Path, error: OSError) -> InputError | WorldError:
-    message = f"cannot write '{path}': {error.strerror}"
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return InputError(message, hint="name a file in a folder that exists")
-    return WorldError(message, hint="nothing was left behind; free space or choose another place")
 
 
 def _records(store: Store) -> Iterator[TraceRecord | None]:

@@ -10,6 +10,7 @@ from custody.app.gate_change import Judged, judged
 from custody.app.gate_policy import Policy, policy_of
 from custody.app.gate_seen import Looked, looked_at
 from custody.gate.checks.attribution import attribution
+from custody.gate.checks.calls import calls
 from custody.gate.checks.citations import citations
 from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
@@ -33,11 +34,12 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "trust": trust,
         "duplicates": duplicates,
         "citations": citations,
+        "calls": calls,
     }
 )
 """Every check by its name."""
 
-TABLES = ("attribute", "cite", "dedupe", "gate", "trust")
+TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 """The rules on which a verdict rests."""
 
 

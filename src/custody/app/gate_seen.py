@@ -1,7 +1,7 @@
 """Everything that the gate's checks look at, found out about one change."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.app.attributing import attributing
@@ -20,8 +20,9 @@ from custody.attribute.model import Grade
 from custody.attribute.rules import AttributeRules
 from custody.cite.rules import CiteRules
 from custody.dedupe.rules import DedupeRules
-from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules
+from custody.graph.rules import GraphRules
 from custody.model.errors import InputError, StoreError
 from custody.model.ids import Digest
 from custody.model.lines import Lines
@@ -39,11 +40,15 @@ NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What checks look at, the agents' cases for the report, how far it goes, and the checks that did not look."""
+    """What checks look at, the agents' cases for the report, how far it goes, and the checks that did not look.
+
+    ``edited`` has the answers about the added lines of each file.
+    """
 
     seen: Seen
     agents: tuple[AgentAsked, ...] = ()
     chain_head: str | None = None
+    edited: Mapping[str, Sequence[Attribution]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,7 +67,12 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
         from custody.app.gate_texts import texts_of  # loads parsers, which most verdicts need not
 
         texts = texts_of(desk, one, description, rules, policy.rules.of(CiteRules))
-    seen = replace(looked.seen, twins=twins, texts=texts, policy=policy.changed)
+    befores: tuple[Before, ...] | Unseen | None = None
+    if rules.calls == "off":
+        skipped["calls"] = "gate.calls is 'off'"
+    else:
+        befores = _befores(desk, looked, policy, rules)
+    seen = replace(looked.seen, twins=twins, texts=texts, befores=befores, policy=policy.changed)
     return replace(looked, seen=seen, skipped=skipped)
 
 
@@ -76,10 +86,13 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
     try:
         with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
             reporting, operators = Reporting(evidence), Operators(evidence)
-            files = tuple(_added(reporting, operators, one, addition) for addition in change.additions)
+            told = {addition.path: _told(reporting, one, addition) for addition in change.additions}
+            files = tuple(_added(addition, told[addition.path], operators) for addition in change.additions)
             evidence.save()
             seen = Seen((*files, *left_out), change.period, recorded)
-            return _asked(evidence.store, one, Asked(policy.rules.of(TrustRules), now_ns), seen)
+            edited = {path.display: found for path, found in told.items() if not isinstance(found, Unseen)}
+            asked = _asked(evidence.store, one, Asked(policy.rules.of(TrustRules), now_ns), seen)
+            return replace(asked, edited=edited)
     except StoreError as error:
         unknown = Unseen(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
@@ -98,16 +111,22 @@ def _recorded(desk: Desk) -> Recorded | Unseen | None:
         return Unseen(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
 
 
-def _added(reporting: Reporting, operators: Operators, one: Judged, addition: Addition) -> AddedTo:
-    """What is known of the lines that one file gets."""
-    path = addition.path.display
+def _told(reporting: Reporting, one: Judged, addition: Addition) -> Sequence[Attribution] | Unseen:
+    """Who wrote the lines that one file gets."""
     if addition.unread is not None:
-        return AddedTo(path, Unseen(addition.unread, READ_IT))
+        return Unseen(addition.unread, READ_IT)
     try:
-        told = reporting.blamed(addition.path, one.version, addition.lines).report.attributions
+        return reporting.blamed(addition.path, one.version, addition.lines).report.attributions
     except InputError as error:
         # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
-        return AddedTo(path, Unseen(f"cannot be read: {error.message}", READ_IT))
+        return Unseen(f"cannot be read: {error.message}", READ_IT)
+
+
+def _added(addition: Addition, told: Sequence[Attribution] | Unseen, operators: Operators) -> AddedTo:
+    """What is known of the lines that one file gets."""
+    path = addition.path.display
+    if isinstance(told, Unseen):
+        return AddedTo(path, told)
     if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
         return AddedTo(path, Unseen("has lines about which there is no answer", READ_IT))
     return AddedTo(path, tuple(_stretch(one, operators) for one in told))
@@ -151,5 +170,16 @@ def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[T
             from custody.app.dupes_twins import twins_of  # loads parsers, which most verdicts need not
 
             return twins_of(one, store, policy.rules.of(DedupeRules))
+    except StoreError as error:
+        return Unseen(error.message, error.hint or ASK_DOCTOR)
+
+
+def _befores(desk: Desk, looked: Looked, policy: Policy, rules: GateRules) -> tuple[Before, ...] | Unseen:
+    """What agents called before they changed risky files."""
+    from custody.app.gate_calls import befores_of
+
+    try:
+        with desk.reading() as store:
+            return befores_of(store, looked.edited, rules, policy.rules.of(GraphRules))
     except StoreError as error:
         return Unseen(error.message, error.hint or ASK_DOCTOR)

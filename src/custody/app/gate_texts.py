@@ -1,19 +1,25 @@
 """What a change says in words, for the gate: its documents, its commits' messages, and its description."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from custody.app.attributing import attributing
 from custody.app.change import Change
 from custody.app.desk import Desk
 from custody.app.gate_change import Judged
 from custody.cite.audit import Finding
 from custody.cite.brought import brought, unregistered
 from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
 from custody.gate.model import Lack, Text, Unseen
 from custody.gate.rules import GateRules
-from custody.model.errors import StoreError
+from custody.model.errors import InputError, StoreError
 from custody.model.globs import matches
 from custody.world.git import FileDiff, NoObject, Object, ObjectReader, Side
+
+if TYPE_CHECKING:
+    from custody.app.cite_records import Recording
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 TEXT_BYTES_MAX = 16 * 1024 * 1024
@@ -24,10 +30,44 @@ SHA_DIGITS = 12
 def texts_of(desk: Desk, one: Judged, description: bytes | None, gate: GateRules, rules: CiteRules) -> tuple[Text, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
     documents = [file for file in one.change.files if _is_document(file)]
-    with one.repository.objects(TEXT_BYTES_MAX) as objects:
-        texts = [_document(objects, file, gate, rules) for file in documents]
+    texts: list[Text] = []
+    if documents:
+        with one.repository.objects(TEXT_BYTES_MAX) as objects:
+            texts += [_document(objects, file, gate, rules) for file in documents]
+            texts += _by_records(desk, one, objects, documents, rules)
     texts += _messages(desk, one.change, description, rules)
     return tuple(text for text in texts if text.lacks)
+
+
+def _by_records(
+    desk: Desk, one: Judged, objects: ObjectReader[Object], documents: Sequence[FileDiff], rules: CiteRules
+) -> Iterator[Text]:
+    """What records say of the lines that the change adds to its documents; nothing where nothing was recorded."""
+    if not desk.exists():
+        return
+    from custody.app.cite_records import Recording  # it loads much, and few changes have documents
+
+    try:
+        with attributing(desk, "lineage") as evidence:
+            recording = Recording(evidence, head=one.version)
+            for file in documents:
+                new = file.change.new
+                assert new is not None, "a document is there after the change"
+                content = _content(objects, new)
+                if isinstance(content, bytes):
+                    yield Text(new.path.display, _recorded(recording, file, Subject.of(content), rules))
+    except (StoreError, InputError):
+        return  # the check of attribution tells that the store, or the file, cannot be read
+
+
+def _recorded(recording: "Recording", file: FileDiff, subject: Subject, rules: CiteRules) -> tuple[Lack, ...]:
+    added = [lines for hunk in file.hunks if (lines := hunk.new_lines) is not None]
+    lacks = []
+    for found in recording.look_at(file.change.path, subject, rules).found:
+        line = subject.layout.place(found.at).line
+        if any(lines.first <= line <= lines.last for lines in added):
+            lacks.append(Lack(found.code, line, found.message))
+    return tuple(sorted(lacks, key=lambda lack: lack.line))
 
 
 def _is_document(file: FileDiff) -> bool:

@@ -4,6 +4,7 @@ from enum import Enum
 from itertools import islice
 from pathlib import Path
 
+from custody.app.otlp_files import is_otlp_file
 from custody.model.errors import InputError
 from custody.wire.canonical import Json, parse
 from custody.world.capture import TRANSCRIPT_READERS, TranscriptReader, lines_of
@@ -20,6 +21,7 @@ class What(Enum):
     TRANSCRIPTS = "transcripts"
     EVENTS = "events"
     TRACES = "traces"
+    OTLP = "otlp"
     EXPORT = "export"
 
 
@@ -40,6 +42,8 @@ def what_is(path: Path) -> tuple[What, TranscriptReader | None]:
         return What.EVENTS, None
     if any(_is_trace(line) for line in lines) or _is_whole_trace(path):
         return What.TRACES, None
+    if is_otlp_file(path):
+        return What.OTLP, None
     reader = next((r for r in TRANSCRIPT_READERS.values() if any(r.knows(line) for line in lines)), None)
     return (What.EXPORT, None) if reader is None else (What.TRANSCRIPTS, reader)
 

@@ -55,7 +55,7 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
 def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
     with desk.reading() as store, store.db.reading():
-        story = _story(store, _named(store, named, agent))
+        story = _story(store, session_named(store, named, agent))
         files: defaultdict[str | None, set[str]] = defaultdict(set)
         sources: defaultdict[str | None, set[str]] = defaultdict(set)
         for edit in story.edits:
@@ -69,8 +69,8 @@ def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionR
         )
 
 
-def _named(store: Store, named: str, agent: str | None) -> SessionRow:
-    """The one session that is meant."""
+def session_named(store: Store, named: str, agent: str | None = None) -> SessionRow:
+    """The one session whose id is or begins with ``named``; an ``InputError`` when there is none, or several."""
     limit = store.session_count()  # those of other agents are counted too, before they are passed over
     exact = _of_agent(store.sessions(limit=limit, named=named), agent)
     rows = exact or _of_agent(store.sessions(limit=limit, starting=named), agent)
@@ -88,7 +88,7 @@ def _story(store: Store, row: SessionRow) -> _Story:
     return _Story(
         row=row,
         session=merged_session(_of(seen, Session)),
-        prompts=_prompts(seen),
+        prompts=prompts_of(seen),
         calls=merged_calls(_of(seen, ToolCall)),
         edits=_of(seen, FileEdit),
         reads=_of(seen, SourceRead),
@@ -109,7 +109,7 @@ def _listed(store: Store, row: SessionRow) -> SessionLine:
     calls = store.views.distinct("tool_call", "call", where, values)
     paths = store.views.distinct("file_edit", "path", where, values)
     files = {RepoPath(path).display for path in paths if isinstance(path, bytes)}
-    prompts = _prompts(store.views.look_up("prompt", where, values))
+    prompts = prompts_of(store.views.look_up("prompt", where, values))
     session = merged_session(_of(session_ends(store, row.session), Session))
     if session is None or session.model is None:
         last = store.views.look_up("tool_call", f"{where} ORDER BY started_ns DESC LIMIT {ENDS_READ_MAX}", values)
@@ -170,7 +170,7 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     )
 
 
-def _prompts(seen: Sequence[Seen]) -> list[Prompt]:
+def prompts_of(seen: Sequence[Seen]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
     prompts = {one.view.id: (one, one.view) for one in reversed(seen) if isinstance(one.view, Prompt)}
     written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]

@@ -8,22 +8,23 @@ import hmac
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from custody.app.desk import Desk
 from custody.app.redacting import redacted
+from custody.app.source_adopting import Told, decided, pages, source_in, stamp_of
 from custody.cite.applying import apply
-from custody.cite.events import RegistryEvent, Stamp
+from custody.cite.events import RegistryEvent
 from custody.cite.keys import Keys, keys_of
 from custody.cite.model import ResearchSource
-from custody.cite.registry import to_register
 from custody.cite.richer import cleaned
 from custody.cite.shelf import MemoryShelf, Shelf
 from custody.cite.works import PAGE
 from custody.model.errors import InputError
 from custody.model.ids import EventId
-from custody.model.views import Source, View
+from custody.model.views import Reading, SourceRead
 from custody.wire.arrivals import Arrival, arrival_from
 from custody.wire.canonical import Json
 from custody.world.hook.homes import key_of
@@ -114,7 +115,7 @@ class InStore:
         with self._desk.reading() as store:
             try:
                 if not vanishes(store.db):
-                    self._adopt(store)
+                    self.adopt(store)
             except StoreUnwritable as error:
                 self._desk.talk(f"{error.message}; sources that wait for a number are not shown")
             return then(store.registry.shelf(store.own()))
@@ -122,7 +123,7 @@ class InStore:
     def change(self, decide: Decide, then: Callable[[Shelf], R]) -> R:
         """Let events happen; they are committed when this returns."""
         with self._desk.writing() as store:
-            self._adopt(store)
+            self.adopt(store)
             self._append(store, decide)
             return then(store.registry.shelf(store.own()))
 
@@ -147,23 +148,29 @@ class InStore:
     def _append(self, store: Store, decide: Decide) -> None:
         store.append_what(lambda: [self._arrival(event) for event in decide(store.registry.shelf(store.own()))])
 
-    def _adopt(self, store: Store) -> None:
-        """Give numbers to the sources that other recorders told of since the last look."""
+    def adopt(self, store: Store) -> None:
+        """Give numbers to the sources that recorders and agents' calls told of since the last look."""
         own = store.own()
-        after = 0 if own is None else store.registry.adopted(own)
-        waiting = [] if own is None else store.views.look_up("source", "store_id = ? AND seq > ?", (own, after))
-        for seen in sorted(waiting, key=lambda one: one.record.seq):
-            self._adopt_one(store, seen)
-        if own is not None and waiting:
-            store.registry.set_adopted(own, max(seen.record.seq for seen in waiting))
+        for page in () if own is None else pages(store, own):
+            told = [one for seen in page.seen if (one := self._told(seen)) is not None]
+            self._append(store, partial(decided, told))
+            store.registry.set_adopted(page.store, page.until)
 
-    def _adopt_one(self, store: Store, seen: Seen) -> None:
-        stamp = Stamp(id=f"source-{seen.record.seq}", at_ns=seen.record.entry.at_ns)
+    def _told(self, seen: Seen) -> Told | None:
         try:
-            source, keys = self.safe(_source_of(seen.view))
-            self._append(store, lambda shelf: to_register(shelf, source, stamp, keys)[1])
+            said = source_in(seen)
+            if said is None:
+                return None
+            source, keys = self.safe(said)
+            keys_of(source)
         except InputError as error:
             self._desk.talk(f"record {seen.record.ref} registers no source: {error.message}")
+            return None
+        read = seen.view if isinstance(seen.view, SourceRead) else None
+        passage = (
+            None if read is None or read.reading is not Reading.EXCERPT or read.text is None else read.text.content
+        )
+        return Told(stamp_of(seen), source, keys, read, None if passage is None else self.safe_text(passage))
 
     def _told_apart(self, whole: Keys, kept: Keys) -> Keys:
         mac = hmac.new(self._key(), whole.canonical.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
@@ -180,18 +187,6 @@ class InStore:
 
     def _key(self) -> bytes:
         return key_of(str(self._desk.home))
-
-
-def _source_of(view: View) -> ResearchSource:
-    assert isinstance(view, Source), "the table of sources stands for nothing else"
-    said = {"snippet": view.snippet, "year": view.year}
-    return ResearchSource(
-        title=view.title or "",
-        url=view.url,
-        author=view.author,
-        publisher=view.publisher,
-        metadata={name: value for name, value in said.items() if value is not None},
-    )
 
 
 _TEXTS = ("title", "url", "author", "publisher", "source_type")

@@ -1,11 +1,13 @@
 """The registry of sources: what every way of asking it does, wherever it is kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from custody.app.source_keepers import Keeper
 from custody.cite.events import RegistryEvent, Stamp
 from custody.cite.keys import url_key
+from custody.cite.known import Candidate, candidate, candidates
+from custody.cite.links import Look, Memory
 from custody.cite.model import (
     ArtifactType,
     ResearchSource,
@@ -17,7 +19,10 @@ from custody.cite.model import (
     number_of,
 )
 from custody.cite.registry import (
+    SAID_SO,
     entry_of,
+    root,
+    to_check,
     to_excerpt,
     to_merge,
     to_part,
@@ -27,7 +32,7 @@ from custody.cite.registry import (
     to_use,
 )
 from custody.cite.shelf import Entry, Shelf
-from custody.cite.viewing import identity_of, source_of, sources, usage_of
+from custody.cite.viewing import check_of, identity_of, source_of, sources, usage_of
 from custody.model.views import Reading
 from custody.world.clock import now_ns, token
 
@@ -105,7 +110,7 @@ class SourceRegistry:
         """What rests on a source."""
         return self.keeper.look(lambda shelf: usage_of(shelf, source_id))
 
-    def merge(self, kept: SourceID, absorbed: SourceID, reason: str) -> SourceIdentity:
+    def merge(self, kept: SourceID, absorbed: SourceID, reason: str = SAID_SO) -> SourceIdentity:
         """Say that two ids are one source; the second stays as an alias of the first."""
         return self.keeper.change(
             lambda shelf: to_merge(shelf, kept, absorbed, self.keeper.safe_text(reason), self._stamp()),
@@ -135,9 +140,37 @@ class SourceRegistry:
         kept = self.keeper.safe_text(text)
         self.keeper.change(lambda shelf: to_excerpt(shelf, source_id, kept, span, self._stamp()), lambda _: None)
 
+    def known(self, source_id: SourceID) -> tuple[ResearchSource, str | None] | None:
+        """A source and the whole text that was kept of it, by any of its ids; None when nobody registered it."""
+
+        def look(shelf: Shelf) -> tuple[ResearchSource, str | None] | None:
+            entry = shelf.entry(number_of(source_id))
+            found = None if entry is None else candidate(shelf, root(shelf, entry))
+            return None if found is None else (found.source, found.text)
+
+        return self.keeper.look(look)
+
+    def candidates(self) -> list[Candidate]:
+        """Every source with its text and when it was accessed, by number: what a context is made from."""
+        return self.keeper.look(lambda shelf: list(candidates(shelf)))
+
     def read(self, source_id: SourceID, reading: Reading, session: str | None = None) -> None:
         """Note how a source was read."""
         self.keeper.change(lambda shelf: to_read(shelf, source_id, reading, session, self._stamp()), lambda _: None)
+
+    def checked(self, looks: Iterable[tuple[SourceID, Look]]) -> None:
+        """Remember what looks at sources' addresses saw, all of them or none."""
+        every = list(looks)
+
+        def decide(shelf: Shelf) -> tuple[RegistryEvent, ...]:
+            return tuple(event for one, look in every for event in to_check(shelf, one, look, self._stamp()))
+
+        if every:
+            self.keeper.change(decide, lambda _: None)
+
+    def check(self, source_id: SourceID) -> Memory | None:
+        """What is remembered of how a source's address answers; None when nobody looked."""
+        return self.keeper.look(lambda shelf: check_of(shelf, source_id))
 
     def _stamp(self) -> Stamp:
         return Stamp(id=self.token(), at_ns=self.now_ns(), who=self.who)

@@ -4,11 +4,23 @@ import os
 import warnings
 from pathlib import Path
 
+from custody.app.cite_files import rules_for
 from custody.app.desk import Desk
+from custody.app.report_saving import SavedReport, save_report_object
+from custody.app.source_context import AttentionAwareContextManager
 from custody.app.source_keepers import InFile, InMemory, InStore
 from custody.app.source_registry import SourceRegistry
+from custody.app.source_validation import SourceValidationPipeline, guarded_client
 from custody.app.user import user
+from custody.cite.audit import Audit, Finding
+from custody.cite.breaker import CircuitBreaker
+from custody.cite.cited import CitationWarning, CitedReport, cited_report
+from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, Unrestorable
+from custody.cite.context import Context, tokens_of
+from custody.cite.contract import citation_contract, executor_context, missing_citations_reminder
+from custody.cite.drafting import Attempt, NoReport
 from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.hits import source_of_hit
 from custody.cite.model import (
     ArtifactType,
     FootnoteNumber,
@@ -23,6 +35,8 @@ from custody.cite.model import (
     is_validated,
     moment_from,
 )
+from custody.cite.monitor import ContextMetrics, ContextPerformanceMonitor, ContextSettings
+from custody.cite.near import LSHForest, Near, SimHash, Winnowing, compute_semantic_hash, find_duplicates
 from custody.cite.repository import AbstractSourceRepository
 from custody.cite.results import (
     Contradiction,
@@ -36,37 +50,76 @@ from custody.cite.results import (
     with_ids,
     with_sources,
 )
+from custody.cite.rules import CiteRules
+from custody.cite.vectors import VectorIndex
+from custody.model.errors import MissingExtra
 from custody.model.views import Reading
 
 __all__ = [
     "AbstractSourceRepository",
     "ArtifactType",
+    "Attempt",
+    "AttentionAwareContextManager",
+    "Audit",
+    "CircuitBreaker",
+    "CitationWarning",
+    "CiteRules",
+    "CitedReport",
+    "Compressed",
+    "Context",
+    "ContextMetrics",
+    "ContextPerformanceMonitor",
+    "ContextSettings",
     "Contradiction",
+    "Finding",
     "FindingCluster",
     "FootnoteFormatter",
     "FootnoteNumber",
     "HierarchicalFinding",
+    "LSHForest",
+    "Level",
+    "MissingExtra",
+    "Near",
+    "NoReport",
     "Reading",
     "ResearchMetadata",
     "ResearchResults",
     "ResearchSource",
+    "RestorableSourceCompressor",
+    "SavedReport",
+    "SimHash",
     "SourceError",
     "SourceID",
     "SourceIdentity",
     "SourceRegistry",
     "SourceRegistryWarning",
     "SourceUsage",
+    "SourceValidationPipeline",
     "SynthesisMetadata",
     "UnknownSource",
+    "Unrestorable",
     "ValidatedSource",
+    "VectorIndex",
+    "Winnowing",
+    "citation_contract",
+    "cite_rules",
+    "cited_report",
+    "compute_semantic_hash",
     "degraded",
+    "executor_context",
+    "find_duplicates",
+    "guarded_client",
     "in_file",
     "in_memory",
     "in_store",
     "is_validated",
+    "missing_citations_reminder",
     "moment_from",
     "quality_metrics",
+    "save_report_object",
     "source_from",
+    "source_of_hit",
+    "tokens_of",
     "with_ids",
     "with_sources",
 ]
@@ -93,3 +146,8 @@ def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
 def in_store(folder: str | os.PathLike[str] = ".", database: str | None = None) -> SourceRegistry:
     """The registry of the store of the repository around ``folder``, or of a team's database."""
     return SourceRegistry(InStore(Desk(Path(os.path.abspath(folder)), database)), who=user())
+
+
+def cite_rules(folder: str | os.PathLike[str] = ".") -> CiteRules:
+    """The rules in force in the repository around ``folder``; outside one, the user's own."""
+    return rules_for(Desk(Path(os.path.abspath(folder))))

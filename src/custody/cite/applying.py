@@ -5,8 +5,21 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from custody.cite.events import Excerpted, How, Lost, Merged, Parted, Registered, RegistryEvent, Unmerged, Used, WasRead
+from custody.cite.events import (
+    Checked,
+    Excerpted,
+    How,
+    Lost,
+    Merged,
+    Parted,
+    Registered,
+    RegistryEvent,
+    Unmerged,
+    Used,
+    WasRead,
+)
 from custody.cite.keys import Keys, content_key, loose_key, normalised
+from custody.cite.links import remembered
 from custody.cite.model import ResearchSource, id_of
 from custody.cite.richer import richer, shown_alike, together
 from custody.cite.shelf import Entry, Member, Merge, Shelf
@@ -127,6 +140,13 @@ def _use(shelf: Shelf, event: Used) -> bool:
     return True
 
 
+def _check(shelf: Shelf, event: Checked) -> bool:
+    if shelf.entry(event.number) is None:
+        return False
+    shelf.put_check(event.number, remembered(shelf.check(event.number), event.look, event.stamp.at_ns))
+    return True
+
+
 def _lose(shelf: Shelf, event: Lost) -> bool:
     return event.number <= shelf.last() or _mark_lost(shelf, event.number)
 
@@ -140,6 +160,7 @@ _APPLY: MappingProxyType[type[RegistryEvent], Callable[[Shelf, Any], bool]] = Ma
         Excerpted: _excerpt,
         WasRead: _read,
         Used: _use,
+        Checked: _check,
         Lost: _lose,
     }
 )

@@ -25,6 +25,13 @@ class Code(Enum):
     COVERAGE = "CITE-COVERAGE"
     SUPPORT = "CITE-SUPPORT"
     TEXT = "CITE-TEXT"
+    UNREAD = "CITE-UNREAD"
+    LATE = "CITE-LATE"
+    SUMMARY = "CITE-SUMMARY"
+    NOFILE = "CITE-NOFILE"
+    NOSYMBOL = "CITE-NOSYMBOL"
+    NOISSUE = "CITE-NOISSUE"
+    NOPACKAGE = "CITE-NOPACKAGE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,42 @@ CODES: Mapping[Code, About] = MappingProxyType(
             "not a text",
             "A byte of the file is no UTF-8, or a character of it is a NUL.",
             "save the file as UTF-8",
+        ),
+        Code.UNREAD: About(
+            "cited but never opened",
+            "No captured call of any session brought anything of the cited page: none names it, it was only listed by a"
+            " search, or every attempt failed.",
+            "open the source and see whether it says so, or take the citation out",
+        ),
+        Code.LATE: About(
+            "opened after the line was written",
+            "The cited page was opened for the first time after the line that cites it was written.",
+            "read the line again with the source beside it",
+        ),
+        Code.SUMMARY: About(
+            "quoted from a summary",
+            "A quotation is from a page of which the agent was shown only a summary that a model wrote.",
+            "open the page itself and compare the words, or tell it without quotation marks",
+        ),
+        Code.NOFILE: About(
+            "no such file",
+            "A path or a link names a file that is neither on disk, nor in HEAD, nor in any commit before it.",
+            "name the file that is meant",
+        ),
+        Code.NOSYMBOL: About(
+            "no such name in the file",
+            "A name is said to be in a file or module of the repository, which does not have that word.",
+            "look the name up; it may be elsewhere or called otherwise",
+        ),
+        Code.NOISSUE: About(
+            "no such issue",
+            "The tracker had no issue or pull request with this number when the line was written, as records show.",
+            "look the number up",
+        ),
+        Code.NOPACKAGE: About(
+            "no such dependency",
+            "The text says that a package is a dependency, and no manifest or lock file of the repository names it.",
+            "name the package that is meant, or take the statement out",
         ),
     }
 )

@@ -18,7 +18,9 @@ from custody.cite.plan import Plan, Target
 from custody.cite.ranges import Layout, lay_out
 from custody.cite.relisting import Change, list_changes
 
-_LINE_START = b" \t>*+-"
+_LINE_START = b" \t>*+-.)0123456789"
+_BEFORE_TEXT = re.compile(rb"(?:[ \t>*+-]|[0-9]{1,9}[.)](?=[ \t]))*")
+"""What can stand in a line before its text: quotes, bullets, the numbers of items."""
 _APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
 """Between a footnote and what is none."""
 
@@ -93,9 +95,11 @@ def _written(labels: Sequence[Label], plan: Plan) -> bytes | None:
 
 
 def _begins_line(data: bytes, at: int) -> bool:
-    while at > 0 and data[at - 1 : at] in _LINE_START:
-        at -= 1
-    return at == 0 or data[at - 1 : at] in b"\r\n"
+    start = at
+    while start > 0 and data[start - 1 : start] in _LINE_START:
+        start -= 1
+    at_line = start == 0 or data[start - 1 : start] in b"\r\n"
+    return at_line and _BEFORE_TEXT.fullmatch(data, start, at) is not None
 
 
 def _spliced(data: bytes, changes: Sequence[Change]) -> bytes:

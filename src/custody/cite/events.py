@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.cite.keys import Keys
+from custody.cite.links import Look
 from custody.cite.model import ArtifactType, ResearchSource
 from custody.model.views import Reading
 
@@ -92,12 +93,13 @@ class Excerpted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WasRead:
-    """Somebody read a source, and how."""
+    """Somebody read a source, and how; ``call`` is the tool call of the session that did it, where one was captured."""
 
     stamp: Stamp
     number: int
     reading: Reading
     session: str | None = None
+    call: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,15 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Somebody looked whether the address of a source answers."""
+
+    stamp: Stamp
+    number: int
+    look: Look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
     """A number was given, but what was registered under it was erased or cannot be read any more."""
 
@@ -118,4 +129,4 @@ class Lost:
     number: int
 
 
-RegistryEvent = Registered | Merged | Unmerged | Parted | Excerpted | WasRead | Used | Lost
+RegistryEvent = Registered | Merged | Unmerged | Parted | Excerpted | WasRead | Used | Checked | Lost

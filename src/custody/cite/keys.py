@@ -29,6 +29,7 @@ __all__ = [
     "normalised",
     "text_key",
     "url_key",
+    "words_in",
     "work_key",
 ]
 
@@ -109,7 +110,7 @@ def content_key(text: str) -> ContentKey:
     >>> content_key("The  quick, brown fox.").digest == content_key("the quick brown FOX").digest
     True
     """
-    words = _WORD.findall(normalised(text))
+    words = words_in(text)
     prints = fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
     digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
     return ContentKey(digest, bottom_of((one.hash & _HASH32 for one in prints), SKETCH_VALUES_MAX))
@@ -121,6 +122,16 @@ def nearness(one: ContentKey, other: ContentKey) -> float:
         return 1.0
     small, large = sorted((one.sketch, other.sketch), key=lambda sketch: sketch.size)
     return containment(small, large) or 0.0
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text as they are compared; of Chinese and Japanese the single signs.
+
+    >>> words_in("The Quick_fox 价格")
+    ['the', 'quick', 'fox', '价', '格']
+    """
+    found: list[str] = _WORD.findall(normalised(text))
+    return found
 
 
 def normalised(text: str) -> str:

@@ -19,6 +19,8 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _BOLD = (b"**", b"__")
 _BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
 _SIGNS = bytes.maketrans(b"*\n\r\t\x00", b"     ")
+_WORD = b"\x1f"
+"""White space that the splitter takes for a word: the stop in ``Inc [1].`` ends a sentence, not an abbreviation."""
 HAN_SHARE_MIN = 0.2
 """From this share of Chinese characters on, a paragraph is Chinese."""
 APART = "\n\n"
@@ -38,7 +40,7 @@ def sentences(subject: Subject) -> list[Sentence]:
     papers: dict[str, list[Block]] = {}
     for block in _prose(subject):
         if (words := text[block.start : block.end]).strip():
-            papers.setdefault(_language(words), []).append(block)
+            papers.setdefault(language_of(words), []).append(block)
     found = [sentence for language, blocks in papers.items() for sentence in _split(language, text, blocks, marks)]
     if len(papers) > 1:
         found.sort(key=attrgetter("at"))
@@ -77,6 +79,8 @@ def _masked(subject: Subject) -> tuple[bytes, list[int]]:
             text[link.start + 1 : link.text_end] = readable(layout.data[link.start + 1 : link.text_end])[0].encode()
     for marker in subject.markers:
         text[marker.start : marker.end] = b" " * (marker.end - marker.start)
+        if text[marker.end : marker.end + 1] == b".":
+            text[marker.end - 1 : marker.end] = _WORD
     marks += [start for start, _, _ in subject.links]
     return bytes(text).translate(_SIGNS), sorted(marks)
 
@@ -92,7 +96,8 @@ def _prose(subject: Subject) -> Iterator[Block]:
         yield block
 
 
-def _language(text: bytes) -> str:
+def language_of(text: bytes) -> str:
+    """The language by whose rules a text is split into sentences: English, unless its characters say otherwise."""
     if text.isascii():
         return "en"
     characters = text.decode("utf-8", "replace")
@@ -140,7 +145,8 @@ def _of_paragraph(block: Block, segments: Sequence[str], marks: Sequence[int]) -
         if not stripped:
             continue
         # White space is one byte each: it stands for masked bytes, or was a line end.
-        made.append(Sentence(stripped, start + len(segment) - len(stripped), cited=False))
+        begin = start + len(segment) - len(stripped)
+        made.append(Sentence(stripped.replace(_WORD.decode(), " "), begin, cited=False))
     first = bisect_left(marks, block.start)
     for mark in marks[first : bisect_left(marks, block.end, first)]:
         # What cites stands before the next sentence's first word, so it belongs to the last that began before it.

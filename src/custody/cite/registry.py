@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from custody.cite.applying import spelling_of, with_registration
 from custody.cite.events import (
+    Checked,
     Excerpted,
     How,
     Merged,
@@ -23,6 +24,7 @@ from custody.cite.events import (
     WasRead,
 )
 from custody.cite.keys import Keys, keys_of
+from custody.cite.links import Look
 from custody.cite.model import (
     USAGE_FIELDS,
     ArtifactType,
@@ -60,6 +62,10 @@ def to_register(
     event = Registered(stamp=stamp, number=number, how=how, keys=keys, source=said)
     changes = with_registration(entry, event) != entry
     return number, (*([event] if changes else []), *_same_work(shelf, entry, keys, stamp))
+
+
+SAID_SO = "somebody said so"
+"""The reason of a merge for which none was given."""
 
 
 def to_merge(shelf: Shelf, kept: str, absorbed: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
@@ -112,14 +118,14 @@ def to_excerpt(
 
 
 def to_read(
-    shelf: Shelf, source_id: str, reading: Reading, session: str | None, stamp: Stamp
+    shelf: Shelf, source_id: str, reading: Reading, session: str | None, stamp: Stamp, call: str | None = None
 ) -> tuple[RegistryEvent, ...]:
-    """What happens when somebody read a source; the same reading in the same session is told once."""
+    """What happens when somebody read a source; the same reading in the same session, or call of it, is told once."""
     entry = entry_of(shelf, source_id)
-    told = {(one.reading, one.session, one.stamp.who) for one in shelf.readings(entry.number)}
-    if (reading, session, stamp.who) in told:
+    told = {(one.reading, one.session, one.call, one.stamp.who) for one in shelf.readings(entry.number)}
+    if (reading, session, call, stamp.who) in told:
         return ()
-    return (WasRead(stamp=stamp, number=entry.number, reading=reading, session=session),)
+    return (WasRead(stamp=stamp, number=entry.number, reading=reading, session=session, call=call),)
 
 
 def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
@@ -132,6 +138,11 @@ def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stam
     if (kind, artifact) in shelf.uses(entry.number):
         return ()
     return (Used(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
+
+
+def to_check(shelf: Shelf, source_id: str, look: Look, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+    """What happens when somebody looked whether a source's address answers: every look counts."""
+    return (Checked(stamp=stamp, number=entry_of(shelf, source_id).number, look=look),)
 
 
 # --- look -------------------------------------------------------------------------------------------------------------

@@ -107,6 +107,7 @@ class ResearchResults:
         finding_id: str | None = None,
         cluster_id: str | None = None,
         contradiction_id: str | None = None,
+        report_section: str | None = None,
     ) -> None:
         """Note what rests on a source; what is known already changes nothing."""
         number_of(source_id)
@@ -114,6 +115,7 @@ class ResearchResults:
             ("finding", finding_id),
             ("cluster", cluster_id),
             ("contradiction", contradiction_id),
+            ("report_section", report_section),
         )
         usage = self.source_usage.get(source_id, SourceUsage(source_id))
         for kind, artifact in said:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from custody.cite.events import Excerpted, How, WasRead
 from custody.cite.keys import Keys
+from custody.cite.links import Memory
 from custody.cite.model import ArtifactType, ResearchSource
 
 HINTED_MAX = 20
@@ -102,6 +103,12 @@ class Shelf(Protocol):
     def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
         """What rests on it, oldest first."""
 
+    def put_check(self, number: int, memory: Memory) -> None:
+        """Remember how its address answers, instead of what was remembered."""
+
+    def check(self, number: int) -> Memory | None:
+        """What is remembered of its address; None when nobody looked."""
+
     def entries(self) -> Iterable[Entry]:
         """Everything, by number."""
 
@@ -116,6 +123,7 @@ class MemoryShelf:
     _excerpts: dict[int, list[Excerpted]] = field(default_factory=dict)
     _readings: dict[int, list[WasRead]] = field(default_factory=dict)
     _uses: dict[int, dict[tuple[ArtifactType, str], None]] = field(default_factory=dict)
+    _checks: dict[int, Memory] = field(default_factory=dict)
     _last: int = 0
 
     def last(self) -> int:
@@ -174,6 +182,14 @@ class MemoryShelf:
     def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
         """What rests on it."""
         return list(self._uses.get(number, ()))
+
+    def put_check(self, number: int, memory: Memory) -> None:
+        """Remember how its address answers."""
+        self._checks[number] = memory
+
+    def check(self, number: int) -> Memory | None:
+        """What is remembered of its address."""
+        return self._checks.get(number)
 
     def entries(self) -> Iterator[Entry]:
         """Everything, by number."""

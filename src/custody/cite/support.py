@@ -57,10 +57,10 @@ def support(statement: str, text: str | None, rules: CiteRules, judge: Judge | N
     """Whether ``text`` speaks of ``statement``; a ``judge`` is asked where the words alone do not say so."""
     if text is None:
         return Unknown("the text of the source is not known")
-    wanted = Counter(_terms(statement))
+    wanted = Counter(terms_of(statement))
     if not wanted:
         return Unknown("the statement has no words to look for")
-    found = list(_terms(text))
+    found = list(terms_of(text))
     if not found:
         return Unknown("the text of the source has no words")
     score = _best_share(wanted, found)
@@ -89,7 +89,7 @@ def _is_chinese(terms: Mapping[str, int]) -> bool:
     return 2 * sum(term[0] >= "\u3040" for term in terms) > len(terms)
 
 
-def _terms(text: str) -> Iterator[str]:
+def terms_of(text: str) -> Iterator[str]:
     """Numbers, the beginnings of words, pairs of Chinese characters; common words left out."""
     for match in _TERM.finditer(text.casefold()):
         word = match[0]

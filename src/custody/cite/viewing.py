@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from custody.cite.applying import content_hints, hints_of, own_source
 from custody.cite.events import Excerpted, WasRead
 from custody.cite.keys import content_key, nearness
+from custody.cite.links import Memory
 from custody.cite.model import ResearchSource, SourceID, SourceIdentity, SourceUsage, id_of
 from custody.cite.registry import entry_of, group, root
 from custody.cite.richer import together
@@ -78,6 +79,13 @@ def excerpts_of(shelf: Shelf, source_id: SourceID) -> list[Excerpted]:
     """The passages that were read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
     return [excerpt for one in group(shelf, shown) for excerpt in shelf.excerpts(one.number)]
+
+
+def check_of(shelf: Shelf, source_id: SourceID) -> Memory | None:
+    """What is remembered of the address that a source is shown with; None when nobody looked at that one."""
+    shown = root(shelf, entry_of(shelf, source_id))
+    source, memory = source_of(shelf, shown), shelf.check(shown.number)
+    return memory if source is not None and memory is not None and memory.url == source.url else None
 
 
 def aliases_of(shelf: Shelf, source_id: SourceID) -> list[SourceID]:

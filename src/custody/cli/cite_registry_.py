@@ -13,6 +13,7 @@ from custody.wire.cite_registry import (
     CiteListReport,
     CiteMerge,
     CiteMergeReport,
+    CiteReading,
     CiteShowReport,
     CiteSource,
     CiteSuggestion,
@@ -20,6 +21,7 @@ from custody.wire.cite_registry import (
 
 TITLE_SIGNS_MAX = 60
 EXCERPT_SIGNS_MAX = 100
+READINGS_SHOWN_MAX = 10
 YEAR_MAX = 9999
 
 
@@ -110,10 +112,10 @@ def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
 @click.command("merge")
 @click.argument("kept", metavar="ID")
 @click.argument("absorbed", metavar="OTHER")
-@click.option("--reason", required=True, help="Why the two are one source.")
+@click.option("--reason", help="Why the two are one source.")
 @json_option
 @click.pass_context
-def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str, as_json: bool) -> int:
+def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
     """Say that two ids are one source.
 
     ID is shown from then on, OTHER stays as its alias for good. Nothing is lost: 'custody cite unmerge OTHER' gives
@@ -193,6 +195,9 @@ def _show_words(report: CiteShowReport) -> Iterator[str]:
     uses = (*usage.finding_ids, *usage.cluster_ids, *usage.contradiction_ids, *usage.report_sections)
     if uses:
         yield f"  used by    {', '.join(uses)}"
+    yield from (f"  read       {_read(one)}" for one in report.readings[-READINGS_SHOWN_MAX:][::-1])
+    if len(report.readings) > READINGS_SHOWN_MAX:
+        yield f"  read       {len(report.readings) - READINGS_SHOWN_MAX:,} time(s) more, before"
     yield from (f'  excerpt    "{_cut(one.text or "(erased)")}"' for one in report.excerpts)
     yield from _suggestion_words(report.suggestions)
 
@@ -210,6 +215,13 @@ def _suggestion_words(suggestions: list[CiteSuggestion]) -> Iterator[str]:
 def _merged(one: CiteMerge) -> str:
     by = f" by {one.who}" if one.who is not None and one.how == "person" else ""
     return f"{one.absorbed or one.address} into {one.kept}{by}: {one.reason}"
+
+
+def _read(one: CiteReading) -> str:
+    by = "" if one.who is None else f" by {one.who}"
+    where = "" if one.session is None else f" in session {one.session}"
+    call = "" if one.call is None else f" ({one.call})"
+    return f"{one.reading}{by}{where}{call}, {one.at[:10]} {one.at[11:19]} UTC"
 
 
 def _line(source: CiteSource) -> str:

@@ -2,10 +2,13 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
+from custody.app.desk import Desk
 from custody.app.export import export, export_to
+from custody.app.export_otlp import Wanted, export_otlp, export_otlp_to
 from custody.app.export_traces import export_agent_trace
 from custody.cli.frame import answer, json_option, the_desk
 from custody.model.errors import InputError
@@ -13,26 +16,39 @@ from custody.wire.reports import ExportReport
 
 
 @click.command("export")
+@click.argument("what", required=False, type=click.Choice(["otlp"]))
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
 @click.option(
     "--agent-trace", metavar="FILE", help="Write Agent Trace 0.1.0 records to FILE instead, for other tools to read."
 )
+@click.option("--session", metavar="ID", help="Only the spans of this session (with otlp).")
+@click.option("--execution", metavar="ID", help="Only the spans of this execution (with otlp).")
+@click.option("--all", "everything", is_flag=True, help="The spans of everything, which is what otlp means anyway.")
+@click.option("--protobuf", is_flag=True, help="Spans as protobuf instead of JSON (with otlp).")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, output: str | None, agent_trace: str | None, as_json: bool) -> int:
-    """Write everything that is kept as JSON lines.
+def command(ctx: click.Context, /, *, output: str | None, agent_trace: str | None, as_json: bool, **spans: Any) -> int:
+    """Write everything that is kept as JSON lines, or spans for other tools.
 
     Chains go out verbatim: importing the file elsewhere and exporting again gives the same bytes. Erased texts stay
     erased; acknowledged events that no chain holds yet are marked pending. With --json a report on the export is
     printed, so the export itself needs --output. Agent Trace records say which lines each call wrote, without any text.
 
+    'otlp' writes OpenTelemetry's spans instead: those that were recorded or imported, and captured sessions told as
+    spans. 'custody import otlp' reads them back as the same spans.
+
     \b
     Examples:
       custody export -o evidence.jsonl
       custody export --agent-trace traces.jsonl
+      custody export otlp --session 5d2f0c3e -o session.json
       custody export | zstd > evidence.jsonl.zst
     """
     desk = the_desk(ctx)
+    if spans.pop("what") == "otlp":
+        return _otlp(desk, output, agent_trace, _wanted(**spans), as_json=as_json)
+    if any(spans.values()):
+        raise InputError("--session, --execution, --all and --protobuf go with otlp", hint="custody export otlp ...")
     if agent_trace is not None:
         if output is not None:
             raise InputError("--agent-trace and --output are two exports", hint="give one of them")
@@ -46,6 +62,26 @@ def command(ctx: click.Context, *, output: str | None, agent_trace: str | None, 
         return 0
     report = export_to(desk, Path(output))
     return answer(report, _words(report), as_json=as_json)
+
+
+def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> Wanted:
+    if (session is not None) + (execution is not None) + everything > 1:
+        raise InputError("--session, --execution and --all name different spans", hint="give one of them")
+    return Wanted(session, execution, protobuf)
+
+
+def _otlp(desk: Desk, output: str | None, agent_trace: str | None, wanted: Wanted, *, as_json: bool) -> int:
+    if agent_trace is not None:
+        raise InputError("--agent-trace and otlp are two exports", hint="give one of them")
+    if output is None or output == "-":
+        if as_json:
+            raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
+        export_otlp(desk, sys.stdout.buffer, "-", wanted)
+        return 0
+    report = export_otlp_to(desk, Path(output), wanted)
+    open_ended = f", {report.without_end:,} without an end" if report.without_end else ""
+    what = f"{report.spans:,} span(s) of {report.executions:,} execution(s){open_ended}"
+    return answer(report, f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)", as_json=as_json)
 
 
 def _words(report: ExportReport) -> str:

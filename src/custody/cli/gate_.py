@@ -74,7 +74,8 @@ def _words(report: GateReport) -> Iterator[str]:
     for reason in report.reasons:
         yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
     yield from (standing_words(agent) for agent in report.trust)
-    yield from (f"  not looked at: {one.name}, since {one.why}" for one in report.skipped)
+    if report.skipped:
+        yield f"  not looked at: {'; '.join(f'{one.name}, since {one.why}' for one in report.skipped)}"
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
     yield f"{report.fork[:SHA_DIGITS]}..{head}: {_added(report)}"
 

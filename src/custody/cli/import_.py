@@ -6,11 +6,13 @@ import click
 
 from custody.app.import_ import import_export
 from custody.app.import_events import import_events
+from custody.app.import_otlp import import_otlp
 from custody.app.import_traces import import_traces
 from custody.app.import_transcripts import import_transcripts
 from custody.app.import_what import What, what_is
 from custody.cli.frame import answer, json_option, the_desk
 from custody.model.errors import InputError
+from custody.wire.otlp_reports import ImportOtlpReport
 from custody.wire.reports import (
     ImportEventsReport,
     ImportProblem,
@@ -20,36 +22,47 @@ from custody.wire.reports import (
 )
 
 SHOWN_MAX = 20
+OTLP = "otlp"
+PLACES_SHOWN = 3
 
 
 @click.command("import")
-@click.argument("path", type=click.Path(path_type=Path), default=Path("claude-code"))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--transcripts",
     type=click.Path(path_type=Path),
     help="Where to look for the agent's transcripts instead of its own folder; at any depth.",
 )
+@click.option("--texts", is_flag=True, help="Keep of spans also prompts and answers, up to 1,000 characters each.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, path: Path, *, transcripts: Path | None, as_json: bool) -> int:
-    """Bring in what agents left on disk, an export, events or traces.
+def command(
+    ctx: click.Context, paths: tuple[Path, ...], *, transcripts: Path | None, texts: bool, as_json: bool
+) -> int:
+    """Bring in what agents left on disk, an export, events, traces or spans.
 
     Without PATH, or with the name of an agent ('claude-code'): the transcripts that it keeps of this repository's work
     trees. Else PATH is a transcript or a folder of them, a file that 'custody export' wrote, a file of generic events,
-    or traces of another tool (Agent Trace, '.agent-trace').
+    traces of another tool (Agent Trace, '.agent-trace'), or OpenTelemetry's spans (OTLP as JSON or protobuf; several
+    files after the word 'otlp').
 
-    An export is checked first; a chain that does not verify is named and nothing is imported. Of transcripts and events
-    everything that can be read is used, and the rest is named. Secrets are taken out before anything is written.
-    Importing twice changes nothing. Exit status: 0 imported, 1 refused.
+    An export is checked first; a chain that does not verify is named and nothing is imported. Of everything else what
+    can be read is used, and the rest is named. Secrets are taken out before anything is written. Importing twice
+    changes nothing. Exit status: 0 imported, 1 refused.
 
     \b
     Examples:
       custody import
       custody import claude-code --transcripts ~/old-machine/projects
       custody import evidence.jsonl
+      custody import otlp traces-*.jsonl
     """
     desk = the_desk(ctx)
-    what, reader = what_is(path)
+    files = paths[1:] if paths and str(paths[0]) == OTLP else ()
+    path = _one_path(paths) if not files else files[0]
+    what, reader = (What.OTLP, None) if files else what_is(path)
+    if texts and what is not What.OTLP:
+        raise InputError("--texts goes with OpenTelemetry's spans", hint="custody import otlp FILE --texts")
     if transcripts is not None and what is not What.AGENT:
         raise InputError(
             "--transcripts goes with the name of an agent", hint="custody import claude-code --transcripts DIR"
@@ -63,12 +76,23 @@ def command(ctx: click.Context, path: Path, *, transcripts: Path | None, as_json
     if what is What.TRACES:
         traces = import_traces(desk, path).report
         return answer(traces, _trace_words(traces), as_json=as_json)
+    if what is What.OTLP:
+        spans = import_otlp(desk, files or (path,), texts=texts)
+        return answer(spans, _span_words(spans), as_json=as_json)
     assert reader is not None, "transcripts come with their reader"
     read = import_transcripts(desk, reader, transcripts if what is What.AGENT else path)
     if what is What.TRANSCRIPTS and not read.files:
         # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
         raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
     return answer(read, _transcript_words(read), as_json=as_json)
+
+
+def _one_path(paths: tuple[Path, ...]) -> Path:
+    if paths == (Path(OTLP),) and not paths[0].exists():
+        raise InputError("no file to import", hint="custody import otlp FILE...")
+    if len(paths) > 1:
+        raise InputError("one path at a time", hint="only spans come in several files: custody import otlp FILE...")
+    return paths[0] if paths else Path("claude-code")
 
 
 def _export_words(report: ImportReport) -> str:
@@ -93,6 +117,23 @@ def _event_words(report: ImportEventsReport) -> str:
 def _trace_words(report: ImportTracesReport) -> str:
     summary = f"{report.traces:,} trace(s), {report.links:,} commit link(s): {report.known:,} known already"
     return "\n".join((*_problem_words(report.problems, report.problem_count), summary))
+
+
+def _span_words(report: ImportOtlpReport) -> str:
+    lines = []
+    for mended in report.repairs:
+        lines.append(f"{mended.code} ({mended.count:,}): {mended.what}")
+        lines.extend(
+            f"  {place.file}{f':{place.line}' if place.line else ''}: {place.what}"
+            for place in mended.places[:PLACES_SHOWN]
+        )
+    if report.unfollowed:
+        lines.append(f"{report.unfollowed:,} span(s) name parents of which nobody looked whether they came: too many")
+    if report.attributes_left_out:
+        lines.append(f"{report.attributes_left_out:,} attribute(s) left out: texts (--texts keeps them), or too much")
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.kinds.items())
+    lines.append(f"{report.spans:,} span(s): {report.new:,} new, {report.known:,} known{f' ({kinds})' * bool(kinds)}")
+    return "\n".join(lines)
 
 
 def _transcript_words(report: ImportTranscriptsReport) -> str:

@@ -18,7 +18,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "blame": "Say who wrote each line of a file, how sure, and why.",
                 "cite": "Keep the sources that statements rest on, and check what cites them.",
                 "dupes": "Find the change that is already there, with evidence.",
-                "gate": "Judge a change by what is known of its lines.",
+                "gate": "Judge a change by what is known of its lines, and by what it says.",
+                "graph": "Say what agents and programs call, inside what and in what order.",
                 "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",
                 "show": "Show what a record says.",
@@ -40,8 +41,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
             {
                 "verify": "Check that every kept record is as it was stored.",
                 "doctor": "Look at the store and its surroundings, and say what to do.",
-                "export": "Write everything that is kept as JSON lines.",
-                "import": "Bring in what agents left on disk, an export, events or traces.",
+                "export": "Write everything that is kept as JSON lines, or spans for other tools.",
+                "import": "Bring in what agents left on disk, an export, events, traces or spans.",
                 "erase": "Forget what a record says, and keep the proof that it was there.",
             }
         ),

@@ -47,6 +47,10 @@ class Code(Enum):
     CITE_UNSEEN = "CITE-UNSEEN"
     CITE_UNCITED = "CITE-UNCITED"
     CITE_BROKEN = "CITE-BROKEN"
+    CITE_UNREAD = "CITE-UNREAD"
+    CITE_MISSING = "CITE-MISSING"
+    GRAPH_UNSEEN = "GRAPH-UNSEEN"
+    GRAPH_UNUSUAL = "GRAPH-UNUSUAL"
     INTEG_UNSEEN = "INTEG-UNSEEN"
     INTEG_DAMAGE = "INTEG-DAMAGE"
     POLICY_CHANGED = "POLICY-CHANGED"
@@ -66,6 +70,7 @@ class About:
 
 
 _TRUST = tuple(code for code in Code if code.value.startswith("TRUST-"))
+_CITE = tuple(code for code in Code if code.value.startswith("CITE-"))
 _ANSWERS = tuple(code for code in Code if code.value.partition("-")[0] not in ("INTEG", "POLICY"))
 READ_IT = "have a person read the change"
 
@@ -76,13 +81,13 @@ CODES: Mapping[Code, About] = MappingProxyType(
             " something could not be recorded while the change was made, the store cannot be read, or a file has no"
             " lines that can be read.",
             "have a person read the change; 'custody doctor' says what is missing",
-            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, *_TRUST),
+            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, Code.CITE_UNREAD, Code.CITE_MISSING, *_TRUST),
         ),
         Code.ATTR_NONE: About(
             "It was looked up, and for some added lines nothing shows who wrote them. That never means that a person"
             " did.",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
-            (Code.ATTR_WEAK, Code.ATTR_SHARE, *_TRUST),
+            (Code.ATTR_WEAK, Code.ATTR_SHARE, Code.CITE_UNREAD, Code.CITE_MISSING, *_TRUST),
         ),
         Code.ATTR_WEAK: About(
             "It is known who wrote the lines, but not well enough: the tier is above `gate.tier_max`, or the grade is"
@@ -157,7 +162,7 @@ CODES: Mapping[Code, About] = MappingProxyType(
         Code.CITE_UNSEEN: About(
             "What the change says could not be read: a document, a message or the description is too large or damaged.",
             "have a person read it",
-            (Code.CITE_UNCITED, Code.CITE_BROKEN),
+            tuple(code for code in _CITE if code is not Code.CITE_UNSEEN),
         ),
         Code.CITE_UNCITED: About(
             "A report (a document that `gate.reports` names) cites nothing, or less than `cite.coverage_min` asks for.",
@@ -167,6 +172,26 @@ CODES: Mapping[Code, About] = MappingProxyType(
             "The change brings citations that do not hold: a marker without a source, one that leads elsewhere than its"
             " number says, a source that is no page. What was so before the change is not told.",
             "mend them; 'custody cite audit' says what each means and what to do",
+        ),
+        Code.CITE_UNREAD: About(
+            "An agent cites what its session never opened, or opened only later, or quotes what it read only a summary"
+            " of.",
+            "have a person check these sources; 'custody cite audit' names them",
+        ),
+        Code.CITE_MISSING: About(
+            "An agent names a file, a symbol, an issue or a package that is not there.",
+            "have a person check these names; 'custody cite audit' names them",
+        ),
+        Code.GRAPH_UNSEEN: About(
+            "What an agent called before it changed a risky file could not be looked up, though `gate.calls` asks for"
+            " it.",
+            READ_IT,
+            (Code.GRAPH_UNUSUAL,),
+        ),
+        Code.GRAPH_UNUSUAL: About(
+            "Before an agent changed a file that `gate.risky_paths` names, it made calls that hardly ever come like"
+            " this.",
+            "have a person look at the session; 'custody graph show SESSION' shows its calls",
         ),
         Code.INTEG_UNSEEN: About(
             "There is a store, and it cannot be read: what the change was made with is not known any more.",

@@ -117,13 +117,24 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What an agent called before it changed a risky file: how usual that is (a geometric mean), and the calls."""
+
+    path: str
+    session: str
+    chance: float
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
 
     A change without ``files`` adds nothing. ``recorded`` is None where nothing was ever recorded. ``trust`` has an
     answer for every agent that wrote added lines. ``twins`` are changes that should not land beside this one; None when
     they were not to be looked for. ``texts`` are those that cite, or should; empty too when nobody was to look.
-    ``policy`` says which rules the change sets anew.
+    ``befores`` are what agents called before they changed risky files; None when nobody was to look. ``policy`` says
+    which rules the change sets anew.
     """
 
     files: tuple[AddedTo, ...]
@@ -132,6 +143,7 @@ class Seen:
     trust: tuple[Answered, ...] | Unseen = ()
     twins: tuple[Twin, ...] | Unseen | None = None
     texts: tuple[Text, ...] = ()
+    befores: tuple[Before, ...] | Unseen | None = None
     policy: tuple[str, ...] = ()
 
 

@@ -13,6 +13,18 @@ from custody.model.rules import check_keys, check_one_of, check_pattern, check_r
 
 LevelName = Literal["approve", "review", "block"]
 
+RISKY = (
+    *(
+        "**/auth/**",
+        "**/security/**",
+        "**/migrations/**",
+        "**/payments/**",
+        "**/*secret*",
+        "**/*password*",
+        "**/*token*",
+    ),
+    *(".github/**", ".gitlab-ci.yml", "**/Dockerfile", "**/*.tf", "**/deploy/**", "**/Makefile", "custody.toml"),
+)
 REPORTS = ("**/*report*", "**/reports/**", "**/research/**")
 _LEVELS: Mapping[str, LevelName] = MappingProxyType({code.value: about.usual.value for code, about in CODES.items()})
 
@@ -37,6 +49,16 @@ class GateRules:
     """Whether to look at the citations of what the change says."""
     reports: tuple[str, ...] = REPORTS
     """Patterns of the Markdown documents that have to cite what they say; others may, and are held to it if they do."""
+    calls: Literal["on", "off"] = "off"
+    """Whether to look at what agents called before they changed a risky file."""
+    risky_paths: tuple[str, ...] = RISKY
+    """Patterns of the files before whose change calls are looked at."""
+    calls_before: int = 5
+    """How many calls before the change are looked at."""
+    calls_learnt_min: int = 200
+    """With fewer calls of other sessions, nobody can say what is unusual."""
+    call_chance_min: float = 0.02
+    """Calls whose chances have a lower geometric mean are unusual."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
     """What a reason with this code asks for; evidence that is missing is never milder than evidence that is bad."""
 
@@ -49,6 +71,11 @@ class GateRules:
         check_one_of("gate.citations", self.citations, ("on", "off"))
         for pattern in self.reports:
             check_pattern("gate.reports", pattern)
+        check_one_of("gate.calls", self.calls, ("on", "off"))
+        for pattern in self.risky_paths:
+            check_pattern("gate.risky_paths", pattern)
+        check_ranges("gate", {"calls_before": self.calls_before, "calls_learnt_min": self.calls_learnt_min}, least=1)
+        check_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_ranges("gate", hours, least=0)
         self._check_levels()

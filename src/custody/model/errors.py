@@ -24,6 +24,14 @@ class RulesError(InputError):
         self.rule = rule
 
 
+class MissingExtra(InputError):
+    """Something needs a package that is not installed; ``extra`` brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed", hint=f"install it with: pip install 'custody[{extra}]'")
+        self.extra = extra
+
+
 class WorldError(CustodyError):
     """The surroundings' turn: git, a store, a disk or the network did not do its part."""
 

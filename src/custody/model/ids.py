@@ -19,6 +19,10 @@ AgentName = NewType("AgentName", str)
 SessionId = NewType("SessionId", str)
 PromptId = NewType("PromptId", str)
 CallId = NewType("CallId", str)
+ExecutionId = NewType("ExecutionId", str)
+"""One run of a traced program: what OpenTelemetry calls a trace id."""
+SpanId = NewType("SpanId", str)
+"""One stretch of work inside an execution."""
 CommitSha = NewType("CommitSha", str)
 """A full commit id in lower-case hex: 40 digits, or 64 in a SHA-256 repository."""
 BlobSha = NewType("BlobSha", str)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 
 from custody.model.ids import AgentName, CallId, SessionId
 from custody.model.views import CallStatus, Session, ToolCall
@@ -11,11 +12,12 @@ _STANDING = {CallStatus.RUNNING: 0, CallStatus.ABANDONED: 1, CallStatus.OK: 2, C
 
 def merged_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
     """One call per (agent, session, call id): the earliest start, the latest end, the status that says most."""
-    calls: dict[tuple[AgentName, SessionId, CallId], ToolCall] = {}
+    told: dict[tuple[AgentName, SessionId, CallId], list[ToolCall]] = {}
     for call in seen:
-        key = (call.agent, call.session, call.id)
-        calls[key] = _one_call(calls[key], call) if key in calls else call
-    return sorted(calls.values(), key=lambda call: (call.started_ns, call.agent, call.session, call.id))
+        told.setdefault((call.agent, call.session, call.id), []).append(call)
+    # In an order of their own: where three or more differ, it decides which of them is taken up first.
+    calls = (reduce(_one_call, sorted(one, key=_weight)) if len(one) > 1 else one[0] for one in told.values())
+    return sorted(calls, key=lambda call: (call.started_ns, call.agent, call.session, call.id))
 
 
 def merged_session(seen: Iterable[Session]) -> Session | None:
@@ -38,7 +40,7 @@ def merged_session(seen: Iterable[Session]) -> Session | None:
 
 
 def _one_call(one: ToolCall, other: ToolCall) -> ToolCall:
-    first, second = sorted((one, other), key=lambda call: (_STANDING[call.status], call.started_ns, repr(call)))
+    first, second = sorted((one, other), key=_weight)
     return replace(
         second,
         name=second.name or first.name,
@@ -48,4 +50,9 @@ def _one_call(one: ToolCall, other: ToolCall) -> ToolCall:
         prompt=second.prompt or first.prompt,
         subagent=second.subagent or first.subagent,
         model=second.model or first.model,
+        about=second.about or first.about,
     )
+
+
+def _weight(call: ToolCall) -> tuple[int, int, str]:
+    return _STANDING[call.status], call.started_ns, repr(call)

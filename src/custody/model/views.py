@@ -7,7 +7,17 @@ and made again. Several records may observe the same thing; readers of views mer
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, Digest, PromptId, SessionId
+from custody.model.ids import (
+    AgentName,
+    CallId,
+    CommitSha,
+    ContentHash,
+    Digest,
+    ExecutionId,
+    PromptId,
+    SessionId,
+    SpanId,
+)
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 
@@ -59,6 +69,36 @@ class DecisionKind(Enum):
     RECOVERED = "recovered"
 
 
+class SpanKind(Enum):
+    """What a span is a stretch of."""
+
+    SESSION = "session"
+    TURN = "turn"
+    AGENT = "agent"
+    WORKFLOW = "workflow"
+    CAPABILITY = "capability"
+    TOOL = "tool"
+    LLM = "llm"
+    RETRIEVAL = "retrieval"
+
+
+class SpanPhase(Enum):
+    """Which part of a span a record tells of."""
+
+    START = "start"
+    END = "end"
+    WHOLE = "whole"
+
+
+class SpanStatus(Enum):
+    """How a span ended: ``ABANDONED`` when nobody ended it, ``KILLED`` when its process was."""
+
+    OK = "ok"
+    ERROR = "error"
+    ABANDONED = "abandoned"
+    KILLED = "killed"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One agent session as captured; ``revision`` is the commit it worked on top of."""
@@ -87,7 +127,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool by an agent or a subagent."""
+    """One call of a tool by an agent or a subagent.
+
+    ``about`` is what a finer name of the call depends on: a command, a file's path or a subagent's type, perhaps cut.
+    """
 
     agent: AgentName
     session: SessionId
@@ -100,6 +143,7 @@ class ToolCall:
     prompt: PromptId | None = None
     subagent: str | None = None
     model: str | None = None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +199,11 @@ class TracedFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written."""
+    """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written.
+
+    ``code`` is what a server answered with, where that was told. An attempt with ``failed`` brought nothing back; of
+    any other attempt nobody knows what it brought.
+    """
 
     agent: AgentName
     session: SessionId
@@ -166,6 +214,17 @@ class SourceRead:
     call: CallId | None = None
     title: str | None = None
     text: Text | None = None
+    code: int | None = None
+    failed: bool = False
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether something of the source itself was read, if only a summary."""
+        return self.reading in OPENED
+
+
+OPENED = frozenset((Reading.VERBATIM, Reading.EXCERPT, Reading.SUMMARISED))
+"""The readings of a source that was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +353,44 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanRef:
+    """A span by name; ``execution`` is None where nobody said of which."""
+
+    execution: ExecutionId | None
+    span: SpanId
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSeen:
+    """What one record tells of a span of a running program: its start, its end, or all of it.
+
+    ``started_ns`` and ``ended_ns`` are None where the record does not say. ``server`` is whose tool was called.
+    ``dropped`` counts attributes that were too many to keep.
+    """
+
+    execution: ExecutionId
+    id: SpanId
+    phase: SpanPhase
+    name: str
+    kind: SpanKind
+    started_ns: int | None
+    ended_ns: int | None = None
+    parent: SpanId | None = None
+    links: tuple[SpanRef, ...] = ()
+    status: SpanStatus | None = None
+    server: str | None = None
+    attributes: tuple[tuple[str, bool | int | float | str | None], ...] = ()
+    dropped: int = 0
+    agent: AgentName | None = None
+    session: SessionId | None = None
+
+    @property
+    def node(self) -> str:
+        """What was called, as a graph names it: ``capability:NAME``, ``SERVER:TOOL``, ``KIND:NAME``."""
+        return f"{self.server}:{self.name}" if self.server is not None else f"{self.kind.value}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """That something of a session was captured, whether or not a reader knows what it means."""
 
@@ -318,5 +415,6 @@ View = (
     | Source
     | Change
     | FileState
+    | SpanSeen
     | Observation
 )

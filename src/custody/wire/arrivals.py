@@ -18,6 +18,7 @@ from custody.wire.events import (
     HookEvent,
     RegistryEvent,
     SnapshotEvent,
+    SpanEvent,
     TraceEvent,
     TraceLinkEvent,
     TranscriptEvent,
@@ -101,6 +102,9 @@ def _natural_key(event: AnyEvent) -> NaturalKey:
     if isinstance(event, RegistryEvent):
         # The number stands in it, so that it stays given when what was registered is erased.
         return NaturalKey(f"{REGISTRY}:{event.number}:{event.op}:{quote(event.id, safe='')}")
+    if isinstance(event, SpanEvent):
+        # A program that is asked twice for its spans, or two that saw the same, tell of one span.
+        return NaturalKey(":".join(("span", quote(event.execution, safe=""), quote(event.span, safe=""), event.phase)))
     kind = str(event.__struct_config__.tag)
     # Families are apart, since an agent may give its own events any name, that of one of our kinds too.
     family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"

@@ -34,6 +34,25 @@ class CitePlace(msgspec.Struct, frozen=True):
     column: int
 
 
+class CiteNotLooked(msgspec.Struct, frozen=True):
+    """A code that was not looked for, and why."""
+
+    code: str
+    why: str
+
+
+class CiteRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """What records said of a file: how many of its lines were judged, of which sessions, and for which codes.
+
+    A code that was looked for and is not among the findings was not found; one under ``not_looked`` nobody looked for.
+    """
+
+    sessions: list[str]
+    lines: int
+    looked: list[str]
+    not_looked: list[CiteNotLooked]
+
+
 class CiteFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file: its coverage, the places of sentences with evidence that are not cited, what it has of the rest."""
 
@@ -43,6 +62,7 @@ class CiteFile(msgspec.Struct, frozen=True, kw_only=True):
     uncited: list[CitePlace]
     markers: int
     sources: int
+    records: CiteRecords
 
 
 class CiteAuditReport(Report, frozen=True, kw_only=True, tag="cite-audit"):

@@ -57,10 +57,11 @@ class CiteSuggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteReading(msgspec.Struct, frozen=True, kw_only=True):
-    """That somebody read it, and how."""
+    """That somebody read it, and how; ``call`` is the tool call that did, where one was captured."""
 
     reading: ReadingWord
     session: str | None
+    call: str | None
     who: str | None
     at: str
 

@@ -50,6 +50,22 @@ Path = Annotated[
     ),
 ]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
+SPAN_LINKS_MAX = 128
+SPAN_ATTRIBUTES_MAX = 64
+SpanName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)",
+        description="what names a span, its execution, what it runs: no control characters, at most 200",
+    ),
+]
+SpanKey = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
+SpanText = Annotated[
+    str, Meta(max_length=1000, pattern=r"^[^\x00\ud800-\udfff]*$", description="short enough to stay in its record")
+]
+SpanValue = bool | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | SpanText | None
 Line = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
@@ -152,13 +168,17 @@ class EditEvent(SessionBound, frozen=True, kw_only=True, tag="edit"):
 
 
 class SourceReadEvent(SessionBound, frozen=True, kw_only=True, tag="source_read"):
-    """A source was opened; ``locator`` is its URL or path as written."""
+    """A source was opened; ``locator`` is its URL or path as written, ``code`` what a server answered with.
+
+    An ``attempted`` reading is one that failed.
+    """
 
     locator: Short
     reading: Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"]
     call: Name | None = None
     title: Short | None = None
     text: TextField | None = None
+    code: Annotated[int, Meta(ge=100, le=599)] | None = None
 
 
 class LinkEvent(SessionBound, frozen=True, kw_only=True, tag="link"):
@@ -324,13 +344,13 @@ class TraceLinkEvent(Event, frozen=True, kw_only=True, tag="trace_link"):
 
 
 class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
-    """Something happened to the registry of sources: one was registered, merged, read, used.
+    """Something happened to the registry of sources: one was registered, merged, read, used, looked for.
 
     ``number`` is the number of the source (``S3`` is 3), given when it happened. ``other`` is the number that a merge
     absorbed, that an unmerge set free, or that an address was parted from.
     """
 
-    op: Literal["register", "merge", "unmerge", "part", "excerpt", "read", "use"]
+    op: Literal["register", "merge", "unmerge", "part", "excerpt", "read", "use", "check"]
     number: Line
     agent: Name | None = None
     session: Name | None = None
@@ -346,8 +366,43 @@ class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
     span: SpanSaid | None = None
     content: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")] | None = None
     reading: Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"] | None = None
+    call: Name | None = None
     artifact_type: Literal["finding", "cluster", "contradiction", "report_section"] | None = None
     artifact: Name | None = None
+    answer: Literal["here", "moved", "absent", "refused", "silent"] | None = None
+    status: Annotated[int, Meta(ge=100, le=999)] | None = None
+    location: Annotated[str, Meta(max_length=4096)] | None = None
+    retry_seconds: Count | None = None
+
+
+class SpanLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another span that one points at without being inside it; ``execution`` is null where nobody said of which."""
+
+    span: SpanName
+    execution: SpanName | None = None
+
+
+class SpanEvent(Event, frozen=True, kw_only=True, tag="span"):
+    """A stretch of work of a running program: that it began, that it ended, or both in one (``whole``).
+
+    ``at`` is when it began; of phase ``end`` it is when it ended. ``parent`` is the span inside which it ran, in the
+    same execution. ``server`` is whose tool was called.
+    """
+
+    execution: SpanName
+    span: SpanName
+    phase: Literal["start", "end", "whole"]
+    name: SpanName
+    span_kind: Literal["session", "turn", "agent", "workflow", "capability", "tool", "llm", "retrieval"]
+    parent: SpanName | None = None
+    links: Annotated[list[SpanLink], Meta(max_length=SPAN_LINKS_MAX)] = []
+    ended_at: Moment | None = None
+    status: Literal["ok", "error", "abandoned", "killed"] | None = None
+    server: SpanName | None = None
+    attributes: Annotated[dict[SpanKey, SpanValue], Meta(max_length=SPAN_ATTRIBUTES_MAX)] = {}
+    dropped: Count = 0
+    agent: Name | None = None
+    session: Name | None = None
 
 
 GenericEvent = (
@@ -361,6 +416,7 @@ GenericEvent = (
     | DuplicateAnswerEvent
     | SourceEvent
     | ChangeEvent
+    | SpanEvent
 )
 AnyEvent = GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | TraceEvent | TraceLinkEvent | RegistryEvent
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
@@ -416,6 +472,19 @@ def _check(event: AnyEvent) -> None:
     if isinstance(event, EditEvent):
         for stretch in event.lines:
             Lines(stretch.first, stretch.last)
+    if isinstance(event, SpanEvent):
+        _check_span(event)
+
+
+def _check_span(event: SpanEvent) -> None:
+    if event.parent == event.span:
+        raise InputError(f"the span '{event.span[:80]}' is not its own parent")
+    if (event.phase == "start") != (event.status is None):
+        raise InputError("a span has a status when it has ended, and only then")
+    if event.phase == "whole" and event.ended_at is None:
+        raise InputError("a whole span says when it ended")
+    if event.server is not None and event.span_kind != "tool":
+        raise InputError("only a tool has a server")
 
 
 def _paths_in(event: AnyEvent) -> Iterator[str]:

@@ -3,13 +3,13 @@
 They stand apart from the readers, which most questions need not load.
 """
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Of generic events."""
-HOOK_VERSION = 2
+HOOK_VERSION = 3
 """Of hook events and snapshots."""
-TRANSCRIPT_VERSION = 1
+TRANSCRIPT_VERSION = 2
 """Of transcripts' lines."""
 TRACES_VERSION = 1
 """Of other tools' traces."""
-REGISTRY_VERSION = 1
+REGISTRY_VERSION = 2
 """Of events of the registry of sources."""

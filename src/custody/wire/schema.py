@@ -6,7 +6,10 @@ import msgspec
 
 from custody.wire.blame import BlameReport
 from custody.wire.cite import CiteAuditReport, CiteConvertReport
+from custody.wire.cite_context import CiteContextReport, CiteNearReport, CiteSearchReport, CiteTextReport
+from custody.wire.cite_links import CiteLinksReport
 from custody.wire.cite_registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
+from custody.wire.cite_writing import Beside, CiteContractReport, CiteReportReport
 from custody.wire.dupes import (
     DupesBenchReport,
     DupesCheckReport,
@@ -18,6 +21,16 @@ from custody.wire.dupes import (
 from custody.wire.events import AnyEvent
 from custody.wire.exports import Line
 from custody.wire.gate import GateReport
+from custody.wire.graph import (
+    GraphDagReport,
+    GraphDiffReport,
+    GraphNextReport,
+    GraphPathReport,
+    GraphRelatedReport,
+    GraphShowReport,
+)
+from custody.wire.graph_run import GraphRunReport
+from custody.wire.otlp_reports import ExportOtlpReport, ImportOtlpReport
 from custody.wire.reports import (
     DoctorReport,
     EraseReport,
@@ -52,9 +65,11 @@ from custody.wire.why import WhyReport
 REPORTS: tuple[type[Report], ...] = (
     DoctorReport,
     EraseReport,
+    ExportOtlpReport,
     ExportReport,
     ExportTracesReport,
     ImportEventsReport,
+    ImportOtlpReport,
     ImportReport,
     ImportTracesReport,
     ImportTranscriptsReport,
@@ -70,12 +85,26 @@ REPORTS: tuple[type[Report], ...] = (
     WhyReport,
     StatsReport,
     GateReport,
+    GraphRunReport,
+    GraphShowReport,
+    GraphPathReport,
+    GraphRelatedReport,
+    GraphNextReport,
+    GraphDagReport,
+    GraphDiffReport,
     CiteAuditReport,
     CiteConvertReport,
+    CiteReportReport,
+    CiteContractReport,
     CiteAddReport,
     CiteListReport,
     CiteMergeReport,
     CiteShowReport,
+    CiteLinksReport,
+    CiteContextReport,
+    CiteTextReport,
+    CiteNearReport,
+    CiteSearchReport,
     TrustApproveReport,
     TrustListReport,
     TrustShowReport,
@@ -95,7 +124,11 @@ REPORTS: tuple[type[Report], ...] = (
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Name → JSON Schema."""
-    made = {"event": msgspec.json.schema(AnyEvent), "export-line": msgspec.json.schema(Line)}
+    made = {
+        "event": msgspec.json.schema(AnyEvent),
+        "export-line": msgspec.json.schema(Line),
+        "citations": msgspec.json.schema(Beside),
+    }
     for report in REPORTS:
         made[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)
     return {

@@ -6,7 +6,16 @@ from typing import Any
 
 from custody.model.digests import digest_of
 from custody.model.errors import InputError
-from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, PromptId, SessionId
+from custody.model.ids import (
+    AgentName,
+    CallId,
+    CommitSha,
+    ContentHash,
+    ExecutionId,
+    PromptId,
+    SessionId,
+    SpanId,
+)
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import (
@@ -24,6 +33,11 @@ from custody.model.views import (
     Session,
     Source,
     SourceRead,
+    SpanKind,
+    SpanPhase,
+    SpanRef,
+    SpanSeen,
+    SpanStatus,
     Text,
     ToolCall,
     View,
@@ -44,11 +58,15 @@ from custody.wire.events import (
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
+    SpanEvent,
     TextField,
     event_from,
     hashes_of,
 )
 from custody.wire.times import ns_from
+
+ABOUT_SIGNS_MAX = 500
+_ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
 def views_of(payload: Json) -> tuple[View, ...]:
@@ -103,7 +121,20 @@ def _call(event: CallEvent) -> ToolCall:
         prompt=None if event.prompt is None else PromptId(event.prompt),
         subagent=event.subagent,
         model=event.model,
+        about=about_of(event.input),
     )
+
+
+def about_of(given: object) -> str | None:
+    """What a finer name of a call depends on, from what the call was given: a command, a path, a subagent's type.
+
+    >>> about_of({"command": "git commit", "timeout": 5}), about_of({"file_path": "a.py"}), about_of("x")
+    ('git commit', 'a.py', None)
+    """
+    if not isinstance(given, dict):
+        return None
+    found = next((given[key] for key in _ABOUT if isinstance(given.get(key), str)), None)
+    return None if found is None else found[:ABOUT_SIGNS_MAX]
 
 
 def _edit(event: EditEvent) -> FileEdit:
@@ -135,6 +166,8 @@ def _source_read(event: SourceReadEvent) -> SourceRead:
         call=None if event.call is None else CallId(event.call),
         title=event.title,
         text=None if event.text is None else text_view(event.text),
+        code=event.code,
+        failed=event.reading == "attempted",
     )
 
 
@@ -215,6 +248,31 @@ def _change(event: ChangeEvent) -> Change:
     )
 
 
+def _span(event: SpanEvent) -> SpanSeen:
+    at_ns = ns_from(event.at)
+    ended = event.phase == "end"
+    return SpanSeen(
+        execution=ExecutionId(event.execution),
+        id=SpanId(event.span),
+        phase=SpanPhase(event.phase),
+        name=event.name,
+        kind=SpanKind(event.span_kind),
+        started_ns=None if ended else at_ns,
+        ended_ns=at_ns if ended else _ns(event.ended_at),
+        parent=None if event.parent is None else SpanId(event.parent),
+        links=tuple(
+            SpanRef(None if link.execution is None else ExecutionId(link.execution), SpanId(link.span))
+            for link in event.links
+        ),
+        status=None if event.status is None else SpanStatus(event.status),
+        server=event.server,
+        attributes=tuple(sorted(event.attributes.items())),
+        dropped=event.dropped,
+        agent=None if event.agent is None else AgentName(event.agent),
+        session=None if event.session is None else SessionId(event.session),
+    )
+
+
 VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
     {
         SessionEvent: _session,
@@ -227,6 +285,7 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
         DuplicateAnswerEvent: _duplicate_answer,
         SourceEvent: _source,
         ChangeEvent: _change,
+        SpanEvent: _span,
     }
 )
 

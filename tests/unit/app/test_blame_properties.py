@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from custody.app.erase import erase
+from custody.attribute.carry import signs_of
 from custody.wire.reports import encode_report
 from tests.builders.drawn_lines import PERSONS_LINES, Turn, lives
 from tests.builders.events import an_event
@@ -120,7 +121,9 @@ def test_erasing_a_record_never_makes_more_of_any_line(folder: Path, life: list[
     assume(events)
     erase(scene.desk, [str(which % len(events) + 1)], who="ana", why="a secret")
     after = scene.marks()
-    assert all(RANK[new] <= RANK[old] for old, new in zip(before, after, strict=True)), (before, after)
+    # A line that says little follows its neighbours: with the record goes what showed that it is not theirs.
+    telling = [place for place, line in enumerate(life[-1].after) if signs_of(line)]
+    assert all(RANK[after[place]] <= RANK[before[place]] for place in telling), (before, after)
     if len(events) == 1:
         assert set(after) <= {"."}
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from custody.cite.audit import CHECKS, Audit, audit
 from custody.cite.codes import CODES, Code
 from custody.cite.convert import convert
+from custody.cite.opened import CHECKS as READING_CHECKS
 from custody.cite.plan import Target
+from custody.cite.recorded import READING_CODES, RECORD_CODES
 from custody.cite.rules import CiteRules
 from custody.model.errors import RulesError
 from tests.unit.cite.reports import PASSING, a_report
@@ -65,7 +67,8 @@ def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Code, 
 
 def test_every_code_has_a_check_a_meaning_and_a_remedy() -> None:
     assert set(CODES) == set(Code)
-    assert set(CHECKS) == set(Code) - {Code.COVERAGE, Code.SUPPORT}
+    assert set(CHECKS) == set(Code) - {Code.COVERAGE, Code.SUPPORT, *RECORD_CODES}
+    assert tuple(READING_CHECKS) == READING_CODES
     for about in CODES.values():
         assert about.name and about.meaning.endswith(".") and not about.remedy.endswith(".")
 

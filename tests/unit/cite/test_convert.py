@@ -113,6 +113,10 @@ def test_a_link_that_shows_a_number_stays_and_its_source_keeps_the_number() -> N
 def test_a_marker_before_a_colon_does_not_become_a_definition() -> None:
     text = "[S1]: this is said there.\n\n## Sources\n\n- [S1] One https://example.org/1\n"
     assert made(text).startswith("[^1]\\: this is said there.")
+    for before in ("1. ", "> 12) ", "- 3. "):
+        assert made(before + text).startswith(f"{before}[^1]\\: this is said there.")
+    for before in ("2024 ", "1.2 ", "3.", "a. "):
+        assert made(before + text).startswith(f"{before}[^1]: this is said there.")
 
 
 def test_what_stands_behind_a_footnote_does_not_undo_it() -> None:

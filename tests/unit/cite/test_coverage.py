@@ -58,6 +58,14 @@ def test_a_marker_cites_the_sentence_that_it_stands_in_or_behind() -> None:
     ]
 
 
+@pytest.mark.parametrize("word", ["May", "Inc", "et al."])
+def test_a_stop_behind_a_marker_is_no_abbreviations(word: str) -> None:
+    assert [cited for _, cited in told(f"Phones were sold by {word} [1][2]. Prices rose by nine percent.")] == [
+        True,
+        False,
+    ]
+
+
 def test_chinese_sentences_are_told_apart() -> None:
     assert told("价格上涨了12%[1]。产量下降。[2]船只变小！谁知道？") == [
         ("价格上涨了12%   。", True),

@@ -1,16 +1,16 @@
-"""The same citations, whoever renders: the parser that we use, and another one.
-
-Footnotes are part of the first engine only; the second shows what it makes of numbers and ids.
-"""
+"""The same citations, whoever renders: the parser that we use, and two others."""
 
 import re
 from html import unescape
 
+import cmarkgfm
 import pyromark
 import pytest
+from cmarkgfm.cmark import Options as Cmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from mdit_py_plugins.footnote import footnote_plugin
 
 from custody.cite.convert import convert
 from custody.cite.plan import Target
@@ -25,10 +25,29 @@ def by_pyromark(text: str) -> str:
 
 
 def by_markdown_it(text: str) -> str:
-    return str(MarkdownIt("commonmark").enable("table").render(text))
+    return str(MarkdownIt("commonmark").enable("table").use(footnote_plugin, inline=False).render(text))
 
 
-ENGINES = {"pyromark": by_pyromark, "markdown-it": by_markdown_it}
+def by_cmark(text: str) -> str:
+    return str(cmarkgfm.github_flavored_markdown_to_html(text, options=Cmark.CMARK_OPT_FOOTNOTES))
+
+
+ENGINES = {"pyromark": by_pyromark, "markdown-it": by_markdown_it, "cmark": by_cmark}
+_REFERENCE = re.compile(r'<sup class="footnote-ref(?:erence)?"><a href="#([^"]*)"')
+_NOTE = re.compile(
+    r'<(?:li|div) (?:class="footnote-definition" )?id="([^"]*)"[^>]*>'
+    r'(.*?)(?=<(?:li|div) (?:class="footnote|id="fn)|\Z)',
+    re.DOTALL,
+)
+
+
+def footnotes(html: str) -> list[str | None]:
+    """Where the footnote of each reference leads, in the order of the references."""
+    leads = {
+        label: next((unescape(url) for url in re.findall(r'href="([^"#][^"]*)"', note)), None)
+        for label, note in _NOTE.findall(html)
+    }
+    return [leads.get(label) for label in _REFERENCE.findall(html)]
 
 
 def shown(html: str) -> str:
@@ -48,10 +67,28 @@ def test_a_converted_list_shows_every_source_as_an_item_with_its_link(engine: st
 
 @given(data=a_report(), to=st.sampled_from((Target.SOURCES, Target.MARKERS)))
 @settings(deadline=None, max_examples=60)
-def test_both_engines_show_the_same_markers(data: bytes, to: Target) -> None:
+def test_all_engines_show_the_same_markers(data: bytes, to: Target) -> None:
     text = convert(data, to).text.decode()
     seen = {name: re.findall(r"\[S?\d+\]", shown(render(text))) for name, render in ENGINES.items()}
-    assert seen["pyromark"] == seen["markdown-it"]
+    assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_footnotes_lead_where_the_list_says(engine: str) -> None:
+    text = (
+        b"A [2], b [1], c [2].\n\n## Sources\n\n1. [X](https://example.org/x)\n2. [Y](https://example.org/y?a=1&b=2)\n"
+    )
+    leads = footnotes(ENGINES[engine](convert(text, Target.FOOTNOTES).text.decode()))
+    first, second = "https://example.org/y?a=1&b=2", "https://example.org/x"
+    assert leads == [first, second, first]
+
+
+@given(data=a_report())
+@settings(deadline=None, max_examples=60)
+def test_all_engines_show_the_same_footnotes(data: bytes) -> None:
+    text = convert(data, Target.FOOTNOTES).text.decode()
+    seen = {name: footnotes(render(text)) for name, render in ENGINES.items()}
+    assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
 
 
 @given(data=a_report())

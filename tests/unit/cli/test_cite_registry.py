@@ -90,6 +90,14 @@ def test_json_is_the_report(repository: Path) -> None:
     }
 
 
+def test_a_merge_without_a_reason_is_somebodys_word(repository: Path) -> None:
+    for n in (1, 2):
+        cite(repository, "add", f"https://example.org/{n}")
+    cite(repository, "merge", "S1", "S2")
+    (merge,) = json.loads(cite(repository, "show", "S2", "--json"))["merges"]
+    assert (merge["kept"], merge["absorbed"], merge["reason"]) == ("S1", "S2", "somebody said so")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -102,7 +110,6 @@ def test_json_is_the_report(repository: Path) -> None:
         (("show", "S7"), "no source is registered as 'S7'"),
         (("show", "7"), "source_id is '7'"),
         (("merge", "S1", "S1", "--reason", "x"), "are one source already"),
-        (("merge", "S1", "S2"), "Missing option '--reason'"),
         (("merge", "S1", "S2", "--reason", " "), "a merge needs a reason"),
         (("unmerge", "S1"), "'S1' was not merged into another source"),
         (("unmerge", "S1", "--url", "https://nowhere.example"), "is no address of 'S1'"),

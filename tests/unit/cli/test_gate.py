@@ -19,7 +19,10 @@ ROBOT = (
     "robot: 0.5000 MEDIUM, 12 decision(s), 50 of 50 line(s) left; chance 0.606, at least 0.250, risk target 1.00%,"
     " realised none yet"
 )
-UNINDEXED = "  not looked at: duplicates, since no change is indexed, and gate.duplicates is 'when-indexed'"
+UNINDEXED = (
+    "  not looked at: duplicates, since no change is indexed, and gate.duplicates is 'when-indexed';"
+    " calls, since gate.calls is 'off'"
+)
 NOTHING_RECORDED = f"""\
 review
   ATTR-UNSEEN (review): nothing was ever recorded here; run 'custody init' so that agents' work is recorded, or\

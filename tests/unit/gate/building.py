@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from custody.attribute.model import Grade
 from custody.gate.checks.attribution import attribution
+from custody.gate.checks.calls import calls
 from custody.gate.checks.citations import citations
 from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
@@ -81,7 +82,9 @@ def rules_with(levels: Mapping[Code, LevelName] | None = None, **rules: object) 
 
 def verdict(seen: Seen, rules: GateRules | None = None) -> Verdict:
     """What all checks together lead to."""
-    return judge(seen, [attribution, trust_check, duplicates, citations, integrity, policy], rules or GateRules())
+    return judge(
+        seen, [attribution, trust_check, duplicates, citations, calls, integrity, policy], rules or GateRules()
+    )
 
 
 def codes(seen: Seen, rules: GateRules | None = None) -> list[str]:

@@ -56,7 +56,15 @@ def test_the_order_of_checks_does_not_matter() -> None:
 
 def test_every_code_has_its_row_and_names_its_check() -> None:
     assert list(CODES) == list(Code)
-    assert {code.value.partition("-")[0] for code in Code} == {"ATTR", "TRUST", "DUPE", "CITE", "INTEG", "POLICY"}
+    assert {code.value.partition("-")[0] for code in Code} == {
+        "ATTR",
+        "TRUST",
+        "DUPE",
+        "CITE",
+        "GRAPH",
+        "INTEG",
+        "POLICY",
+    }
     assert all(about.meaning.endswith(".") and not about.remedy.endswith(".") for about in CODES.values())
 
 

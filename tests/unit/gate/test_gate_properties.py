@@ -11,7 +11,7 @@ from custody.cite.codes import Code as CiteCode
 from custody.dedupe.model import Category
 from custody.dedupe.verdict import Says
 from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Answered, Gap, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Before, Gap, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.model.lines import Lines
 from custody.trust.model import Against, Approval, Never
@@ -29,14 +29,17 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     weak, share = (draw(st.integers(0, 2)) for _ in range(2))
     records = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("TRUST-")}
     records[Code.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
-    none = draw(st.integers(max(weak, share, records[Code.TRUST_UNKNOWN]), 2))
+    texts = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("CITE-")}
+    texts[Code.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
+    by_records = texts[Code.CITE_UNREAD], texts[Code.CITE_MISSING]
+    none = draw(st.integers(max(weak, share, records[Code.TRUST_UNKNOWN], *by_records), 2))
     unseen = draw(st.integers(none, 2))
     twins = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("DUPE-")}
     twins[Code.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
-    texts = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("CITE-")}
-    texts[Code.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
+    calls = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("GRAPH-")}
+    calls[Code.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
     places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
-    places |= records | twins | texts
+    places |= records | twins | texts | calls
     damage = draw(st.integers(max(places.values()), 2))
     places[Code.INTEG_DAMAGE], places[Code.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
     places[Code.POLICY_CHANGED] = draw(st.integers(0, 2))
@@ -102,6 +105,9 @@ some_texts = st.builds(
     st.just("report.md"),
     st.just(UNSEEN) | st.lists(st.builds(Lack, st.sampled_from(CiteCode), st.integers(1, 9), st.just("so"))).map(tuple),
 )
+some_befores = st.builds(
+    Before, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
+).map(lambda before: (before,))
 some_changes = st.builds(
     Seen,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
@@ -110,6 +116,7 @@ some_changes = st.builds(
     trust=st.just((Answered(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
     twins=st.none() | st.just(()) | some_twins | st.just(UNSEEN),
     texts=st.lists(some_texts, max_size=2).map(tuple),
+    befores=st.none() | st.just(()) | some_befores | st.just(UNSEEN),
     policy=st.just(()) | st.just(("gate.tier_max from 4 to 6",)),
 )
 
@@ -120,6 +127,7 @@ def drops(seen: Seen) -> Iterator[Seen]:
     yield replace(seen, period=None)
     yield replace(seen, trust=UNSEEN)
     yield replace(seen, twins=UNSEEN)
+    yield replace(seen, befores=UNSEEN)
     for place, text in enumerate(seen.texts):
         yield replace(seen, texts=(*seen.texts[:place], replace(text, lacks=UNSEEN), *seen.texts[place + 1 :]))
     if not isinstance(seen.trust, Unseen):

@@ -31,6 +31,7 @@ CALLS = st.lists(
         st.integers(0, 9),
         st.none() | st.integers(10, 19),
         st.sampled_from(CallStatus),
+        parent=st.none() | st.sampled_from(("p", "q")),
     ),
     max_size=4,
 )

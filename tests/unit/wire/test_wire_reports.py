@@ -1,7 +1,7 @@
 """Every report is canonical JSON that says what it is, which version, and how it came out."""
 
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
@@ -32,7 +32,7 @@ def made_of(hint: Any, *, full: bool) -> Any:
         return a_report(hint, full=full)
     if origin is Literal:
         return args[-1] if full else args[0]
-    if origin is UnionType:
+    if origin in (UnionType, Union):
         return made_of(args[0], full=full) if full else None
     if origin is list:
         return [made_of(args[0], full=full)] if full else []

@@ -9,7 +9,16 @@ from hypothesis import given
 
 from custody.model.digests import content_hash, digest_of
 from custody.model.errors import InputError
-from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, PromptId, SessionId
+from custody.model.ids import (
+    AgentName,
+    CallId,
+    CommitSha,
+    ContentHash,
+    ExecutionId,
+    PromptId,
+    SessionId,
+    SpanId,
+)
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import (
@@ -30,6 +39,11 @@ from custody.model.views import (
     Session,
     Source,
     SourceRead,
+    SpanKind,
+    SpanPhase,
+    SpanRef,
+    SpanSeen,
+    SpanStatus,
     Text,
     ToolCall,
     TracedFile,
@@ -67,10 +81,11 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
     "call": (
         {
             "ended_at": LATER, "status": "failed", "parent": "c0", "prompt": "p1", "subagent": "sub", "model": "m",
-            "input": {"a": 1}, "output": "x",
+            "input": {"a": 1, "command": "git add"}, "output": "x",
         },
         ToolCall(
-            ROBOT, S1, CallId("1"), "Edit", NOON, LATER_NS, CallStatus.FAILED, CallId("c0"), PromptId("p1"), "sub", "m"
+            ROBOT, S1, CallId("1"), "Edit", NOON, LATER_NS, CallStatus.FAILED, CallId("c0"), PromptId("p1"), "sub", "m",
+            "git add",
         ),
     ),
     "edit": (
@@ -85,9 +100,10 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
         ),
     ),
     "source_read": (
-        {"reading": "excerpt", "call": "c1", "title": "A page", "text": "words"},
+        {"reading": "attempted", "call": "c1", "title": "A page", "text": "words", "code": 404},
         SourceRead(
-            ROBOT, S1, "1", "https://example.org/a", Reading.EXCERPT, NOON, CallId("c1"), "A page", text("words")
+            ROBOT, S1, "1", "https://example.org/a", Reading.ATTEMPTED, NOON, CallId("c1"), "A page", text("words"),
+            404, True,
         ),
     ),
     "link": (
@@ -120,6 +136,19 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
         {"url": "https://example.org/1", "number": 7},
         Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA), "a change", "https://example.org/1", 7),
     ),
+    "span": (
+        {
+            "phase": "whole", "ended_at": LATER, "status": "error",
+            "links": [{"span": "z"}, {"span": "y", "execution": "e0"}],
+            "attributes": {"path": "a.py", "bytes": 3, "again": None, "sure": True, "part": 0.5}, "dropped": 2,
+            "agent": "robot",
+        },
+        SpanSeen(
+            ExecutionId("e1"), SpanId("b2"), SpanPhase.WHOLE, "read_file", SpanKind.TOOL, NOON, LATER_NS, SpanId("a1"),
+            (SpanRef(None, SpanId("z")), SpanRef(ExecutionId("e0"), SpanId("y"))), SpanStatus.ERROR, "filesystem",
+            (("again", None), ("bytes", 3), ("part", 0.5), ("path", "a.py"), ("sure", True)), 2, ROBOT, S1,
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -144,6 +173,10 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
     ),
     "source": (("url", "title"), Source("1", NOON)),
     "change": (("title",), Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA))),
+    "span": (
+        ("parent", "server", "session", "attributes"),
+        SpanSeen(ExecutionId("e1"), SpanId("b2"), SpanPhase.START, "read_file", SpanKind.TOOL, NOON),
+    ),
 }
 
 

@@ -12,7 +12,12 @@ from custody.model.lines import Lines
 SHOWN_MAX = 3
 """A reason names so many places; the audit names them all."""
 
-_UNCITED = frozenset((CiteCode.NONE, CiteCode.COVERAGE))
+_CODES = {
+    **dict.fromkeys((CiteCode.NONE, CiteCode.COVERAGE), Code.CITE_UNCITED),
+    **dict.fromkeys((CiteCode.UNREAD, CiteCode.LATE, CiteCode.SUMMARY), Code.CITE_UNREAD),
+    **dict.fromkeys((CiteCode.NOFILE, CiteCode.NOSYMBOL, CiteCode.NOISSUE, CiteCode.NOPACKAGE), Code.CITE_MISSING),
+}
+"""What the gate says about a finding; any other is a citation that does not hold."""
 
 
 def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
@@ -24,7 +29,7 @@ def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
             continue
         by_code = defaultdict[Code, list[Lack]](list)
         for lack in text.lacks:
-            by_code[Code.CITE_UNCITED if lack.code in _UNCITED else Code.CITE_BROKEN].append(lack)
+            by_code[_CODES.get(lack.code, Code.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
             spots = [Spot(text.name, Lines(one.line, one.line)) for one in lacks] if text.is_file else []
             yield rules.reason(code, f"{text.name}: {_told(lacks)}", spots=spots)

@@ -10,12 +10,20 @@ from custody.attribute.rules import AttributeRules
 from custody.cite.rules import CiteRules
 from custody.dedupe.rules import DedupeRules
 from custody.gate.rules import GateRules
+from custody.graph.rules import GraphRules
 from custody.trust.rules import TrustRules
 from custody.wire.rules import Rules
 from custody.world.config.rule import Rule, kind_of
 
 TABLES: Mapping[str, type[Rules]] = MappingProxyType(
-    {"attribute": AttributeRules, "cite": CiteRules, "dedupe": DedupeRules, "gate": GateRules, "trust": TrustRules}
+    {
+        "attribute": AttributeRules,
+        "cite": CiteRules,
+        "dedupe": DedupeRules,
+        "gate": GateRules,
+        "graph": GraphRules,
+        "trust": TrustRules,
+    }
 )
 """The classes of rules by the name of their table, in the order in which they are shown."""
 

@@ -1,4 +1,4 @@
-"""The spool: acknowledged events that wait for a chain, one file each.
+"""The spool: acknowledged events that wait for a chain, one file each; a traced program's spans share files.
 
 May touch: the spool folder and, for the durable write, the hook's files. It never opens a store.
 """

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,10 @@ BATCH_BYTES = 32 * 1024 * 1024
 """A look into the spool stops after this much: bounds memory, not what is drained."""
 
 _FRAME_BYTES_MAX = 256
+_SEVERAL = b"several\n"
+"""Begins a file with more than one event, one on each line; an event itself begins with a brace."""
+_WITHIN = "."
+"""Between a file's name and an event's number in it."""
 _OURS = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
@@ -45,10 +49,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a look into the spool gave: events that can be chained, and files that cannot."""
+    """What a look into the spool gave: events that can be chained, files that cannot, how many files it read."""
 
     arrivals: tuple[Arrival, ...]
     refused: tuple[Refused, ...]
+    files: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.arrivals or self.refused)
@@ -66,8 +71,24 @@ class Spool:
         name = EventId(self._name())
         clean = self._clean(event)
         arrival_of(name, clean)
+        return self._write(name, clean)
+
+    def put_all(self, events: Sequence[bytes], said: bytes | None = None) -> Receipt:
+        """Make several events durable in one file: all of them or none; each is one line that was checked already.
+
+        ``said`` is the part of them in which a secret can stand, where the caller knows that the rest is its own.
+        """
+        name = EventId(self._name())
+        data = b"\n".join(events)
+        if trips(data if said is None else said):
+            data = b"\n".join(map(self._clean, events))
+        if len(data) > EVENT_BYTES_MAX - len(_SEVERAL):
+            raise InputError(f"{len(events):,} events of {len(data):,} bytes are too much for one file")
+        return self._write(name, _SEVERAL + data)
+
+    def _write(self, name: EventId, data: bytes) -> Receipt:
         try:
-            write_event(str(self.folder), name, clean)
+            write_event(str(self.folder), name, data)
         except OSError as error:
             raise SpoolError(
                 f"cannot make the event durable in '{self.folder}': {error.strerror}",
@@ -90,25 +111,26 @@ class Spool:
         )
 
     def oldest(self, limit: int, *, skip: int = 0) -> Waiting:
-        """Read up to ``limit`` waiting files (fewer when they are large); one that was just taken is passed over."""
+        """Read waiting files until ``limit`` events are there (or many bytes); one just taken is passed over."""
         arrivals: list[Arrival] = []
         refused: list[Refused] = []
-        size = 0
+        size = files = 0
         for name in self.names()[skip : skip + limit]:
             found = self._read(self.folder / name, name)
-            if isinstance(found, Arrival):
-                arrivals.append(found)
-                size += len(found.payload) + sum(map(len, found.texts.values()))
-            elif found is not None:
+            files += found is not None
+            if isinstance(found, Refused):
                 refused.append(found)
-            if size > BATCH_BYTES:
+            elif found is not None:
+                arrivals.extend(found)
+                size += sum(len(one.payload) + sum(map(len, one.texts.values())) for one in found)
+            if size > BATCH_BYTES or len(arrivals) >= limit:
                 break
-        return Waiting(tuple(arrivals), tuple(refused))
+        return Waiting(tuple(arrivals), tuple(refused), files)
 
     def remove(self, names: Iterable[EventId]) -> None:
         """Forget events that a store has committed."""
         with _translated(self.folder):
-            for name in names:
+            for name in dict.fromkeys(event.partition(_WITHIN)[0] for event in names):
                 (self.folder / name).unlink(missing_ok=True)
 
     def set_aside(self, names: Iterable[EventId]) -> None:
@@ -130,12 +152,12 @@ class Spool:
         returned = []
         with _translated(self.folder):
             for name in self._names(self.folder / REFUSED):
-                if isinstance(self._read(self.folder / REFUSED / name, name), Arrival):
+                if isinstance(self._read(self.folder / REFUSED / name, name), list):
                     self._move(self.folder / REFUSED / name, self.folder / name)
                     returned.append(name)
         return returned
 
-    def _read(self, path: Path, name: EventId) -> Arrival | Refused | None:
+    def _read(self, path: Path, name: EventId) -> list[Arrival] | Refused | None:
         try:
             raw = _regular_bytes(path)
         except FileNotFoundError:
@@ -147,7 +169,7 @@ class Spool:
         if data is None:
             return Refused(name, "damaged: its bytes do not match the digest in its first line")
         try:
-            return arrival_of(name, self._clean(data))
+            return [arrival_of(event, self._clean(one)) for event, one in _events_in(name, data)]
         except InputError as error:
             return Refused(name, error.message)
 
@@ -190,6 +212,15 @@ class Spool:
             return
         except OSError as error:
             raise SpoolError(f"cannot look into the spool '{folder}': {error.strerror}") from error
+
+
+def _events_in(name: EventId, data: bytes) -> Iterator[tuple[EventId, bytes]]:
+    """The events of a file, each with the id that it has from now on."""
+    if not data.startswith(_SEVERAL):
+        yield name, data
+        return
+    for number, line in enumerate(data[len(_SEVERAL) :].split(b"\n")):
+        yield EventId(f"{name}{_WITHIN}{number}"), line
 
 
 def _list(value: object) -> list[Any]:

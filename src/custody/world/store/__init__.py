@@ -11,7 +11,7 @@ from custody.world.store.migrate import SCHEMA_VERSION
 from custody.world.store.postgres import open_postgres
 from custody.world.store.projection import Reader, Seen
 from custody.world.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
-from custody.world.store.store import Appended, Copied, Fork, SessionRow, Store, Surroundings
+from custody.world.store.store import Appended, Copied, Fork, ReadRows, SessionRow, Store, Surroundings
 from custody.world.store.tables import Body, batched, erased_digest
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Heads",
     "KeptHead",
     "LineageTables",
+    "ReadRows",
     "Reader",
     "Seen",
     "SessionRow",

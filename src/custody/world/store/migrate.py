@@ -35,7 +35,7 @@ def statements_of(sql: str) -> tuple[str, ...]:
     return tuple(statement.strip() for statement in code.split(";") if statement.strip())
 
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 10
 """The newest step; a test holds it to the files."""
 
 

@@ -6,13 +6,15 @@ No truth lives here. A store that continues another's chain has that store's sou
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from custody.model.errors import InputError
 from custody.model.ids import RecordRef, Seq, StoreId
 from custody.model.record import Head, Record
 from custody.wire.arrivals import CONTINUES, REGISTRY
 from custody.wire.canonical import Json
 from custody.world.store.db import Db
-from custody.world.store.tables import PAGE, Tables, batched, integer
+from custody.world.store.tables import PAGE, Tables, batched, integer, key_digest, raw
 
 if TYPE_CHECKING:
     from custody.cite.events import Lost
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 
 # The parsers of ``cite`` take a while to import, and most stores hold no source: nothing of it is imported up here.
 
-VERSION = "1"
+VERSION = "2"
 """Of how records become rows; another one means that they are made again."""
-ADOPTED = "adopted"
-"""The watermark's name for ``source`` events that were given numbers."""
+ADOPTED = "adopted-sources"
+"""The watermark's name for what other recorders and agents' calls told of sources, as far as it was registered."""
 TABLES = (
     "registry_source",
     "registry_key",
@@ -31,6 +33,7 @@ TABLES = (
     "registry_excerpt",
     "registry_reading",
     "registry_use",
+    "registry_check",
 )
 
 
@@ -46,6 +49,19 @@ class RegistryTables:
         from custody.world.store.registry_shelf import TableShelf
 
         return TableShelf(self._tables, registry or StoreId(""))
+
+    def number_at(self, registry: StoreId | None, key: str) -> int | None:
+        """The number under which the source is shown that a key leads to; quick where that is all one asks."""
+        number: int | None = None
+        found = self._db.rows(
+            "SELECT n FROM registry_key WHERE registry = ? AND key = ?", (registry or "", key_digest(key))
+        )
+        while found:
+            number = integer(found[0][0])
+            states = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (registry, number))
+            into = _INTO.decode(raw(states[0][0])).into if states else None
+            found = [] if into is None else [(into,)]
+        return number
 
     def read_on(self, store: StoreId) -> None:
         """Inside a write: let what was appended to a chain happen to its registry."""
@@ -70,12 +86,12 @@ class RegistryTables:
         return self._state(head.store) == (head.seq, VERSION)
 
     def adopted(self, store: StoreId) -> int:
-        """Up to which place of a chain its ``source`` events were registered."""
+        """Up to which place of a chain what it tells of sources was registered."""
         found = self._db.rows("SELECT seq FROM state WHERE view = ? AND store_id = ?", (ADOPTED, store))
         return integer(found[0][0]) if found else 0
 
     def set_adopted(self, store: StoreId, seq: int) -> None:
-        """Remember up to which place they were."""
+        """Remember up to which place it was."""
         with self._db.writing():
             self._put_state(ADOPTED, store, seq)
 
@@ -147,6 +163,15 @@ class RegistryTables:
             " ON CONFLICT (view, store_id) DO UPDATE SET seq = excluded.seq, version = excluded.version",
             (view, store, seq, VERSION),
         )
+
+
+class _Into(msgspec.Struct):
+    """Of everything that stands under a number, into which it was merged."""
+
+    into: int | None = None
+
+
+_INTO = msgspec.json.Decoder(_Into)
 
 
 def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from custody.cite.events import (
+    Checked,
     Excerpted,
     How,
     Lost,
@@ -20,6 +21,7 @@ from custody.cite.events import (
 )
 from custody.cite.events import RegistryEvent as Happened
 from custody.cite.keys import Keys
+from custody.cite.links import Answer, Look
 from custody.cite.model import ResearchSource, moment_from
 from custody.model.errors import InputError
 from custody.model.views import Reading, View
@@ -179,12 +181,16 @@ def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> Excerpted:
 
 
 def _write_read(event: WasRead) -> tuple[str, dict[str, Json]]:
-    return "read", {"reading": event.reading.value, "session": event.session}
+    return "read", {"reading": event.reading.value, "session": event.session, "call": event.call}
 
 
 def _read_read(said: RegistryEvent, stamp: Stamp) -> WasRead:
     return WasRead(
-        stamp=stamp, number=said.number, reading=Reading(_given("reading", said.reading)), session=said.session
+        stamp=stamp,
+        number=said.number,
+        reading=Reading(_given("reading", said.reading)),
+        session=said.session,
+        call=said.call,
     )
 
 
@@ -201,6 +207,30 @@ def _read_used(said: RegistryEvent, stamp: Stamp) -> Used:
     )
 
 
+def _write_checked(event: Checked) -> tuple[str, dict[str, Json]]:
+    look = event.look
+    return "check", {
+        "spelling": look.url,
+        "answer": look.answer.value,
+        "reason": look.why,
+        "status": look.status,
+        "location": look.location,
+        "retry_seconds": look.retry_seconds,
+    }
+
+
+def _read_checked(said: RegistryEvent, stamp: Stamp) -> Checked:
+    look = Look(
+        url=_given("spelling", said.spelling),
+        answer=Answer(_given("answer", said.answer)),
+        why=said.reason or "",
+        status=said.status,
+        location=said.location,
+        retry_seconds=said.retry_seconds,
+    )
+    return Checked(stamp=stamp, number=said.number, look=look)
+
+
 _WRITE: MappingProxyType[type[Happened], Callable[[Any], tuple[str, dict[str, Json]]]] = MappingProxyType(
     {
         Registered: _write_registered,
@@ -210,6 +240,7 @@ _WRITE: MappingProxyType[type[Happened], Callable[[Any], tuple[str, dict[str, Js
         Excerpted: _write_excerpted,
         WasRead: _write_read,
         Used: _write_used,
+        Checked: _write_checked,
     }
 )
 _READ: MappingProxyType[str, Callable[[RegistryEvent, Stamp], Happened]] = MappingProxyType(
@@ -221,5 +252,6 @@ _READ: MappingProxyType[str, Callable[[RegistryEvent, Stamp], Happened]] = Mappi
         "excerpt": _read_excerpted,
         "read": _read_read,
         "use": _read_used,
+        "check": _read_checked,
     }
 )

@@ -1,25 +1,27 @@
 """One registry's sources as rows: what ``cite.shelf.Shelf`` promises, by SQL."""
 
 from collections.abc import Iterator
-from hashlib import sha256
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from custody.cite.events import Excerpted, WasRead
 from custody.cite.events import RegistryEvent as Happened
+from custody.cite.links import Memory
 from custody.cite.model import ArtifactType
 from custody.cite.shelf import HINTED_MAX, Entry
 from custody.model.errors import InputError
-from custody.model.ids import Digest, RecordRef, Seq, StoreId
+from custody.model.ids import RecordRef, Seq, StoreId
 from custody.world.store.db import Db, Row, StoreDamaged, Value
 from custody.world.store.registry_codec import happened
-from custody.world.store.tables import PAGE, Tables, batched, integer, raw
+from custody.world.store.tables import PAGE, Tables, batched, integer, key_digest, raw
 
+T = TypeVar("T")
 NO_SPAN = -1
 _KINDS: tuple[str, ...] = get_args(ArtifactType)
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Entry)
+_CHECKS = msgspec.json.Decoder(Memory)
 
 
 class TableShelf:
@@ -114,6 +116,19 @@ class TableShelf:
         )
         return [(_kind(kind), str(artifact)) for kind, artifact in rows]
 
+    def put_check(self, number: int, memory: Memory) -> None:
+        """Remember how its address answers."""
+        self._db.run(
+            "INSERT INTO registry_check (registry, n, state) VALUES (?, ?, ?)"
+            " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
+            (self.registry, number, _ENCODER.encode(memory)),
+        )
+
+    def check(self, number: int) -> Memory | None:
+        """What is remembered of its address."""
+        found = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
+        return _decoded(_CHECKS, found[0]) if found else None
+
     def entries(self) -> Iterator[Entry]:
         """Everything, by number."""
         after = 0
@@ -147,11 +162,6 @@ class TableShelf:
                     yield happened(payload)
 
 
-def key_digest(text: str) -> Digest:
-    """What stands for a key or a hint in the tables."""
-    return Digest(sha256(text.encode("utf-8", "surrogatepass")).digest())
-
-
 def _kind(value: Value) -> Any:
     if value not in _KINDS:
         raise StoreDamaged(f"{value!r} is no kind of use", hint="run 'custody doctor --rebuild'")
@@ -159,8 +169,12 @@ def _kind(value: Value) -> Any:
 
 
 def _entry(row: Row) -> Entry:
+    return _decoded(_DECODER, row)
+
+
+def _decoded(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
     try:
-        return _DECODER.decode(raw(row[0]))
+        return decoder.decode(raw(row[0]))
     except (msgspec.DecodeError, InputError) as error:
         raise StoreDamaged(
             f"a source is not as it was stored: {error}", hint="run 'custody doctor --rebuild'"

@@ -21,6 +21,7 @@ from custody.model.views import (
     Session,
     Source,
     SourceRead,
+    SpanSeen,
     ToolCall,
     TracedFile,
     View,
@@ -79,6 +80,11 @@ TABLES: Mapping[type[View], Table] = MappingProxyType(
         Source: Table("source", ("url",), lambda v: (v.url,)),
         Change: Table("change", ("base", "head"), lambda v: (v.base, v.head)),
         FileState: Table("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),
+        SpanSeen: Table(
+            "span",
+            ("execution", "span", "parent", "session", "at_ns"),
+            lambda v: (v.execution, v.id, v.parent, v.session, v.ended_ns if v.started_ns is None else v.started_ns),
+        ),
         Observation: Table(
             "observation",
             ("agent", "session", "event", "at_ns"),

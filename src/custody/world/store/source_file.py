@@ -67,10 +67,10 @@ class SourceFile:
             if flags & os.O_CREAT:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        except FileNotFoundError:
-            yield None  # nothing was ever registered: an empty registry
-            return
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not flags & os.O_CREAT:
+                yield None  # nothing was ever registered: an empty registry
+                return
             raise self._failed("opened", error.strerror) from error
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):

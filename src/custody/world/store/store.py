@@ -9,18 +9,31 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from custody.model.digests import content_hashes_match
-from custody.model.ids import PENDING, AgentName, CommitSha, ContentHash, Digest, EventId, SessionId, StoreId
+from custody.model.ids import (
+    PENDING,
+    AgentName,
+    CommitSha,
+    ContentHash,
+    Digest,
+    EventId,
+    ExecutionId,
+    SessionId,
+    SpanId,
+    StoreId,
+)
 from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit, Session
 from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
 from custody.world.store.db import Db, Value
 from custody.world.store.dupes import DupesTables
+from custody.world.store.graph import GraphTables
 from custody.world.store.heads import Heads
 from custody.world.store.lineage import LineageTables
 from custody.world.store.migrate import migrate
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
+from custody.world.store.span_tables import SpanTables
 from custody.world.store.standing import StandingTables
 from custody.world.store.tables import Body, Tables, integer
 
@@ -77,6 +90,14 @@ class _Copying:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Sources by their locators, those read last first, and how many there are in all."""
+
+    locators: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRow:
     """A session by what was captured of it: when first, when last, how many events."""
 
@@ -103,6 +124,8 @@ class Store:
         self.lineage = LineageTables(self.tables)
         self.dupes = DupesTables(db)
         self.standing = StandingTables(db)
+        self.spans = SpanTables(db)
+        self.graph = GraphTables(db)
         self._around = surroundings
 
     def __enter__(self) -> "Store":
@@ -294,6 +317,28 @@ class Store:
     def calls_of(self, session: SessionId, call: str) -> list[Seen]:
         """What was seen of one call."""
         return self.views.look_up("tool_call", "session = ? AND call = ?", (session, call))
+
+    def spans_of(self, execution: ExecutionId) -> list[Seen]:
+        """What was recorded of the spans of one execution."""
+        return self.views.look_up("span", "execution = ?", (execution,))
+
+    def spans_in(self, session: SessionId) -> list[Seen]:
+        """What was recorded of the spans of an agent's session."""
+        return self.views.look_up("span", "session = ?", (session,))
+
+    def spans_under(self, execution: ExecutionId, parent: SpanId) -> list[Seen]:
+        """What was recorded of the spans that ran directly inside one."""
+        return self.views.look_up("span", "parent = ? AND execution = ?", (parent, execution))
+
+    def read_by(self, sessions: Collection[SessionId], until_ns: int, limit: int) -> ReadRows:
+        """What these sessions had read by a moment, without reading any record."""
+        where = f"FROM source_read WHERE session IN ({_marks(sessions)}) AND at_ns <= ?"
+        values: list[Value] = [*sessions, until_ns]
+        rows = self.db.rows(
+            f"SELECT locator {where} GROUP BY locator ORDER BY max(at_ns) DESC, locator LIMIT {int(limit)}", values
+        )
+        total = self.db.rows(f"SELECT count(DISTINCT locator) {where}", values)
+        return ReadRows(tuple(str(locator) for (locator,) in rows), integer(total[0][0]))
 
     def sessions(self, *, limit: int, starting: str = "", named: str | None = None) -> list[SessionRow]:
         """The sessions whose id begins so, or is exactly so; those active last first."""

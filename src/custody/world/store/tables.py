@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
+from custody.model.digests import digest_of
 from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 from custody.model.record import Entry, Head, Record, empty_head
@@ -301,6 +302,11 @@ def integer(value: Value) -> int:
     if not isinstance(value, int):
         raise StoreDamaged("a number is missing from a row", hint="run 'custody verify'")
     return value
+
+
+def key_digest(text: str) -> Digest:
+    """What stands in a table for a text that may be long: a key or a hint of a source."""
+    return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 def raw(value: Value) -> bytes:

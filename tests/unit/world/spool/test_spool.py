@@ -1,5 +1,6 @@
 """The spool: one durable file per event, oldest first, nothing that was acknowledged is lost."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,48 @@ def test_a_look_stops_when_it_holds_enough(tmp_path: Path, monkeypatch: pytest.M
     for n in range(4):
         spool.put(an_event(id=str(n), after="x" * 8_000))
     assert len(spool.oldest(256).arrivals) == 2
+
+
+def test_several_events_of_one_file_wait_each_under_an_id_of_its_own(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    receipt = spool.put_all([an_event(id="1"), an_event(id="2")])
+    spool.put(an_event(id="3"))
+    waiting = spool.oldest(256)
+    assert waiting.files == len(spool.names()) == 2
+    assert [one.entry.event for one in waiting.arrivals][:2] == [f"{receipt.event}.0", f"{receipt.event}.1"]
+    assert [json.loads(one.payload)["id"] for one in waiting.arrivals] == ["1", "2", "3"]
+    spool.remove(one.entry.event for one in waiting.arrivals)
+    assert spool.names() == []
+
+
+def test_a_file_of_several_events_is_taken_whole(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for n in range(3):
+        spool.put_all([an_event(id=f"{n}a"), an_event(id=f"{n}b")])
+    assert [len(spool.oldest(3, skip=skip).arrivals) for skip in range(4)] == [4, 4, 2, 0]
+
+
+def test_secrets_are_taken_out_of_each_of_several_events(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    spool.put_all([an_event("prompt", id="1", text="plain"), an_event("prompt", id="2", text=f"use {secret}")])
+    (file,) = spool.names()
+    assert secret.encode() not in (spool.folder / file).read_bytes()
+    plain, clean = (json.loads(one.payload) for one in spool.oldest(10).arrivals)
+    assert plain["text"] == "plain"
+    assert len(clean["redacted"]) == 1
+
+
+def test_one_wrong_event_keeps_all_of_its_file_waiting(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.put_all([an_event(id="1"), b'{"custody":1}'])
+    assert (spool.oldest(10).arrivals, len(spool.refused())) == ((), 1)
+
+
+def test_what_cannot_be_read_again_is_not_put(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Spool(tmp_path).put_all([b" " * (16 * 1024 * 1024)])
+    assert Spool(tmp_path).names() == []
 
 
 def test_frames_round_trip_and_any_flipped_bit_shows() -> None:

@@ -161,6 +161,14 @@ def test_what_is_no_regular_file_is_refused(path: Path) -> None:
         opened(pipe).all()
 
 
+def test_a_file_that_cannot_be_made_is_an_error(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path.parent / "missing" / "sources.jsonl")
+    assert opened(path).all() == []
+    with pytest.raises(StoreError, match="cannot be opened: No such file"):
+        opened(path).register(a_source(1))
+
+
 def test_one_program_sees_what_another_wrote(path: Path) -> None:
     one, other = opened(path), opened(path)
     assert one.register(a_source(1)).source_id == "S1"

@@ -1,0 +1,86 @@
+"""What agents called before they changed risky files, and how usual that is, for the gate."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from custody.app.graph_learn import Unit, all_units, units_of
+from custody.app.graph_sessions import call_span
+from custody.gate.model import Before, Unseen
+from custody.gate.rules import GateRules
+from custody.graph.calls import Call, calls_of
+from custody.graph.next import NextModel, Session
+from custody.graph.rules import GraphRules
+from custody.graph.spans import forest_of
+from custody.model.globs import matches
+from custody.model.ids import CallId
+from custody.wire.blame import Attribution
+from custody.world.store import Store
+
+READ_IT = "have a person read these files"
+Edited = Mapping[str, Sequence[Attribution]]
+"""By path, who wrote the added lines."""
+
+
+def befores_of(store: Store, edited: Edited, gate: GateRules, rules: GraphRules) -> tuple[Before, ...] | Unseen:
+    """What was called before each risky file of a change was changed; each session and file once."""
+    risky = {path: told for path, told in edited.items() if any(matches(one, path) for one in gate.risky_paths)}
+    asked = dict.fromkeys(
+        (path, one.session_id, one.tool_call_id)
+        for path, told in risky.items()
+        for one in told
+        if one.session_id is not None and one.tool_call_id is not None
+    )
+    if not asked:
+        return ()
+    units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))
+    sessions = {session for _, session, _ in asked}
+    others = [calls for unit in units if _id(unit) not in sessions for calls in _calls(unit, rules)]
+    known = sum(map(len, others))
+    if known < gate.calls_learnt_min:
+        least = f"gate.calls_learnt_min is {gate.calls_learnt_min}"
+        return Unseen(f"only {known} call(s) of other sessions are known, and {least}", READ_IT)
+    model = NextModel(rules)
+    model.fit(others)
+    own = {_id(unit): unit for unit in units if _id(unit) in sessions}
+    found: dict[tuple[str, str], Before] = {}
+    for path, session, call in asked:
+        before = _before(model, own.get(session), CallId(call), gate, rules)
+        if before is None:
+            return Unseen(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
+        told = Before(path, session, *before)
+        if (path, session) not in found or told.chance < found[path, session].chance:
+            found[path, session] = told
+    return tuple(found.values())
+
+
+def _before(
+    model: NextModel, unit: Unit | None, edit: CallId, gate: GateRules, rules: GraphRules
+) -> tuple[float, tuple[str, ...]] | None:
+    """The chance of the calls up to an edit, and their names; None if the edit is not among the session's calls."""
+    if unit is None:
+        return None
+    so_far = Session()
+    told: list[tuple[float, Call]] = []
+    for call, is_edit in _until(unit, edit, rules):
+        told.append((model.chance(so_far, call), call))
+        so_far.see(call, rules.next_cache_decay)
+        if is_edit:
+            last = told[-gate.calls_before - 1 : -1] or told[-1:]
+            mean = math.exp(math.fsum(math.log(max(chance, 1e-12)) for chance, _ in last) / len(last))
+            return mean, tuple(one.name for _, one in last)
+    return None
+
+
+def _until(unit: Unit, edit: CallId, rules: GraphRules) -> Iterator[tuple[Call, bool]]:
+    """The calls of a session in order, each with whether it is the edit."""
+    wanted = call_span(edit)
+    for calls in calls_of(forest_of(unit.spans, rules).spans).values():
+        yield from ((call, call.span == wanted) for call in calls)
+
+
+def _id(unit: Unit) -> str:
+    return unit.name.partition(":")[2]
+
+
+def _calls(unit: Unit, rules: GraphRules) -> list[list[Call]]:
+    return list(calls_of(forest_of(unit.spans, rules).spans).values())

@@ -1,0 +1,85 @@
+"""What an agent called before it changed a risky file, judged in a real repository."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.gate import Request, gate
+from custody.wire.gate import GateReport
+from custody.wire.times import text_from
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, a_repository
+
+NS = 1_000_000_000
+LOGIN, PLAIN = "src/auth/login.py", "src/plain.py"
+OLD, NEW = "def login(user):\n    return check(user)\n", "def login(user):\n    return check(user) or user.is_root\n"
+RULES = b'[gate]\ncalls = "on"\ncalls_learnt_min = 60\n'
+
+
+class World:
+    """Thirty usual sessions, and one that changes a file."""
+
+    def __init__(self, folder: Path, rules: bytes = RULES, path: str = LOGIN) -> None:
+        self.built = a_repository(folder)
+        self.file = path
+        files = {b"custody.toml": rules, path.encode(): OLD.encode()}
+        self.base = self.built.commit(files, at=NOON)
+        self.head = self.built.commit(files | {path.encode(): NEW.encode()}, self.base, at=NOON + 7200)
+        self.built.checkout()
+        for number in range(30):
+            self.session(f"usual{number}", "Read", "Edit", "Bash", at=NOON - 100_000 + number * 1000)
+
+    def session(self, name: str, *calls: str, at: int = NOON + 60) -> "World":
+        for place, call in enumerate(calls):
+            begun, ended = (text_from((at + 10 * place + more) * NS) for more in (0, 1))
+            event = an_event("call", id=f"{name}-{place}", session=name, at=begun, ended_at=ended, name=call)
+            spool_of(self.built.path).put(event)
+        return self
+
+    def edits(self, name: str, *calls: str) -> GateReport:
+        """A session makes these calls, the last of which changes the file."""
+        self.session(name, *calls)
+        edit = an_event(
+            id=f"{name}-edit",
+            at=text_from((NOON + 60 + 10 * (len(calls) - 1)) * NS),
+            session=name,
+            call=f"{name}-{len(calls) - 1}",
+            path=self.file,
+            before=OLD,
+            after=NEW,
+            head=self.base,
+        )
+        spool_of(self.built.path).put(edit)
+        desk = Desk(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
+        return gate(desk, Request(change=f"{self.base}..{self.head}"))
+
+
+def codes(report: GateReport) -> list[str]:
+    return [reason.code for reason in report.reasons if reason.code.startswith("GRAPH-")]
+
+
+def test_usual_calls_are_no_reason(tmp_path: Path) -> None:
+    assert codes(World(tmp_path).edits("mine", "Read", "Edit")) == []
+
+
+def test_calls_that_nobody_makes_before_an_edit_are_named(tmp_path: Path) -> None:
+    report = World(tmp_path).edits("odd", "WebFetch", "Download", "Decrypt", "Edit")
+    assert codes(report) == ["GRAPH-UNUSUAL"]
+    reason = next(reason for reason in report.reasons if reason.code == "GRAPH-UNUSUAL")
+    assert "session odd called WebFetch, Download, Decrypt" in reason.sentence
+    assert [place.path for place in reason.places] == [LOGIN]
+
+
+def test_a_file_that_is_not_risky_is_not_looked_at(tmp_path: Path) -> None:
+    assert codes(World(tmp_path, path=PLAIN).edits("odd", "WebFetch", "Download", "Edit")) == []
+
+
+@pytest.mark.parametrize(("rules", "found"), [(b"", []), (RULES.replace(b"60", b"9999"), ["GRAPH-UNSEEN"])])
+def test_nobody_looks_unless_told_and_too_little_is_said_to_be_so(
+    tmp_path: Path, rules: bytes, found: list[str]
+) -> None:
+    report = World(tmp_path, rules).edits("odd", "WebFetch", "Download", "Edit")
+    assert codes(report) == found
+    assert ("calls" in [one.name for one in report.skipped]) is (not found)
