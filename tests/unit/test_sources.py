@@ -28,7 +28,7 @@ NAMES = (
     "InMemorySourceRepository AppendOnlySourceRepository AbstractSourceRepository SourceIdentity SourceUsage"
     " ResearchSource HierarchicalFinding ResearchResults SynthesisMetadata ResearchMetadata SourceID FootnoteNumber"
     " RestorableSourceCompressor SimHash LSHForest compute_semantic_hash find_duplicates ContextPerformanceMonitor"
-    " SourceValidationPipeline CircuitBreaker FootnoteFormatter is_validated degraded"
+    " SourceValidationPipeline SourceValidationError CircuitBreaker FootnoteFormatter is_validated degraded"
 ).split()
 
 

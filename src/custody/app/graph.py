@@ -1,6 +1,6 @@
 """Questions about what was called: the graph, a session's tree, ways, likenesses, next calls, an order, differences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,6 +21,7 @@ from custody.graph.view_graph import difference_view, graph_view
 from custody.graph.view_lanes import lanes_view
 from custody.graph.view_tree import tree_view
 from custody.model.errors import InputError
+from custody.model.views import SpanSeen
 from custody.wire.graph import (
     GraphAlike,
     GraphChange,
@@ -90,7 +91,11 @@ def graph_related(desk: Desk, node: str, formula: Formula, limit: int | None) ->
         node=node,
         formula=formula,
         alike=[
-            GraphAlike(one.node, one.score, [GraphShared(each.node, each.share) for each in one.witnesses])
+            GraphAlike(
+                one.node,
+                one.score,
+                [GraphShared(each.node, each.share, list(map(edge_told, each.edges))) for each in one.witnesses],
+            )
             for one in alike
         ],
     )
@@ -99,14 +104,16 @@ def graph_related(desk: Desk, node: str, formula: Formula, limit: int | None) ->
 def graph_next(desk: Desk, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
     """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
     with _asking(desk) as (store, found):
-        session = None if session is None else _named(store, session)[0].partition(":")[2]
+        mine = () if session is None else _named(store, session)
         units = list(units_of(store, all_units(store)))
         so_far = Session()
         model = NextModel(found.rules)
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
-        learnt_from = [calls for unit in known if _id_of(unit) != session for calls in _calls(unit, found.rules)]
+        learnt_from = [calls for unit in known if unit.name not in mine for calls in _calls(unit, found.rules)]
         model.fit(learnt_from)
-        done = _done(known, session, found.rules) if session is not None else [Call(name, name) for name in after]
+        nodes = {call.name: call.node for calls in learnt_from for call in calls}
+        told = [Call(name, nodes.get(name, name)) for name in after]
+        done = told if session is None else _done(known, mine, found.rules)
         for call in done:
             model.see(so_far, call)
         suggestions = found.engine.suggest_next(model, so_far, limit=limit)
@@ -178,16 +185,23 @@ def _forest(store: Store, session: str, rules: GraphRules) -> Forest:
     return forest_of((span for unit in units_of(store, chosen) for span in unit.spans), rules)
 
 
-def _named(store: Store, session: str) -> list[str]:
-    """The units of a session, or of an execution, by its id or the unique start of one."""
+def _named(store: Store, session: str) -> tuple[str, ...]:
+    """The units of a session, or of an execution, by its id or the unique start of one.
+
+    A session in which programs were traced, and nothing else, is all of their executions.
+    """
     names = [name for name in all_units(store) if name.partition(":")[2].startswith(session)]
     exact = [name for name in names if name.partition(":")[2] == session]
+    traced = store.views.look_up("span", "session = ?", (session,)) if not exact else []
+    told = {f"execution:{one.view.execution}" for one in traced if isinstance(one.view, SpanSeen)}
+    if told:
+        return tuple(sorted(told))
     chosen = exact or names
     if not chosen:
         raise _no_session(session)
     if len({name.partition(":")[2] for name in chosen}) > 1:
         raise InputError(f"'{session}' begins the ids of {len(chosen)} sessions", hint="give more of it")
-    return chosen
+    return tuple(chosen)
 
 
 def _no_session(session: str) -> InputError:
@@ -209,16 +223,12 @@ def _node_named(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _id_of(unit: Unit) -> str:
-    return unit.name.partition(":")[2]
-
-
 def _calls(unit: Unit, rules: GraphRules) -> list[list[Call]]:
     return list(calls_of(forest_of(unit.spans, rules).spans).values())
 
 
-def _done(units: Sequence[Unit], session: str, rules: GraphRules) -> list[Call]:
-    return [call for unit in units if _id_of(unit) == session for calls in _calls(unit, rules) for call in calls]
+def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> list[Call]:
+    return [call for unit in units if unit.name in mine for calls in _calls(unit, rules) for call in calls]
 
 
 def _learnt_from(units: Sequence[Unit], rules: GraphRules) -> Snapshot:

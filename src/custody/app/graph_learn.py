@@ -19,7 +19,7 @@ from custody.wire.bodies import digest_text
 from custody.wire.rules import rules_digest
 from custody.world.store import Store, StoreUnwritable
 
-LEARNT_BY = "1"
+LEARNT_BY = "2"
 """Another number means that the same records would be learnt otherwise."""
 OPEN = -1
 """What is kept in place of a number of records: it was seen, and may go on."""

@@ -94,6 +94,7 @@ __all__ = [
     "SourceRegistry",
     "SourceRegistryWarning",
     "SourceUsage",
+    "SourceValidationError",
     "SourceValidationPipeline",
     "SynthesisMetadata",
     "UnknownSource",
@@ -123,6 +124,10 @@ __all__ = [
     "with_ids",
     "with_sources",
 ]
+
+
+SourceValidationError = SourceError
+"""The document's name for what is wrong with a source."""
 
 
 class SourceRegistryWarning(UserWarning):

@@ -82,7 +82,7 @@ CODES: Mapping[Code, About] = MappingProxyType(
         ),
         Code.DOMAIN: About(
             "bare domain",
-            "A source is a whole site: its address has no path, or it is only the name of a domain.",
+            "A source is a whole site: its address has no path, or is only the name of a domain.",
             "name the page that was read",
         ),
         Code.SCHEME: About(

@@ -125,7 +125,7 @@ def _own(layout: Layout, links: list[Link], start: int, end: int) -> _Own | None
         return _Own(links[-1].start, end, links[-1].url)
     link = next((one for one in links if is_web(one.url)), None)
     before = layout.text(start, end if link is None else link.start)
-    if (found := _address(before)) is not None:
+    if (found := address_in(before)) is not None:
         first = start + len(before[: found[1]].encode("utf-8", "surrogateescape"))
         return _Own(first, first + len(found[0].encode("utf-8", "surrogateescape")), found[0], " ")
     return None if link is None else _Own(link.start, link.end, link.url, _shown(layout, link))
@@ -202,7 +202,7 @@ def _shown(layout: Layout, link: Link) -> str:
     return "" if _ADDRESS.fullmatch(text) else text
 
 
-def _address(text: str) -> tuple[str, int, int] | None:
+def address_in(text: str) -> tuple[str, int, int] | None:
     """The first address in a text with its place, without the punctuation that follows it."""
     match = _ADDRESS.search(text) if "://" in text else None
     if match is None:

@@ -11,12 +11,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from custody.cite.document import Entry, Kind, Label, Listing, Section, Trouble
-from custody.cite.entries import Stretch, read_entry
+from custody.cite.entries import Stretch, address_in, is_web, read_entry, tidy
 from custody.cite.gathering import Gathered, gather, trailing
 from custody.cite.headings import HEADING_CHARACTERS_MAX, names_a_list
 from custody.cite.labels import note_label
 from custody.cite.ranges import Definition, Layout
+from custody.cite.urls import url_key
 from custody.cite.walk import HEADING, NOTE, PARAGRAPH, RULE, Block
+from custody.cite.writing import address
 
 INVISIBLE = "link definitions show nothing, so the list is empty when rendered"
 
@@ -190,12 +192,25 @@ def _add_definitions(layout: Layout, gathered: Gathered, sections: list[Section]
         gathered.cut.append((one.start, end))
         at = listed.get(label)
         if at is None:
-            title = " ".join(one.title.split())
-            gathered.entries.append(Entry(label, title, one.url or None, one.start, end, one.start))
+            entry = Entry(label, tidy(one.title), None, one.start, end, one.start)
+            gathered.entries.append(_with_address(entry, one.url))
             unseen.append(one)
-        elif gathered.entries[at].url is None:
-            gathered.entries[at] = gathered.entries[at]._replace(url=one.url or None)
+        else:
+            gathered.entries[at] = _with_address(gathered.entries[at], one.url)
     for section in sections:
         within = [one for one in unseen if section.heading_start <= one.start < section.end]
         if within:
             gathered.troubles.append(Trouble(within[0].start, INVISIBLE))
+
+
+def _with_address(entry: Entry, url: str) -> Entry:
+    """The entry with an address that is defined for it; one that cannot be its own is said in its title."""
+    if not url or (entry.url is not None and url_key(entry.url) == url_key(url) is not None):
+        return entry
+    if entry.url is None and is_web(url):
+        return entry._replace(url=url)
+    said = address(url).strip("<>")
+    title = entry.title if said in entry.title else tidy(f"{entry.title} {said}")
+    if entry.url is None and (own := address_in(title)) is not None:
+        return entry._replace(title=tidy(f"{title[: own[1]]} {title[own[2] :]}"), url=own[0])
+    return entry._replace(title=title, url=entry.url or url)

@@ -18,7 +18,13 @@ DEPTH_MAX = 64
 @click.command("run")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.option("--mcp", "config", type=click.Path(path_type=Path), help="A file that names MCP servers (mcpServers).")
-@click.option("--time-limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds in all.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    help="Seconds for the script, once its servers are there.",
+)
 @click.option(
     "--memory-limit", type=click.IntRange(64), default=512, show_default=True, help="Megabytes for the script."
 )

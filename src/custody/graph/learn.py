@@ -133,7 +133,8 @@ def _followed(spans: Iterable[Span], rules: GraphRules) -> Iterator[tuple[EdgeKe
         if all(span.start_ns is not None and span.end_ns is not None for span in row):
             yield from _in_order(row, rules)
         else:
-            yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairwise(_in_a_row(row)))
+            pairs = ((a, b) for a, b in pairwise(_in_a_row(row)) if _can_follow(a, b))
+            yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairs)
 
 
 def _in_order(siblings: Sequence[Span], rules: GraphRules) -> Iterator[tuple[EdgeKey, Seen]]:
@@ -158,6 +159,13 @@ def _in_a_row(spans: Iterable[Span]) -> list[Span]:
 def _heard(span: Span) -> int:
     """The place of its end, as the document orders calls; else of whatever was heard of it."""
     return span.first if span.ended is None else span.ended
+
+
+def _can_follow(before: Span, after: Span) -> bool:
+    """Whether no time that is known says otherwise."""
+    left = before.start_ns if before.end_ns is None else before.end_ns
+    right = after.end_ns if after.start_ns is None else after.start_ns
+    return left is None or right is None or left <= right
 
 
 def _pair(before: Span, after: Span) -> Seen:

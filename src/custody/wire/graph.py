@@ -74,10 +74,11 @@ class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):
 
 
 class GraphShared(msgspec.Struct, frozen=True):
-    """A neighbour that two nodes share, and what it adds to their likeness."""
+    """A neighbour that two nodes share, what it adds to their likeness, and the heaviest edge from each to it."""
 
     node: str
     share: float
+    edges: list[GraphEdge]
 
 
 class GraphAlike(msgspec.Struct, frozen=True):

@@ -179,6 +179,17 @@ def test_nodes_that_share_neighbours_are_alike(world: World) -> None:
     report = graph_related(world.desk, "Edit", "page", None)
     assert report.alike[0].node == "tool:Write"
     assert {each.node for each in report.alike[0].witnesses} == {"tool:Read", "tool:Bash"}
+    assert all(edge.evidence for each in report.alike[0].witnesses for edge in each.edges)
+    assert [len(each.edges) for each in report.alike[0].witnesses] == [2, 2]
+
+
+def test_a_session_of_traced_programs_is_all_of_their_executions(world: World) -> None:
+    world.span("e1", "1", "Read", 0, 1, session="traced")
+    world.span("e2", "1", "Edit", 2, 3, session="traced")
+    world.span("e3", "1", "Bash", 4, 5)
+    shown = graph_show(world.desk, Look(session="traced"))
+    assert [node.name for node in shown.nodes] == ["tool:Edit", "tool:Read"]
+    assert graph_next(world.desk, "traced", (), None).after == ["Read", "Edit"]
 
 
 def test_the_next_call_is_what_usually_follows(world: World) -> None:
@@ -189,8 +200,9 @@ def test_the_next_call_is_what_usually_follows(world: World) -> None:
     assert report.suggestions[0].name == "Edit" and report.suggestions[0].chance > 0.5
     assert sum(one.chance for one in report.suggestions) <= 1 + 1e-9
     assert report.suggestions[0].edges[0].type == "sequence"
-    assert graph_next(world.desk, "no", (), None) == report  # the start of an id is enough
-    assert graph_next(world.desk, None, ("Read", "Edit"), 1).suggestions[0].name == "Bash"
+    assert graph_next(world.desk, "no", (), None).suggestions == report.suggestions  # the start of an id is enough
+    (bash,) = graph_next(world.desk, None, ("Read", "Edit"), 1).suggestions
+    assert bash.name == "Bash" and [edge.start for edge in bash.edges] == ["tool:Edit"]
     with pytest.raises(InputError):
         graph_next(world.desk, "nobody", (), None)
 

@@ -65,6 +65,28 @@ def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Code, 
     assert [one[:2] for one in found(data, code)] == [place]
 
 
+@pytest.mark.parametrize(
+    ("entry", "is_bare"),
+    [
+        ("<example.org>", True),
+        ("**example.org**.", True),
+        ("Annual review (example.org)", True),
+        ("Annual review, example.org", True),
+        ("Ana (2020). Annual review. www.example.org/", True),
+        ("https://example.org/?utm_source=x", True),
+        ("https://example.org/?id=3", False),
+        ("Annual review of example.org", False),
+        ("Annual review, example.org/review", False),
+        ("example.org, https://example.org/review2", False),
+        ("Annual review (plan.md)", False),
+        ("Write to: ana@example.org", False),
+    ],
+)
+def test_a_site_is_bare_however_it_is_written(entry: str, is_bare: bool) -> None:
+    data = changed(b"Annual review <https://example.org/review>", entry.encode())
+    assert (Code.DOMAIN.value in codes(data)) is is_bare
+
+
 def test_every_code_has_a_check_a_meaning_and_a_remedy() -> None:
     assert set(CODES) == set(Code)
     assert set(CHECKS) == set(Code) - {Code.COVERAGE, Code.SUPPORT, *RECORD_CODES}

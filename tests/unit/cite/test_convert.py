@@ -101,6 +101,32 @@ def test_a_number_that_is_no_marker_never_becomes_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("definition", "line"),
+    [
+        ("[1]: docs/plan.md", "[^1]: docs/plan.md"),
+        ('[1]: docs/plan.md "The plan"', "[^1]: The plan docs/plan.md"),
+        ("[1]: javascript:alert(1)", "[^1]: javascript:alert(1)"),
+        ("[1]: [a](https://example.org/1)", "[^1]: %5Ba%5D <https://example.org/1>"),
+        ('[1]: https://example.org/1 "The plan -"', "[^1]: The plan <https://example.org/1>"),
+        ("[1]: https://example.org/1", "[^1]: <https://example.org/1>"),
+        (
+            "[1]: https://example.org/other\n\n## Sources\n\n1. A https://example.org/1",
+            "[^1]: A https://example.org/other <https://example.org/1>",
+        ),
+        (
+            "[1]: http://example.org/1\n\n## Sources\n\n1. A https://example.org/1",
+            "[^1]: A <https://example.org/1>",
+        ),
+        ("[1]: docs/plan.md\n\n## Sources\n\n1. The plan", "[^1]: The plan docs/plan.md"),
+    ],
+)
+def test_no_address_of_a_definition_is_lost(definition: str, line: str) -> None:
+    text = made(f"Words [1].\n\n{definition}\n")
+    assert text.splitlines()[-1] == line
+    assert made(text) == text
+
+
 def test_a_link_that_shows_a_number_stays_and_its_source_keeps_the_number() -> None:
     text = "Words [3][1], see [2](https://example.org/2).\n\n## Sources\n\n1. A https://example.org/1\n"
     text += "2. B https://example.org/2\n3. C https://example.org/3\n"

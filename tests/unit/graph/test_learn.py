@@ -113,6 +113,19 @@ class TestWithoutParents:
             ("s:b", "s:c"): 1,
         }
 
+    @given(st.lists(st.tuples(*[st.none() | st.integers(0, 9)] * 2), max_size=8))
+    def test_no_pair_in_a_row_contradicts_what_times_are_known(
+        self, times: list[tuple[int | None, int | None]]
+    ) -> None:
+        spans = {str(n): a_span(str(n), first, last) for n, (first, last) in enumerate([(None, 4), *times])}
+        by_id = {span.id: span for span in forest_of(spans.values(), RULES).spans}
+        for seen in edges_of(spans.values()).values():
+            for witness in seen.evidence:
+                one, other = by_id[witness.before], by_id[witness.after]
+                befores = [at for at in (one.start_ns, one.end_ns) if at is not None]
+                afters = [at for at in (other.start_ns, other.end_ns) if at is not None]
+                assert not befores or not afters or max(befores) <= min(afters)
+
 
 def test_what_is_needed_is_a_dependency() -> None:
     records = [a_span("a", 0, 5), a_span("b", 1, 6, needs=("a", "b", "gone"))]

@@ -66,7 +66,7 @@ async def outer():
 @capability("deep")
 async def inner():
     return await tools.filesystem.read_file(path="a")
-@capability(name="flat")
+@capability(name="flat\\n" + "x" * 300)
 def plain():
     raise KeyError("mine")
 try:
@@ -77,7 +77,7 @@ except KeyError:
     )
     assert done.success, done.error
     outer, deep, flat = events(done, "capability_start")
-    assert [one.name for one in (outer, deep, flat)] == ["outer", "deep", "flat"]
+    assert [one.name for one in (outer, deep, flat)] == ["outer", "deep", "flat " + "x" * 195]
     assert [one.parent_trace_id for one in (outer, deep, flat)] == [None, outer.trace_id, outer.trace_id]
     assert [one.parent_trace_id for one in events(done, "tool_start")] == [deep.trace_id]
     assert [one.success for one in events(done, "capability_end")] == [True, False, False]

@@ -11,6 +11,14 @@ from custody.cite.urls import key_of, url_key
 
 _NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 _ONLY_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/?", re.IGNORECASE)
+_ENDS_IN_DOMAIN = re.compile(
+    r"(?:.*[-–—:：,，|(（<]\s*|.*\.\s)(?:[a-z0-9-]{1,63}\.){1,8}"
+    r"(?:com|org|net|edu|gov|mil|int|info|cn|uk|de|fr|jp|eu|ca|au)/?[)）>.]*",
+    re.IGNORECASE,
+)
+"""A title and then the name of a site, behind a sign that keeps the two apart; with endings that are no file's."""
+_END_CHARS_MAX = 300
+_AROUND = " *_`<>()（）."
 _WORDS = re.compile(r"\w+")
 
 
@@ -79,11 +87,14 @@ def bare_domain(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
 
 def _is_domain(subject: Subject, entry: Entry) -> bool:
     if entry.url is None:
-        return _ONLY_DOMAIN.fullmatch(entry.title) is not None
+        only = _ONLY_DOMAIN.fullmatch(entry.title.strip(_AROUND))
+        return only is not None or _ENDS_IN_DOMAIN.fullmatch(entry.title[-_END_CHARS_MAX:]) is not None
     if _ONLY_DOMAIN.fullmatch(entry.url):
         return True
     parts = subject.parts[id(entry)]
-    return parts is not None and parts.is_web and parts.path in ("", "/") and not parts.query and not parts.fragment
+    if parts is None or not parts.is_web or parts.path not in ("", "/") or parts.fragment:
+        return False
+    return not parts.query or "?" not in key_of(parts)
 
 
 def no_page(subject: Subject, _rules: CiteRules) -> Iterator[Found]:

@@ -24,6 +24,7 @@ from typing import Any
 Message = dict[str, Any]
 
 ERROR_MAX = 4000
+NAME_MAX = 200
 running: ContextVar[str | None] = ContextVar("running", default=None)
 
 
@@ -148,7 +149,8 @@ class Capabilities:
         """``@capability`` before a function of the code: its calls are told like those of a named capability."""
         if fn is None or isinstance(fn, str):
             return partial(self.defined, name=name or fn)
-        called = name or fn.__name__
+        signs = (sign if sign.isprintable() else " " for sign in name or fn.__name__)
+        called = "".join(signs)[:NAME_MAX]
 
         @wraps(fn)
         async def awaited(*args: Any, **more: Any) -> Any:
