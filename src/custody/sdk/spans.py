@@ -7,6 +7,7 @@ to nothing and its steps stand in one place.
 import os
 from contextvars import ContextVar, Token
 from itertools import count
+from threading import get_ident
 from time import time_ns
 from types import TracebackType
 from typing import Any
@@ -18,14 +19,16 @@ Pair = tuple[int, int]
 """An execution and a span in it, both as numbers; they are written in hexadecimal when they leave."""
 
 LATE_MAX = 1024
-"""Spans that were left out of turn and are remembered, so that nothing runs inside them any more."""
+"""Spans of one thread that were left out of turn and are remembered, so that nothing runs inside them any more."""
+LATE_THREADS_MAX = 256
 
 running: ContextVar[Pair | None] = ContextVar("custody_span", default=None)
 """The span inside which this code runs."""
 foreign: ContextVar[tuple[str, ...]] = ContextVar("custody_foreign", default=())
 """Parents that another program named in a way that we cannot follow: what begins inside links to them."""
 
-_late: dict[Pair, Pair | None] = {}
+_late: dict[int, dict[Pair, Pair | None]] = {}
+"""By thread, so that no thread forgets what another still stands in."""
 
 
 class _Process:
@@ -185,22 +188,31 @@ def standing(outer: Pair | None) -> Pair | None:
 
 def _open(outer: Pair | None) -> Pair | None:
     while outer is not None:
-        around = _late.get(outer, outer)  # asked once: another thread may forget it meanwhile
+        around = _around(outer)
         if around is outer:
             break
         outer = around
     return outer
 
 
+def _around(pair: Pair) -> Pair | None:
+    """What is around a span that was left out of turn; any other span itself."""
+    for late in tuple(_late.values()):
+        around = late.get(pair, pair)  # asked once: its thread may forget it meanwhile
+        if around is not pair:
+            return around
+    return pair
+
+
 def _leave_late(one: Span) -> None:
     """One ends while another runs: later ones are not inside it, wherever its name still stands."""
     if one._epoch == process.epoch:  # noqa: SLF001 - ours
-        try:
-            while len(_late) >= LATE_MAX:
-                _late.pop(next(iter(_late)), None)
-        except (RuntimeError, StopIteration):
-            pass  # another thread does the same at this moment
-        _late[one.pair] = one._outer  # noqa: SLF001 - ours
+        late = _late.setdefault(get_ident(), {})
+        while len(late) >= LATE_MAX:
+            del late[next(iter(late))]
+        late[one.pair] = one._outer  # noqa: SLF001 - ours
+        for oldest in tuple(_late)[:-LATE_THREADS_MAX]:
+            _late.pop(oldest, None)
 
 
 def _after_fork() -> None:

@@ -5,9 +5,10 @@ import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 from custody.sdk import ContextExecutor, bind, capability, span, tool
-from custody.sdk.spans import LATE_MAX, _late, running
+from custody.sdk.spans import LATE_MAX, LATE_THREADS_MAX, _late, running
 from tests.unit.sdk.conftest import Kept
 
 CALLS = 10_000
@@ -145,4 +146,30 @@ def test_spans_left_out_of_turn_in_many_threads_do_no_harm(kept: Kept) -> None:
         thread.join()
     assert ended == [None] * 4
     assert len(kept.spans) == 16 * LATE_MAX
+    assert all(len(late) <= LATE_MAX for late in _late.values())
+    _late.clear()
+
+
+def test_spans_left_out_of_turn_are_forgotten_with_the_oldest_threads(kept: Kept) -> None:
+    def work() -> None:
+        outer, inner = span("outer"), span("inner")
+        outer.__enter__()
+        inner.__enter__()
+        outer.__exit__(None, None, None)
+        inner.__exit__(None, None, None)
+        ended.append(running.get())
+        done.wait()  # so that no number of a thread is used twice
+
+    ended: list[object] = []
+    done = threading.Event()
+    threads = [threading.Thread(target=work) for _ in range(LATE_THREADS_MAX + 20)]
+    for thread in threads:
+        thread.start()
+    while len(ended) < len(threads):
+        sleep(0.001)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert set(ended) == {None}
+    assert len(_late) <= LATE_THREADS_MAX
     _late.clear()
