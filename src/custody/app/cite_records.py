@@ -5,7 +5,7 @@ as nobody looked.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from custody.app.findings import Answers
 from custody.app.log import session_named
 from custody.app.source_keepers import InStore
 from custody.cite.codes import Code
+from custody.cite.document import Entry
 from custody.cite.keys import url_key, work_key
 from custody.cite.missing import Holding, Tracker, no_file, no_issue, no_package, no_symbol, speaks_of_another_time
 from custody.cite.opened import CHECKS, Written
@@ -27,6 +28,7 @@ from custody.cite.recorded import READING_CODES, Recorded, nothing_recorded
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
 from custody.cite.subject import Found, Subject
+from custody.cite.support import unsupported
 from custody.cite.viewing import readings_of
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha, SessionId
@@ -138,7 +140,7 @@ class Recording:
         self, subject: Subject, lines: _Lines, rules: CiteRules, not_looked: dict[Code, str]
     ) -> Iterator[Found]:
         if not lines.reading:
-            not_looked.update(dict.fromkeys(READING_CODES, SILENT))
+            not_looked.update(dict.fromkeys((*READING_CODES, Code.SUPPORT), SILENT))
             return
         if all(at is None for at in lines.reading.values()):
             not_looked[Code.LATE] = "nobody knows when its lines were written"
@@ -146,6 +148,33 @@ class Recording:
         written = Written(lines.reading, Readings(openings))
         for check in CHECKS.values():
             yield from check(subject, written, rules)
+        yield from self._unsupported(subject, lines, openings, rules, not_looked)
+
+    def _unsupported(
+        self,
+        subject: Subject,
+        lines: _Lines,
+        openings: Iterable[Opening],
+        rules: CiteRules,
+        not_looked: dict[Code, str],
+    ) -> Iterator[Found]:
+        """Statements of which nothing that was read of the cited page speaks, as far as what was read is kept."""
+        texts: dict[str, list[str]] = {}
+        for one in openings:
+            if one.is_opened and one.text and (key := url_key(one.locator)) is not None:
+                texts.setdefault(key, []).append(one.text)
+        keys = {id(entry): entry.url and url_key(entry.url) for entry in subject.listing.entries}
+        if not any(key in texts for key in keys.values()):
+            not_looked[Code.SUPPORT] = "no text of a page that it lists was kept"
+            return
+
+        def text_of(entry: Entry) -> str | None:
+            key = keys.get(id(entry))
+            return None if not key or key not in texts else "\n".join(texts[key])
+
+        for found in unsupported(subject, text_of, rules):
+            if subject.layout.place(found.at).line in lines.reading:
+                yield found
 
     def _openings(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
         """The pages that these sessions opened, listed or tried to open."""

@@ -8,7 +8,7 @@ from custody.cite.subject import Found
 
 READING_CODES = (Code.UNREAD, Code.LATE, Code.SUMMARY)
 """What is told from how sources were read."""
-RECORD_CODES = (*READING_CODES, Code.NOFILE, Code.NOSYMBOL, Code.NOISSUE, Code.NOPACKAGE)
+RECORD_CODES = (*READING_CODES, Code.SUPPORT, Code.NOFILE, Code.NOSYMBOL, Code.NOISSUE, Code.NOPACKAGE)
 """What is looked for only where there are records."""
 
 

@@ -174,8 +174,8 @@ CODES: Mapping[Code, About] = MappingProxyType(
             "mend them; 'custody cite audit' says what each means and what to do",
         ),
         Code.CITE_UNREAD: About(
-            "An agent cites what its session never opened, or opened only later, or quotes what it read only a summary"
-            " of.",
+            "An agent cites what its session never opened, or opened only later, or what does not speak of the"
+            " statement as far as it was read, or quotes what it read only a summary of.",
             "have a person check these sources; 'custody cite audit' names them",
         ),
         Code.CITE_MISSING: About(

@@ -35,6 +35,7 @@ They were first asked for in #12, which nobody had opened.
 """
 HITS = {"query": "q", "results": [{"content": [{"title": "L", "url": LISTED}, {"title": "R", "url": READ}]}]}
 READING = ["CITE-LATE", "CITE-SUMMARY", "CITE-UNREAD"]
+SUPPORT = "CITE-SUPPORT"
 NAMING = ["CITE-NOFILE", "CITE-NOISSUE", "CITE-NOPACKAGE", "CITE-NOSYMBOL"]
 
 
@@ -84,7 +85,23 @@ def test_a_report_is_judged_by_the_session_that_wrote_it(built: Built, tmp_path:
         "CITE-NOISSUE": "no record tells of the issue tracker",
         "CITE-NOPACKAGE": "the repository has no manifest",
     }
-    assert sorted([*records.looked, *not_looked(report)]) == sorted([*READING, *NAMING])
+    assert sorted([*records.looked, *not_looked(report)]) == sorted([*READING, SUPPORT, *NAMING])
+
+
+def test_a_statement_of_which_nothing_speaks_that_was_read_is_told(built: Built, tmp_path: Path) -> None:
+    imported(built, a_session(built), tmp_path / "t")
+    found = [one for one in audited(built).findings if one.code == SUPPORT]
+    assert [one.line for one in found] == [6]
+    assert found[0].message.startswith("[1] hardly speaks of 'The office wrote")
+
+
+def test_without_a_kept_text_nobody_says_what_it_speaks_of(built: Built, tmp_path: Path) -> None:
+    session = a_transcript(SESSION, built.path).prompt("write a report").call("WebSearch", {"query": "q"}, HITS)
+    session.wait(60).write("docs/report.md", None, REPORT)
+    (built.path / "docs").mkdir()
+    (built.path / "docs" / "report.md").write_text(REPORT)
+    imported(built, session, tmp_path / "t")
+    assert not_looked(audited(built))[SUPPORT] == "no text of a page that it lists was kept"
 
 
 def test_words_and_sarif_have_them_too(built: Built, tmp_path: Path) -> None:
@@ -157,7 +174,7 @@ def test_nothing_recorded_is_said_and_nothing_is_claimed(built: Built, tmp_path:
     report = audited(built)
     assert by_records(report) == []
     assert set(not_looked(report).values()) == {"nothing was recorded here"}
-    assert sorted(not_looked(report)) == sorted([*READING, *NAMING])
+    assert sorted(not_looked(report)) == sorted([*READING, SUPPORT, *NAMING])
     with pytest.raises(InputError, match="nothing was recorded here"):
         audited(built, session="x")
     elsewhere = tmp_path / "elsewhere"
@@ -264,7 +281,7 @@ def test_the_gate_says_the_same_of_the_lines_that_a_change_adds(built: Built, tm
     for request in (Request(change=f"{base}..{head}"), Request()):
         reasons = {one.code: one for one in gate(Desk(built.path), request).reasons if one.code.startswith("CITE-")}
         assert {"CITE-UNREAD", "CITE-MISSING"} <= set(reasons)
-        assert [place.start_line for place in reasons["CITE-UNREAD"].places] == [5, 6, 13]
+        assert [place.start_line for place in reasons["CITE-UNREAD"].places] == [5, 6, 6, 13]
         assert [place.start_line for place in reasons["CITE-MISSING"].places] == [7]
     later = gate(Desk(built.path), Request(change=f"{head}..{more}"))
     assert not {"CITE-UNREAD", "CITE-MISSING"} & {one.code for one in later.reasons}

@@ -14,7 +14,7 @@ SHOWN_MAX = 3
 
 _CODES = {
     **dict.fromkeys((CiteCode.NONE, CiteCode.COVERAGE), Code.CITE_UNCITED),
-    **dict.fromkeys((CiteCode.UNREAD, CiteCode.LATE, CiteCode.SUMMARY), Code.CITE_UNREAD),
+    **dict.fromkeys((CiteCode.UNREAD, CiteCode.LATE, CiteCode.SUMMARY, CiteCode.SUPPORT), Code.CITE_UNREAD),
     **dict.fromkeys((CiteCode.NOFILE, CiteCode.NOSYMBOL, CiteCode.NOISSUE, CiteCode.NOPACKAGE), Code.CITE_MISSING),
 }
 """What the gate says about a finding; any other is a citation that does not hold."""
