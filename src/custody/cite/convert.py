@@ -81,6 +81,9 @@ def _marker_changes(layout: Layout, markers: Sequence[Marker], plan: Plan) -> It
         ):
             # ``[^1][words]`` is no footnote and words, but neither.
             new += b" "
+        elif after == b"(" and data[marker.start : marker.start + 1] != b"[":
+            # ``【1】(words)`` is a marker and words, ``[1](words)`` would be a link.
+            new += b" "
         # Behind an address it would be a part of the address.
         new = b" " + new if marker.start in addresses else new
         yield Change(marker.start, marker.end, new)

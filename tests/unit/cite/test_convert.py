@@ -298,3 +298,11 @@ def test_wild_text_before_a_list_converts_to_the_same_twice(text: str, to: Targe
 def test_a_megabyte_on_one_line_is_converted() -> None:
     text = "Prices rose [2] in 2024. " * 42_000 + "\n\n## Sources\n\n1. A\n2. B\n"
     assert made(text).count("[^1]") == 42_001
+
+
+@pytest.mark.parametrize("to", list(Target))
+def test_a_marker_of_other_brackets_becomes_no_link_with_what_follows(to: Target) -> None:
+    data = "A 【1】(words) and 【2】().\n\n## Sources\n\n1. One https://example.org/1\n2. Two https://example.org/2\n".encode()
+    once = convert(data, to).text
+    assert b"] (words) and " in once and b"] ()." in once
+    assert convert(once, to).text == once
