@@ -7,8 +7,9 @@ from pathlib import Path
 
 from custody.app.desk import Desk
 from custody.app.rules import loaded
+from custody.app.whole_file import written_whole
 from custody.cite.rules import CiteRules
-from custody.model.errors import InputError, WorldError
+from custody.model.errors import InputError
 from custody.world.config import load
 
 STDIN = "-"
@@ -51,25 +52,10 @@ def read_report(desk: Desk, name: str, stdin: bytes) -> bytes:
 def write_report(path: Path, data: bytes) -> None:
     """Put ``data`` in a file that keeps its mode, whole or not at all; a link's target is what is written."""
     place = path.resolve()
-    aside = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
+    with written_whole(place, named=path) as out:
         if place.exists():
-            aside.chmod(stat.S_IMODE(place.stat().st_mode))
-        aside.rename(place)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-            raise InputError(
-                f"cannot write '{path}': {error.strerror}", hint="name a file in a folder that exists"
-            ) from error
-        raise WorldError(f"cannot write '{path}': {error.strerror}", hint="nothing was changed") from error
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+            os.fchmod(out.fileno(), stat.S_IMODE(place.stat().st_mode))
+        out.write(data)
 
 
 def _checked(name: str, data: bytes) -> bytes:

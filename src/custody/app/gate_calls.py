@@ -7,10 +7,9 @@ from custody.app.graph_learn import Unit, all_units, units_of
 from custody.app.graph_sessions import call_span
 from custody.gate.model import Before, Unseen
 from custody.gate.rules import GateRules
-from custody.graph.calls import Call, calls_of
+from custody.graph.calls import Call
 from custody.graph.next import NextModel, Session
 from custody.graph.rules import GraphRules
-from custody.graph.spans import forest_of
 from custody.model.globs import matches
 from custody.model.ids import CallId
 from custody.wire.blame import Attribution
@@ -34,14 +33,14 @@ def befores_of(store: Store, edited: Edited, gate: GateRules, rules: GraphRules)
         return ()
     units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))
     sessions = {session for _, session, _ in asked}
-    others = [calls for unit in units if _id(unit) not in sessions for calls in _calls(unit, rules)]
+    others = [calls for unit in units if unit.id not in sessions for calls in unit.calls(rules)]
     known = sum(map(len, others))
     if known < gate.calls_learnt_min:
         least = f"gate.calls_learnt_min is {gate.calls_learnt_min}"
         return Unseen(f"only {known} call(s) of other sessions are known, and {least}", READ_IT)
     model = NextModel(rules)
     model.fit(others)
-    own = {_id(unit): unit for unit in units if _id(unit) in sessions}
+    own = {unit.id: unit for unit in units if unit.id in sessions}
     found: dict[tuple[str, str], Before] = {}
     for path, session, call in asked:
         before = _before(model, own.get(session), CallId(call), gate, rules)
@@ -74,13 +73,5 @@ def _before(
 def _until(unit: Unit, edit: CallId, rules: GraphRules) -> Iterator[tuple[Call, bool]]:
     """The calls of a session in order, each with whether it is the edit."""
     wanted = call_span(edit)
-    for calls in calls_of(forest_of(unit.spans, rules).spans).values():
+    for calls in unit.calls(rules):
         yield from ((call, call.span == wanted) for call in calls)
-
-
-def _id(unit: Unit) -> str:
-    return unit.name.partition(":")[2]
-
-
-def _calls(unit: Unit, rules: GraphRules) -> list[list[Call]]:
-    return list(calls_of(forest_of(unit.spans, rules).spans).values())

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from custody.app.desk import Desk
 from custody.app.graph_learn import Learnt, Unit, all_units, graph_rules, learnt, units_of
 from custody.app.graph_told import edge_told, node_told
-from custody.graph.calls import Call, calls_of
+from custody.graph.calls import Call
 from custody.graph.elements import Element
 from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.looks import Palette, Theme
@@ -109,7 +109,7 @@ def graph_next(desk: Desk, session: str | None, after: Sequence[str], limit: int
         so_far = Session()
         model = NextModel(found.rules)
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
-        learnt_from = [calls for unit in known if unit.name not in mine for calls in _calls(unit, found.rules)]
+        learnt_from = [calls for unit in known if unit.name not in mine for calls in unit.calls(found.rules)]
         model.fit(learnt_from)
         nodes = {call.name: call.node for calls in learnt_from for call in calls}
         told = [Call(name, nodes.get(name, name)) for name in after]
@@ -223,12 +223,8 @@ def _node_named(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _calls(unit: Unit, rules: GraphRules) -> list[list[Call]]:
-    return list(calls_of(forest_of(unit.spans, rules).spans).values())
-
-
 def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> list[Call]:
-    return [call for unit in units if unit.name in mine for calls in _calls(unit, rules) for call in calls]
+    return [call for unit in units if unit.name in mine for calls in unit.calls(rules) for call in calls]
 
 
 def _learnt_from(units: Sequence[Unit], rules: GraphRules) -> Snapshot:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from custody.app.desk import Desk
 from custody.app.graph_sessions import spans_of_session
 from custody.app.rules import loaded
+from custody.graph.calls import Call, calls_of
 from custody.graph.engine import GraphEngine
 from custody.graph.rules import GraphRules
-from custody.graph.spans import Repair, Repairs
+from custody.graph.spans import Repair, Repairs, forest_of
 from custody.model.ids import PENDING, SessionId
 from custody.model.views import SpanSeen
 from custody.wire.bodies import digest_text
@@ -32,6 +33,15 @@ class Unit:
 
     name: str
     spans: tuple[SpanSeen, ...]
+
+    @property
+    def id(self) -> str:
+        """Its own id, without what it is."""
+        return self.name.partition(":")[2]
+
+    def calls(self, rules: GraphRules) -> list[list[Call]]:
+        """Its calls in order, a list for each session in it."""
+        return list(calls_of(forest_of(self.spans, rules).spans).values())
 
     @property
     def first_ns(self) -> int:

@@ -4,15 +4,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import BinaryIO
 
 from custody.model.errors import InputError, WorldError
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """Write here, and ``path`` has it once all is written and durable; if anything fails, nothing is left behind."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+def written_whole(path: Path, named: Path | None = None) -> Iterator[BinaryIO]:
+    """Write here, and ``path`` has it once all is written and durable; if anything fails, nothing is left behind.
+
+    ``named`` is what a person calls it, where that is something else.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
     try:
         with aside.open("wb") as out:
             yield out
@@ -21,7 +25,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         aside.rename(path)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        raise _cannot_write(path, error) from error
+        raise _cannot_write(named or path, error) from error
     except BaseException:
         aside.unlink(missing_ok=True)
         raise

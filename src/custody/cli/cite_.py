@@ -1,11 +1,12 @@
 """``custody cite``."""
 
-from importlib import import_module
 from types import MappingProxyType
 
 import click
 
-PARTS: MappingProxyType[str, tuple[str, str]] = MappingProxyType(
+from custody.cli.parts import Parts, Table
+
+PARTS: Table = MappingProxyType(
     {
         "add": ("cite_registry_", "Register a source, or say more of one that is known."),
         "list": ("cite_registry_", "List every source with its id."),
@@ -23,30 +24,9 @@ PARTS: MappingProxyType[str, tuple[str, str]] = MappingProxyType(
         "contract": ("cite_report_", "Print the citation contract, for the instructions of any agent."),
     }
 )
-"""Every part with the module that holds it (as ``VERBS``) and its one-line help, so that the overview imports none."""
 
 
-class Parts(click.Group):
-    """A group that imports a part when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every part."""
-        return list(PARTS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one part."""
-        if cmd_name not in PARTS:
-            return None
-        found: click.Command = import_module(f"custody.cli.{PARTS[cmd_name][0]}").VERBS[cmd_name]
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview, without importing any part."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in PARTS.items()])
-
-
-@click.group("cite", cls=Parts)
+@click.group("cite", cls=Parts, parts=PARTS)
 def command() -> None:
     """Keep the sources that statements rest on, and check what cites them.
 

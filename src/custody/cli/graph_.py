@@ -1,11 +1,12 @@
 """``custody graph``."""
 
-from importlib import import_module
 from types import MappingProxyType
 
 import click
 
-PARTS: MappingProxyType[str, tuple[str, str]] = MappingProxyType(
+from custody.cli.parts import Parts, Table
+
+PARTS: Table = MappingProxyType(
     {
         "show": ("graph_ask_", "Show the graph that was learnt, or the calls of one session."),
         "path": ("graph_ask_", "Find the cheapest way from one node to another."),
@@ -16,30 +17,9 @@ PARTS: MappingProxyType[str, tuple[str, str]] = MappingProxyType(
         "run": ("graph_run_", "Run a script in a worker and record what it called."),
     }
 )
-"""Every part with the module that holds it (as ``VERBS``) and its one-line help, so that the overview imports none."""
 
 
-class Parts(click.Group):
-    """A group that imports a part when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every part."""
-        return list(PARTS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one part."""
-        if cmd_name not in PARTS:
-            return None
-        found: click.Command = import_module(f"custody.cli.{PARTS[cmd_name][0]}").VERBS[cmd_name]
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview, without importing any part."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in PARTS.items()])
-
-
-@click.group("graph", cls=Parts)
+@click.group("graph", cls=Parts, parts=PARTS)
 def command() -> None:
     """Say what agents and programs call, inside what and in what order.
 

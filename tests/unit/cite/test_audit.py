@@ -145,8 +145,8 @@ def test_the_minimum_of_coverage_is_a_rule() -> None:
 
 def test_nothing_that_cannot_be_printed_gets_into_a_message() -> None:
     text = b"Prices rose by 12% [1] [2].\n\n## Sources\n\n1. A \xff\n2. \xff\xfe https://example.org/\n"
-    for finding in audit(text, RULES).findings:
-        finding.message.encode()
+    messages = [finding.message for finding in audit(text, RULES).findings]
+    assert messages and all(message.isprintable() for message in messages)
 
 
 @given(a_report())

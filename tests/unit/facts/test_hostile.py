@@ -158,12 +158,14 @@ DEEP = {
 def test_nesting_deeper_than_any_stack_does(path: str, nested: str) -> None:
     left, right = DEEP[nested]
     depth = 10 * sys.getrecursionlimit()
-    facts_of(path, left * depth + right * depth)
+    found = facts_of(path, left * depth + right * depth)
+    assert (found.declared, found.imports) == ((), ())
 
 
 @pytest.mark.parametrize("path", CODE)
 def test_a_hundred_thousand_levels_do(path: str) -> None:
-    facts_of(path, b"[" * 100_000 + b"]" * 100_000)
+    found = facts_of(path, b"[" * 100_000 + b"]" * 100_000)
+    assert (found.declared, found.imports) == ((), ())
 
 
 def test_nothing_is_looked_for_deeper_than_people_write() -> None:

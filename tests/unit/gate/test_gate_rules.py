@@ -46,7 +46,8 @@ def test_a_value_out_of_bounds_names_its_rule(wrong: dict[str, object], rule: st
     "bound", [{"tier_max": 1}, {"tier_max": 6}, {"agent_share_max": 0.0}, {"gap_hours_after": 0.0}]
 )
 def test_the_bounds_themselves_can_be_set(bound: dict[str, object]) -> None:
-    rules_with(None, **bound)
+    rules = rules_with(None, **bound)
+    assert {name: getattr(rules, name) for name in bound} == bound
 
 
 @pytest.mark.parametrize("milder", [Code.ATTR_UNSEEN, Code.ATTR_NONE])
