@@ -28,7 +28,9 @@ UV_HOME = ROOT / ".uv"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
-EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", "--extra", "postgres")
+EXTRAS = tuple(
+    word for extra in ("agents", "github", "mcp", "otel", "postgres", "server") for word in ("--extra", extra)
+)
 LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
