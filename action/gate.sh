@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The steps of action.yml: install custody beside the checkout, pull the evidence, judge, and say so.
+# Every value comes from the environment. Nothing of the checkout is run, and custody itself runs none of it.
+set -euo pipefail
+
+fail() { echo "::error title=custody::$1"; exit 2; }
+
+[[ "${CUSTODY_BASE:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no base commit: run this on pull_request, or give 'base'"
+[[ "${CUSTODY_HEAD:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no head commit: run this on pull_request, or give 'head'"
+[[ "${CUSTODY_FAIL_ON:-block}" =~ ^(block|nothing)$ ]] || fail "'fail-on' is 'block' or 'nothing'"
+
+work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/custody.XXXXXX")"
+if [[ -n "${CUSTODY_PROGRAM:-}" ]]; then
+  custody="$CUSTODY_PROGRAM"  # one that is installed already
+else
+  "${CUSTODY_PYTHON:-python3}" -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$CUSTODY_ACTION"
+  custody="$work/venv/bin/custody"
+fi
+
+for commit in "$CUSTODY_BASE" "$CUSTODY_HEAD"; do
+  git cat-file -e "$commit^{commit}" 2>/dev/null || fail "commit $commit is not in the checkout: use actions/checkout with fetch-depth: 0"
+done
+
+if [[ -n "${CUSTODY_EVIDENCE:-}" ]]; then
+  "$custody" pull "$CUSTODY_EVIDENCE" || echo "::warning title=custody::no evidence could be pulled; the verdict says what is missing"
+fi
+
+printf '%s\n\n%s\n' "${CUSTODY_TITLE:-}" "${CUSTODY_BODY:-}" > "$work/description"
+range="$CUSTODY_BASE..$CUSTODY_HEAD"
+judge() { "$custody" gate "$range" --description "$work/description" "$@"; }
+
+# 0 and 1 are verdicts; anything else is no answer, and no answer is not a mild one.
+status=0
+judge --json > "$work/verdict.json" || status=$?
+[[ $status -le 1 ]] || fail "custody could not judge the change (exit $status)"
+judge --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
+if [[ -n "${CUSTODY_SARIF:-}" ]]; then
+  judge --format sarif > "$CUSTODY_SARIF" || true
+fi
+
+level="$("${CUSTODY_PYTHON:-python3}" -I -c 'import json, sys; print(json.load(open(sys.argv[1]))["level"])' "$work/verdict.json")"
+{ echo "level=$level"; echo "verdict=$work/verdict.json"; } >> "${GITHUB_OUTPUT:-/dev/stdout}"
+if [[ "${CUSTODY_FAIL_ON:-block}" == block && $status -eq 1 ]]; then
+  exit 1
+fi

@@ -1,0 +1,132 @@
+"""The GitHub Action's script as a runner runs it, on a real repository."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.builders.repo import Built, a_history, a_repository
+
+ROOT = Path(__file__).resolve().parents[3]
+OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
+STRICT = b'[gate.levels]\nATTR-UNSEEN = "block"\n'
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How the step ended, and what it wrote where a runner looks."""
+
+    status: int
+    said: str
+    outputs: dict[str, str]
+    summary: str
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A ``custody`` as one is found on PATH."""
+    path = tmp_path / "custody-program"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m custody "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def step(built: Built, program: Path, tmp_path: Path, **environment: str) -> Ran:
+    """Run the action's step."""
+    runner = tmp_path / "runner"
+    runner.mkdir(exist_ok=True)
+    output, summary = runner / "output", runner / "summary"
+    output.write_text("")
+    summary.write_text("")
+    done = subprocess.run(
+        ["bash", str(ROOT / "action" / "gate.sh")],
+        cwd=built.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "RUNNER_TEMP": str(runner),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "CUSTODY_ACTION": str(ROOT),
+            "CUSTODY_PROGRAM": str(program),
+            "CUSTODY_PYTHON": sys.executable,
+            "CUSTODY_EVIDENCE": "",
+            **environment,
+        },
+    )
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    return Ran(done.returncode, done.stdout + done.stderr, outputs, summary.read_text())
+
+
+def changed(tmp_path: Path, base: dict[bytes, bytes], head: dict[bytes, bytes]) -> tuple[Built, str, str]:
+    """A repository with a change, its base and its head."""
+    built = a_repository(tmp_path / "checkout")
+    first, last = a_history(built, base, head)
+    built.checkout()
+    return built, first, last
+
+
+def test_a_verdict_is_written_where_the_runner_looks(tmp_path: Path, program: Path) -> None:
+    built, base, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    sarif = tmp_path / "found.sarif"
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_SARIF=str(sarif))
+    assert (ran.status, ran.outputs["level"]) == (0, "review"), ran.said
+    assert json.loads(Path(ran.outputs["verdict"]).read_text())["head"] == head
+    assert "ATTR-UNSEEN" in ran.summary
+    assert json.loads(sarif.read_text())["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize(("fail_on", "status"), [("block", 1), ("nothing", 0)])
+def test_a_blocked_change_fails_the_step_unless_told_not_to(
+    tmp_path: Path, program: Path, fail_on: str, status: int
+) -> None:
+    built, base, head = changed(
+        tmp_path, {b"a.py": OLD, b"custody.toml": STRICT}, {b"a.py": NEW, b"custody.toml": STRICT}
+    )
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_FAIL_ON=fail_on)
+    assert (ran.status, ran.outputs["level"]) == (status, "block"), ran.said
+
+
+@pytest.mark.parametrize("base", ["", "main", "$(touch pwned)", "a" * 41])
+def test_a_base_that_is_no_commit_is_an_error_in_words(tmp_path: Path, program: Path, base: str) -> None:
+    built, _, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head)
+    assert ran.status == 2
+    assert "no base commit" in ran.said
+
+
+def test_a_shallow_checkout_is_an_error_that_names_the_remedy(tmp_path: Path, program: Path) -> None:
+    built, _, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    ran = step(built, program, tmp_path, CUSTODY_BASE="b" * 40, CUSTODY_HEAD=head)
+    assert ran.status == 2
+    assert "fetch-depth: 0" in ran.said
+
+
+def test_no_answer_is_no_verdict(tmp_path: Path, program: Path) -> None:
+    built, base, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    program.write_text("#!/bin/sh\nexit 3\n")
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head)
+    assert (ran.status, ran.outputs) == (2, {})
+
+
+def test_words_of_a_pull_request_are_never_run(tmp_path: Path, program: Path) -> None:
+    built, base, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    words = "`touch pwned` $(touch pwned) ; touch pwned\n::set-output name=level::approve"
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_TITLE=words, CUSTODY_BODY=words)
+    assert ran.status == 0, ran.said
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_the_action_hands_everything_over_by_the_environment() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    (only,) = action["runs"]["steps"]
+    assert "${{" not in only["run"]
+    script = (ROOT / "action" / "gate.sh").read_text()
+    assert all(name in script for name in only["env"])
