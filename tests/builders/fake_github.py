@@ -39,6 +39,8 @@ class FakeGitHub:
     asked: list[tuple[str, str]] = field(default_factory=list)
     tokens_given: int = 0
     page_size: int = 100
+    login: str | None = None
+    """Whose the token is; None for that of a workflow."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def opened(
@@ -140,6 +142,8 @@ class FakeGitHub:
             return 201, {}, {"token": TOKEN, "expires_at": "2026-01-01T01:00:00Z", "permissions": {"checks": "write"}}
         if authorization != f"Bearer {TOKEN}":
             return 401, {}, {"message": "Bad credentials"}
+        if parts == ["user"]:
+            return (200, {}, _user(self.login)) if self.login else (403, {}, {"message": "Resource not accessible"})
         if parts[:3] != ["repos", *REPOSITORY.split("/")]:
             return 404, {}, {"message": "Not Found"}
         query = {name: values[0] for name, values in parse_qs(target.query).items()}
@@ -166,7 +170,9 @@ class FakeGitHub:
                 found = [one for one in self.comments.values() if one["issue"] == int(number)]
                 return self._page(found, f"issues/{number}/comments", query)
             case "POST", ["issues", number, "comments"]:
-                return self._kept(self.comments, body | {"issue": int(number), "user": _user("custody[bot]")}, 201)
+                return self._kept(
+                    self.comments, body | {"issue": int(number), "user": _user(self.login or "custody[bot]")}, 201
+                )
             case "PATCH", ["issues", "comments", number] if int(number) in self.comments:
                 self.comments[int(number)] |= body
                 return 200, {}, self.comments[int(number)]

@@ -166,3 +166,23 @@ def commit_named(typed: str) -> CommitSha:
     if SHA.fullmatch(typed) is None:
         raise InputError(f"{typed!r} is no commit's full name")
     return CommitSha(typed)
+
+
+class _Words(msgspec.Struct, frozen=True):
+    title: str
+    summary: str
+
+
+class _Unjudged(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    head_sha: str
+    status: str = "completed"
+    conclusion: str = "action_required"
+    completed_at: str
+    output: _Words
+
+
+def encode_unjudged(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
+    """The body of a check run for a change that could not be judged: somebody has to act, it is not let pass."""
+    output = _Words("could not be judged", f"custody could not judge this change: {why}")
+    return msgspec.json.encode(_Unjudged(name=name, head_sha=head, completed_at=as_of, output=output))

@@ -12,6 +12,7 @@ from custody.wire.github import (
     CheckRunGiven,
     CheckRuns,
     Comment,
+    Login,
     Pull,
     commit_named,
     decoded,
@@ -92,6 +93,15 @@ class GitHub:
         body = json.dumps({"body": text}).encode()
         answer = self._send("POST" if known is None else "PATCH", f"{_at(repository)}/issues/{where}", body)
         return decoded(answer, Comment, "the comment").id
+
+    def login(self) -> str | None:
+        """The account whose token this is; None for an app, and for a token that is none's (that of a workflow)."""
+        if self.key.is_app:
+            return None
+        try:
+            return decoded(self._get("/user"), Login, "the account").login
+        except GitHubRefused:
+            return None
 
     def clone_credential(self) -> str:
         """What git says to GitHub to read a private repository: the token itself."""
