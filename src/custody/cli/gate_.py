@@ -1,6 +1,7 @@
 """``custody gate``."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -8,10 +9,12 @@ import msgspec
 
 from custody import __version__
 from custody.app.gate import Request, formed, gate
+from custody.app.whole_file import written_whole
 from custody.cli.frame import answer, json_option, the_desk
 from custody.cli.trust_approve_ import standing_words
 from custody.model.errors import InputError
 from custody.wire.gate import GateReport
+from custody.wire.reports import encode_report
 
 SHA_DIGITS = 12
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
@@ -27,16 +30,25 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "sarif", "check-run"]),
-    help="For a pull request, for code hosts and editors, for GitHub's API.",
+    type=click.Choice(["markdown", "sarif", "check-run", "statement"]),
+    help="For a pull request, for code hosts and editors, for GitHub's API, as an in-toto statement.",
 )
+@click.option(
+    "--sign-key",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Sign the statement with this private SSH key (a DSSE envelope).",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the answer there instead.")
 @json_option
 @click.pass_context
-def command(
+def command(  # noqa: PLR0913 - one for each option
     ctx: click.Context,
     change: str | None,
     description: BinaryIO | None,
     form: str | None,
+    sign_key: Path | None,
+    out: Path | None,
     *,
     worktree: bool,
     as_json: bool,
@@ -56,17 +68,35 @@ def command(
       custody gate v1.2..v1.3 --json
       custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
+      custody gate origin/main --format statement --sign-key ~/.ssh/ci --out verdict.json
     """
     if worktree == (change is not None):
         raise InputError("name a change or --worktree, and not both", hint="such as 'custody gate main..HEAD'")
     if form is not None and as_json:
         raise InputError("--format and --json are two shapes of one answer", hint="give one of them")
+    if sign_key is not None and form != "statement":
+        raise InputError("only a statement is signed", hint="give --format statement with --sign-key")
+    if out is not None and form is None and not as_json:
+        raise InputError("--out writes --json or a --format", hint="say which of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
     report = gate(the_desk(ctx), Request(change=change, description=said))
-    if form is not None:
-        click.echo(formed(report, form, __version__), nl=False)
+    if form is None and out is None:
+        return answer(report, "\n".join(_words(report)), as_json=as_json)
+    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key)
+    if out is None:
+        click.echo(data, nl=False)
         return 1 if report.outcome == "found" else 0
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    with written_whole(out) as file:
+        file.write(data)
+    return answer(report, "\n".join(_words(report)), as_json=False)
+
+
+def _formed(report: GateReport, form: str, key: Path | None) -> bytes:
+    if form != "statement":
+        return formed(report, form, __version__)
+    from custody.app.gate_statement import stated  # it starts programs, which most verdicts need not
+
+    return stated(report, key)
 
 
 def _words(report: GateReport) -> Iterator[str]:

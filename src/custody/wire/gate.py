@@ -1,6 +1,6 @@
 """What ``custody gate`` answers: the verdict on a change, its reasons by code, and what it was about."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -8,6 +8,9 @@ from custody.wire.reports import Report
 from custody.wire.trust import AgentAsked
 
 Level = Literal["approve", "review", "block"]
+CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})(?!\n)$")]
+ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}(?!\n)$")]
+Place = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 class PlaceGiven(msgspec.Struct, frozen=True):
@@ -51,17 +54,36 @@ class SkippedCheck(msgspec.Struct, frozen=True):
     why: str
 
 
+class ChainRead(msgspec.Struct, frozen=True):
+    """A chain that was read up to the record ``seq``, whose link is ``link``."""
+
+    store: ChainName
+    seq: Place
+    link: str
+
+
+class IndexRead(msgspec.Struct, frozen=True):
+    """How many indexed changes were searched, in the order of indexing, and the head of the last of them."""
+
+    changes: Place
+    last: str
+
+
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on what ``head`` has over ``fork``, the point where it left ``base``.
 
     With ``worktree``, ``head`` is the work tree as a commit that nobody made. ``rules_from`` are the places that set
-    any of the rules. ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``, on what was
-    recorded until ``chain_head`` (SHA-256 over the heads of all chains); null where nothing was looked up.
+    any of the rules. ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``.
+
+    The verdict rests on the records of ``chains``, of which ``chain_head`` is the one name (SHA-256 over their heads;
+    null where there was none), on the ``gaps`` that were known (null where they could not be read), on the ``index`` of
+    changes if that was searched, and on the description with the digest ``description``. From the same it follows
+    again.
     """
 
-    base: str
-    head: str
-    fork: str
+    base: CommitId
+    head: CommitId
+    fork: CommitId
     worktree: bool
     level: Level
     reasons: list[ReasonGiven]
@@ -73,4 +95,8 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     rules_from: list[str]
     as_of: str
     chain_head: str | None
+    chains: list[ChainRead]
+    index: IndexRead | None
+    gaps: int | None
+    description: str | None
     trust: list[AgentAsked]

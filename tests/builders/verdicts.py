@@ -1,0 +1,181 @@
+"""A repository whose change is judged, and what may happen there afterwards; and keys that sign verdicts."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from custody.app.cite_registry import Said, cite_add
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.export import export_to
+from custody.app.gate import Request, gate
+from custody.app.import_ import import_export
+from custody.app.verify_verdict import Relied, verify_verdict
+from custody.wire.gate import GateReport
+from custody.wire.reports import encode_report
+from custody.wire.times import text_from
+from custody.wire.verdict import VerdictReport
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.hooks import home_of
+from tests.builders.repo import NOON, Built, a_repository
+from tests.builders.traces import a_conversation, a_range, a_trace, written
+from tests.house.not_run import not_run
+
+NS = 1_000_000_000
+OLD = b"one = first(1)\ntwo = second(2)\n"
+ADDED = b"alpha = beta(gamma)\ndelta = epsilon(zeta)\n"
+NEW = OLD + ADDED
+NOTES = b"# Notes\n\nAs [S1] says, it is so.\n"
+RULES = b'[gate]\ncalls = "on"\nrisky_paths = ["a.py"]\ncalls_learnt_min = 1\ngap_hours_after = 48\n'
+MESSAGE = b"Add what is missing\n\nIt rests on [S1] and [S2].\n"
+
+
+@dataclass
+class Court:
+    """A change of an agent with a good record: code, a document and a message; its clock goes only when it is told."""
+
+    folder: Path
+    database: str | None = None
+    seconds: int = NOON + 3600
+    happened: int = 0
+    built: Built = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.built = a_repository(self.folder)
+        files = {b"a.py": OLD, b"custody.toml": RULES}
+        self.base = self.built.commit(files)
+        self.head = self.built.commit({**files, b"a.py": NEW, b"notes.md": NOTES}, self.base, message=MESSAGE)
+        self.built.checkout()
+        self.desk = Desk(self.folder, self.database, now_ns=lambda: self.seconds * NS)
+
+    # --- what was there before ----------------------------------------------------------------------------------------
+
+    def proven(self, count: int = 12) -> "Court":
+        """The agent has a good record, and called some tools before it wrote."""
+        for number in range(count):
+            at = text_from((NOON - 3600 * number) * NS)
+            self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
+        for session in ("s1", "s2", "s3"):
+            for step, name in enumerate(("Read", "Grep", "Edit")):
+                at, ended = (text_from((NOON + 70 + 3 * step + more) * NS) for more in (0, 1))
+                self.put(an_event("call", id=f"{session}-{step}", session=session, name=name, at=at, ended_at=ended))
+        return self
+
+    def edited(self, after: bytes = NEW, path: str = "a.py", before: bytes | None = OLD) -> "Court":
+        """The agent was seen to make the file so."""
+        at = text_from((NOON + 90) * NS)
+        was = {} if before is None else {"before": before.decode()}
+        self.put(an_event(id=f"e-{path}", at=at, path=path, after=after.decode(), head=self.base, call="s1-2", **was))
+        return self
+
+    def put(self, event: bytes) -> None:
+        spool_of(self.folder).put(event)
+
+    # --- what may come later ------------------------------------------------------------------------------------------
+
+    def rejected(self) -> None:
+        """A person rejects something of the agent's, long ago as it is told."""
+        self.put(self._next("decision", decision="rejected", changed_lines=40))
+
+    def edited_again(self) -> None:
+        """Another session claims the same lines, from before."""
+        self.put(self._next("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), session="s9", agent="other"))
+
+    def called(self) -> None:
+        """Another session calls other tools."""
+        self.put(self._next("call", name="Bash", session=f"t{self.happened}"))
+
+    def registered(self) -> None:
+        """A source gets an id."""
+        cite_add(self.desk, Said(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}"))
+
+    def indexed(self) -> None:
+        """A change that is the same as ours is proposed, and indexed."""
+        files = {b"a.py": NEW, b"custody.toml": RULES, b"notes.md": NOTES}
+        message = b"The same again, no. %d" % self.happened
+        self.built.commit(files, self.base, message=message, ref=f"refs/pull/{self.happened + 1}/head")
+        dupes_index(self.desk, Wanted(workers=1))
+
+    def imported(self) -> None:
+        """Another store's chain arrives."""
+        other = Court(self.folder.parent / f"other-{self.happened}").proven(2)
+        out = self.folder.parent / f"other-{self.happened}.jsonl"
+        export_to(other.desk, out)
+        import_export(self.desk, out)
+
+    def lost(self) -> None:
+        """Something could not be recorded."""
+        with (home_of(self.folder) / "gaps").open("a") as file:
+            file.write(f"{(self.seconds - 1) * NS} the disk was full\n")
+
+    def traced(self) -> None:
+        """Somebody's trace claims the lines, in the work tree."""
+        trace = a_trace(
+            "a.py", a_conversation(a_range(1, 4)), id=f"550e8400-e29b-41d4-a716-44665544{self.happened:04d}"
+        )
+        written(self.folder / ".agent-trace" / "traces.jsonl", trace)
+
+    def ruled(self) -> None:
+        """The work tree sets other rules, and the branch has moved on."""
+        (self.folder / "custody.toml").write_bytes(b"[gate]\ntier_max = 1\n[attribute]\nnear_lines_max = 1\n")
+        self.built.commit({b"a.py": b"other = 1\n"}, self.head, ref="refs/heads/main")
+
+    def happens(self, name: str) -> None:
+        """One of the above, some time later."""
+        self.seconds += 600
+        self.happened += 1
+        getattr(self, name)()
+
+    def _next(self, kind: str, **fields: object) -> bytes:
+        at = text_from((NOON + 60 + self.happened) * NS)
+        return an_event(kind, id=f"later-{self.happened}", at=at, **fields)
+
+    # --- judging ------------------------------------------------------------------------------------------------------
+
+    def said(self, description: bytes | None = None, *, worktree: bool = False) -> GateReport:
+        change = None if worktree else f"{self.base}..{self.head}"
+        return gate(self.desk, Request(change=change, description=description))
+
+    def checked(self, verdict: GateReport | bytes, **more: bytes) -> VerdictReport:
+        data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
+        return verify_verdict(self.desk, Relied(verdict=data, **more))
+
+
+LATER = ("rejected", "edited_again", "called", "registered", "indexed", "imported", "lost", "traced", "ruled")
+"""Everything that may happen after a verdict and must not change it."""
+
+
+def changed(verdict: GateReport, **fields: object) -> bytes:
+    """The verdict with other values in it."""
+    return json.dumps({**json.loads(encode_report(verdict)), **fields}).encode()
+
+
+@dataclass(frozen=True)
+class Key:
+    """A private key with its public one beside it."""
+
+    private: Path
+
+    @property
+    def public(self) -> bytes:
+        return self.private.with_suffix(".pub").read_bytes()
+
+    def allowed(self, name: str = "ci@example.org", options: str = "") -> bytes:
+        """A list of signers with this one in it."""
+        return f"{name} {options}{self.public.decode()}".encode()
+
+
+def a_key(folder: Path, name: str = "key", passphrase: str = "", kind: str = "ed25519") -> Key:
+    """A fresh key as a user makes one."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        not_run("ssh-keygen", "it is not installed")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    words = [program, "-q", "-t", kind, "-N", passphrase, "-C", "a comment", "-f", os.fspath(path)]
+    subprocess.run(words, check=True, capture_output=True)
+    return Key(path)

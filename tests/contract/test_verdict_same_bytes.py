@@ -1,0 +1,77 @@
+"""The same records give the same verdict, byte for byte, whichever database keeps them; and later once more."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.export import export_to
+from custody.app.gate import Request, gate
+from custody.app.import_ import import_export
+from custody.app.verify_verdict import Relied, verify_verdict
+from custody.wire.reports import encode_report
+from tests.builders.verdicts import LATER, NS, Court
+
+SAID = b"It rests on [S1].\n"
+
+
+@pytest.fixture
+def court(tmp_path: Path) -> Court:
+    """A change about which much was recorded."""
+    made = Court(tmp_path / "repository").proven().edited().edited(b"# Notes\n", "notes.md", None)
+    for name in ("registered", "rejected", "imported", "edited_again", "indexed"):
+        made.happens(name)
+    return made
+
+
+def moved(court: Court, folder: Path, database: str | None = None) -> Desk:
+    """A desk at a copy of the repository, with the same records and the same index."""
+    exported = folder.with_suffix(".jsonl")
+    export_to(court.desk, exported)
+    court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))
+    desk = Desk(folder, database, now_ns=lambda: court.seconds * NS)
+    import_export(desk, exported)
+    dupes_index(desk, Wanted(workers=1))
+    return desk
+
+
+def judged(court: Court, desk: Desk) -> bytes:
+    return encode_report(gate(desk, Request(change=f"{court.base}..{court.head}", description=SAID)))
+
+
+def test_both_databases_give_the_same_verdict(court: Court, tmp_path: Path, fresh_postgres: str) -> None:
+    sqlite, postgres = moved(court, tmp_path / "one"), moved(court, tmp_path / "two", fresh_postgres)
+    first = judged(court, sqlite)
+    assert first == judged(court, postgres)
+    for words in (b'"chains":[{', b'"index":{', b"DUPE-", b'"trust":[{'):
+        assert words in first, "there is something to compare"
+    assert judged(court, sqlite) == judged(court, postgres) == first
+    for desk in (sqlite, postgres):
+        assert verify_verdict(desk, Relied(verdict=first, description=SAID)).findings == []
+
+
+def test_a_team_database_gives_a_verdict_again_later(tmp_path: Path, fresh_postgres: str) -> None:
+    court = Court(tmp_path / "repository", fresh_postgres).proven().edited()
+    verdicts = [court.said(SAID)]
+    for name in LATER:
+        court.happens(name)
+        verdicts.append(court.said(SAID))
+    assert len({encode_report(one) for one in verdicts}) == len(verdicts)
+    for verdict in verdicts:
+        checked = court.checked(verdict, description=SAID)
+        assert (checked.again, checked.findings) == ("identical", [])
+
+
+def test_a_verdict_of_one_database_is_had_again_from_the_other(
+    court: Court, tmp_path: Path, fresh_postgres: str
+) -> None:
+    sqlite, postgres = moved(court, tmp_path / "one"), moved(court, tmp_path / "two", fresh_postgres)
+    given = judged(court, postgres)
+    assert verify_verdict(sqlite, Relied(verdict=given, description=SAID)).again == "identical"
+    at_home = judged(court, court.desk)
+    assert at_home != given, "where records were imported they count for less"
+    for desk in (sqlite, postgres):
+        checked = verify_verdict(desk, Relied(verdict=at_home, description=SAID))
+        with court.desk.reading() as store:
+            assert (checked.again, checked.home) == ("identical", store.own())

@@ -1,0 +1,359 @@
+"""A verdict is bound to what it rests on, and comes out again byte for byte, whatever has happened since."""
+
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from custody.app import gate as gate_module
+from custody.app import gate_seen
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.erase import erase
+from custody.app.gate import Request, gate
+from custody.app.gate_rests import head_of, rests_on
+from custody.app.pull import pull_git
+from custody.app.push import push_git
+from custody.app.verify import verify
+from custody.app.verify_verdict import Relied, verify_verdict
+from custody.model.errors import InputError, StoreError
+from custody.wire.gate import GateReport
+from custody.wire.reports import encode_report
+from custody.world.store import StoreUnwritable
+from tests.builders.hooks import home_of
+from tests.builders.repo import NOON
+from tests.builders.team import Team, ana_of
+from tests.builders.verdicts import LATER, NEW, Court, changed
+
+
+@pytest.fixture
+def court(tmp_path: Path) -> Court:
+    return Court(tmp_path / "repository").proven().edited()
+
+
+def codes(report: GateReport) -> list[str]:
+    return [reason.code for reason in report.reasons]
+
+
+class TestBound:
+    def test_it_names_every_chain_up_to_the_record_that_was_read(self, court: Court) -> None:
+        court.imported()
+        verdict = court.said()
+        there = verify(court.desk).chains
+        assert [(one.store, one.seq, one.link) for one in verdict.chains] == [
+            (one.store, one.records, one.link) for one in there
+        ]
+        assert len(there) == 2 and sum(one.own for one in there) == 1
+        assert verdict.chain_head == head_of(rests_on(court.desk).chains) is not None
+
+    def test_a_change_that_adds_nothing_is_bound_too(self, court: Court) -> None:
+        court.said()
+        verdict = gate(court.desk, Request(change=f"{court.head}..{court.base}"))
+        assert (verdict.level, verdict.added.agent) == ("approve", 0)
+        assert verdict.chain_head is not None and len(verdict.chains) == 1
+
+    def test_one_whose_lines_could_not_be_attributed_is_bound_too(
+        self, court: Court, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object) -> None:
+            raise StoreError("it cannot be asked")
+
+        monkeypatch.setattr(gate_seen, "Operators", broken)
+        verdict = court.said()
+        assert "ATTR-UNSEEN" in codes(verdict)
+        assert verdict.chain_head is not None and len(verdict.chains) == 1
+
+    def test_where_nothing_was_recorded_there_is_no_head(self, tmp_path: Path) -> None:
+        verdict = Court(tmp_path / "repository").said()
+        assert (verdict.chain_head, verdict.chains, verdict.gaps, verdict.index) == (None, [], 0, None)
+
+    def test_the_index_is_named_only_where_it_was_searched(self, court: Court) -> None:
+        assert court.said().index is None
+        court.indexed()
+        index = court.said().index
+        assert index is not None and index.changes > 1
+        off = court.built.commit({b"custody.toml": b'[gate]\nduplicates = "off"\n'}, court.base, ref="refs/heads/off")
+        assert gate(court.desk, Request(change=f"{off}..{court.head}")).index is None
+
+    def test_a_description_is_named_by_its_digest(self, court: Court) -> None:
+        said, other = court.said(b"one"), court.said(b"other")
+        assert said.description and other.description and said.description != other.description
+        assert court.said().description is None
+
+    def test_what_arrives_while_a_change_is_judged_is_not_half_of_the_answer(
+        self, court: Court, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[str] = []
+        real = gate_seen.looked_at
+
+        def looking(desk: Desk, *rest: object) -> object:
+            looked = real(desk, *rest)  # type: ignore[arg-type]
+            looks.append(type(desk).__name__)
+            court.happens("rejected")
+            return looked
+
+        monkeypatch.setattr(gate_module, "looked_at", looking)
+        court.seconds = NOON + 9_000
+        verdict = court.said()
+        assert looks == ["Desk"] * 3 + ["PastDesk"], "three tries, then a copy of what was there"
+        monkeypatch.undo()
+        assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth one came while the copy was looked at"
+        assert court.checked(verdict).again == "identical"
+
+
+def judged_along(court: Court, happenings: list[str]) -> list[GateReport]:
+    """A verdict before anything happens, and one after each thing."""
+    verdicts = [court.said(b"It rests on [S1].")]
+    for name in happenings:
+        court.happens(name)
+        verdicts.append(court.said(b"It rests on [S1]."))
+    return verdicts
+
+
+class TestAgain:
+    @given(st.lists(st.sampled_from(LATER), min_size=1, max_size=4))
+    @example(list(LATER))
+    @example(["indexed", "indexed"])
+    @settings(max_examples=6, suppress_health_check=list(HealthCheck))
+    def test_whatever_happens_every_verdict_comes_out_again(self, happenings: list[str]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            court = Court(Path(folder) / "repository").proven().edited().edited(b"# N\n", "notes.md", None)
+            verdicts = judged_along(court, happenings)
+            for verdict in verdicts:
+                checked = court.checked(verdict, description=b"It rests on [S1].")
+                assert (checked.outcome, checked.again, checked.findings) == ("fine", "identical", [])
+
+    def test_what_happens_does_change_verdicts(self, court: Court) -> None:
+        """Else the test above would show nothing."""
+        verdicts = judged_along(court, list(LATER))
+        told = [(one.reasons, one.trust, one.index, one.gaps, one.chain_head) for one in verdicts]
+        assert len({encode_report(one) for one in verdicts}) == len(verdicts)
+        assert sum(one[:2] != other[:2] for one, other in pairwise(told)) >= 4
+        assert {"DUPE-SAME", "ATTR-UNSEEN"} <= set(codes(verdicts[-1])) - set(codes(verdicts[0]))
+        assert "CITE-BROKEN" in set(codes(verdicts[0])) ^ set(codes(verdicts[-1]))
+
+    def test_a_verdict_on_nothing_recorded_comes_out_again(self, tmp_path: Path) -> None:
+        court = Court(tmp_path / "repository")
+        verdict = court.said()
+        assert codes(verdict)[0] == "ATTR-UNSEEN"
+        court.proven().edited()
+        assert "ATTR-UNSEEN" not in codes(court.said())
+        assert court.checked(verdict).again == "identical"
+
+    def test_records_that_it_could_not_know_are_counted(self, court: Court) -> None:
+        verdict = court.said()
+        court.happens("rejected")
+        assert court.checked(verdict).unseen == 1
+
+    def test_answers_about_duplicates_count_only_for_changes_that_were_indexed(self, court: Court) -> None:
+        court.indexed()
+        verdict = court.said()
+        court.happens("indexed")
+        assert encode_report(court.said()) != encode_report(verdict)
+        assert court.checked(verdict).again == "identical"
+
+    def test_the_work_tree(self, court: Court) -> None:
+        (court.folder / "a.py").write_bytes(NEW + b"more = 1\n")
+        verdict = court.said(worktree=True)
+        assert court.checked(verdict).again == "identical"
+        court.happens("rejected")
+        assert court.checked(verdict).again == "identical"
+        (court.folder / "a.py").write_bytes(NEW + b"more = 2\n")
+        checked = court.checked(verdict)
+        assert (checked.again, checked.outcome) == ("not", "found")
+        assert checked.findings[0].what.endswith("the work tree is not the one that was judged")
+
+    def test_a_store_that_went_on_in_another_chain_knows_which_was_its_own(self, court: Court) -> None:
+        court.registered()
+        verdict = court.said(b"It rests on [S1] and [S2].")
+        database = home_of(court.folder) / "custody.db"
+        shutil.copyfile(database, database.with_name("copy"))
+        database.with_name("copy").replace(database)
+        court.happens("rejected")
+        assert len(court.said().chains) == 2, "a restored file does not go on with the chain that it holds"
+        assert court.checked(verdict, description=b"It rests on [S1] and [S2].").again == "identical"
+
+    def test_a_colleague_who_pulled_the_records_without_their_texts_has_it_again(self, tmp_path: Path) -> None:
+        team = Team(tmp_path)
+        ana = ana_of(team)
+        verdict = encode_report(gate(ana, Request(change="HEAD~1..HEAD")))
+        push_git(ana, None)
+        bob = team.clone("bob")
+        assert verify_verdict(bob, Relied(verdict=verdict)).again == "not"
+        pull_git(bob, None)
+        checked = verify_verdict(bob, Relied(verdict=verdict))
+        assert (checked.again, checked.findings) == ("identical", [])
+
+    def test_nothing_is_written_to_the_store(self, court: Court) -> None:
+        verdict = court.said()
+        before = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
+        heads = rests_on(court.desk)
+        assert court.checked(verdict).again == "identical"
+        after = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
+        assert (rests_on(court.desk), [name for name, _ in after]) == (heads, [name for name, _ in before])
+
+
+class TestDiffers:
+    @pytest.mark.parametrize(
+        ("fields", "named"),
+        [
+            ({"level": "approve", "reasons": []}, ["level", "reasons"]),
+            ({"added": {"agent": 5, "mixed": 0, "none": 0, "person": 0}}, ["added"]),
+            ({"trust": []}, ["trust"]),
+            ({"fork": "c" * 40}, ["fork"]),
+            ({"extra": 1}, ["extra"]),
+            ({"skipped": [{"name": "trust", "why": "it is off"}]}, ["skipped"]),
+            ({"checks": []}, ["checks"]),
+            ({"rules_from": ["custody.toml", "elsewhere"]}, ["rules_from"]),
+        ],
+    )
+    def test_what_was_changed_is_named(self, court: Court, fields: dict[str, object], named: list[str]) -> None:
+        court.indexed()
+        verdict = court.said()
+        assert verdict.level == "review"
+        checked = court.checked(changed(verdict, **fields))
+        assert (checked.outcome, checked.again) == ("found", "differs")
+        told = [one.what.split("'")[1] for one in checked.findings if one.code == "verdict_differs"]
+        assert told == named
+
+    def test_a_missing_key_of_an_old_verdict_is_no_verdict(self, court: Court) -> None:
+        with pytest.raises(InputError, match="chains"):
+            court.checked(encode_report(court.said()).replace(b'"chains":', b'"chians":'))
+
+    def test_a_store_that_was_damaged_since_is_seen(self, court: Court) -> None:
+        verdict = court.said()
+        with closing(sqlite3.connect(home_of(court.folder) / "custody.db")) as db, db:
+            db.execute("UPDATE record SET at_ns = at_ns + 1 WHERE seq = 2")
+        checked = court.checked(verdict)
+        assert checked.again == "differs"
+        assert any("INTEG-DAMAGE" in one.what for one in checked.findings)
+
+
+class TestCannot:
+    def because(self, court: Court, verdict: GateReport | bytes, **more: bytes) -> str:
+        checked = court.checked(verdict, **more)
+        assert (checked.outcome, checked.again, checked.unseen) == ("found", "not", None)
+        (finding,) = [one for one in checked.findings if one.code == "verdict_not_again"]
+        assert finding.what.startswith("it cannot be worked out again: ")
+        return finding.what.removeprefix("it cannot be worked out again: ")
+
+    def test_erased_since(self, court: Court) -> None:
+        verdict = court.said()
+        erase(court.desk, ["2", "3"], who="ana", why="a secret")
+        assert self.because(court, verdict) == "2 record(s) were erased since"
+        later = court.said()
+        assert court.checked(later).again == "identical", "what was erased before it is no matter"
+
+    def test_other_records(self, court: Court, tmp_path: Path) -> None:
+        verdict = court.said()
+        chain = verdict.chains[0]
+        other = Court(tmp_path / "other" / "repository")
+        assert self.because(other, verdict).startswith(f"these records are not those: chain {chain.store} has 0 record")
+        with closing(sqlite3.connect(home_of(court.folder) / "custody.db")) as db, db:
+            db.execute("UPDATE record SET link = ? WHERE seq = ?", (b"\0" * 32, chain.seq))
+        assert self.because(court, verdict) == (
+            f"these records are not those: record {chain.seq} of chain {chain.store} is another one"
+        )
+
+    def test_an_index_that_was_made_anew(self, court: Court) -> None:
+        court.indexed()
+        court.happens("indexed")
+        verdict = court.said()
+        dupes_index(court.desk, Wanted(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
+        assert "indexed change(s) that it was compared with are not those" in self.because(court, verdict)
+
+    def test_a_description(self, court: Court) -> None:
+        verdict = court.said(b"words")
+        assert self.because(court, verdict) == "it was given with a description; hand that in with --description"
+        assert "not the one" in self.because(court, verdict, description=b"other words")
+        assert court.checked(verdict, description=b"words").again == "identical"
+        assert self.because(court, court.said(), description=b"words") == "it was given without a description"
+
+    def test_other_rules_of_this_user(self, court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+        verdict = court.said()
+        monkeypatch.setenv("ANSIBEL_TRUST_THRESHOLD_HIGH", "0.78")
+        assert self.because(court, verdict).startswith("the rules that are in force here for its base are others")
+
+    def test_gaps_that_somebody_deleted(self, court: Court) -> None:
+        court.lost()
+        verdict = court.said()
+        (home_of(court.folder) / "gaps").unlink()
+        assert self.because(court, verdict) == "it rests on 1 gap(s), and here are 0 gap(s)"
+
+    def test_commits_that_are_not_here(self, court: Court) -> None:
+        gone = "c" * 40
+        assert gone[:12] in self.because(court, changed(court.said(), head=gone))
+
+    def test_a_store_that_was_damaged_then(self, court: Court) -> None:
+        court.said()
+        head = next(home_of(court.folder).glob("head-*"))
+        kept = head.read_bytes()
+        head.write_bytes(kept.replace(b'"seq":', b'"seq":1'))
+        verdict = court.said()
+        assert codes(verdict)[0] == "INTEG-DAMAGE"
+        assert "something was wrong with the store itself" in self.because(court, verdict)
+
+    def test_events_that_only_waited(self, court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+        court.said()
+
+        def unwritable(path: Path) -> None:
+            raise StoreUnwritable(f"cannot write '{path}'")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("custody.app.desk.open_sqlite", unwritable)
+            court.rejected()
+            verdict = court.said()
+        assert [chain.store for chain in verdict.chains].count("pending") == 1
+        assert self.because(court, verdict) == "it rests on 1 event(s) that waited and had no place in a chain yet"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"chain_head": "sha256:" + "0" * 64},
+            {"chains": []},
+            {"chains": [{"store": "x", "seq": 1, "link": "no hex"}]},
+            {"chains": [{"store": "x", "seq": 1, "link": "00"}] * 2},
+            {"as_of": "yesterday"},
+            {"as_of": "9999-01-01T00:00:00Z"},
+            {"as_of": "\ud800"},
+            {"base": "c" * 64},
+            {"index": {"changes": 2**63 - 1, "last": "\ud800"}},
+        ],
+    )
+    def test_rubbish_in_a_verdict_is_told(self, court: Court, fields: dict[str, object]) -> None:
+        assert self.because(court, changed(court.said(), **fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"base": "--all"},
+        {"head": "main"},
+        {"fork": "\ud800" * 40},
+        {"base": "c" * 40 + "\n"},
+        {"index": {"changes": 2**63, "last": ""}},
+        {"chains": [{"store": "x", "seq": 2**63, "link": "00"}]},
+        {"chains": [{"store": "x", "seq": -1, "link": "00"}]},
+        {"chains": [{"store": "\ud800", "seq": 1, "link": "00"}]},
+        {"chains": [{"store": "x\0", "seq": 1, "link": "00"}]},
+        {"level": "fine"},
+        {"reasons": None},
+    ],
+)
+def test_what_no_verdict_can_say_is_the_callers_turn(court: Court, fields: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="no verdict of 'custody gate'"):
+        court.checked(changed(court.said(), **fields))
+
+
+def test_lines_that_an_agent_wrote_long_ago_are_as_old_as_they_were(court: Court) -> None:
+    """The trust in an agent fades with the time since: a verdict is of its moment."""
+    verdict = court.said()
+    court.seconds += 90 * 86_400
+    assert court.said().trust != verdict.trust
+    assert court.checked(verdict).again == "identical"
