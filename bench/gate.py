@@ -1,0 +1,340 @@
+"""How long a verdict takes, against what git needs to compare and to blame the very lines that are judged.
+
+    python -m bench gate [--records N] [--changes N] [--lines N] [NAME …]
+
+The bar leaves room for the start of the program and for the store: a time may be three times git's and 500 ms more. The
+bench shows the plain ratio, and the ratio after these 500 ms, which is what the bar is held against. On a busy machine
+the 500 ms pass while others run; so the same ratio is shown of the processor time that the processes used themselves.
+
+The store is made by the product's own append; the index of changes is the one of ``dupes-steps``. Most records are
+calls and prompts of other sessions, as in life; some are edits of other files, some are decisions.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from bench import dupes
+from bench.attribution.telling import CUSTODY, ran
+from bench.attribution.world import surroundings
+from bench.bars import Bar, BenchError, at_most
+from bench.columns import columns
+from bench.names import UnknownName, by_name, chosen
+from bench.progress import Progress, Tell
+from bench.runner import Verdict, judged
+from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
+from custody.app.desk import Desk
+from custody.model.ids import EventId
+from custody.wire.arrivals import Arrival, arrival_of
+from custody.wire.times import text_from
+from custody.world.store import SqliteDb, Store, batched
+
+NS = 1_000_000_000
+ALLOWED_NS = 500_000_000
+RECORDS, CHANGES, LINES = 100_000, 20_000, 500
+FILES = 5
+COMMITS = 60
+"""Commits of the past; each changes one of the files."""
+FILE_LINES = 400
+BATCH = 1_000
+SESSION_RECORDS = 200
+EDIT_EVERY, DECISION_EVERY, PROMPT_EVERY = 50, 400, 20
+OTHER_FILES = 500
+AGENT = "robot"
+BAR = at_most(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A repository with a change on top, and everything that was recorded in it."""
+
+    repository: Path
+    environment: dict[str, str]
+    base: str
+    head: str
+    ranges: dict[str, list[tuple[int, int]]]
+
+    def git(self, *words: str, given: bytes = b"") -> bytes:
+        """What git says here."""
+        said: bytes = ran(["git", *words], self.repository, self.environment, given)
+        return said
+
+    def compared_and_blamed(self) -> None:
+        """What git alone does with the change: show it, and blame its lines."""
+        self.git("diff", self.base, self.head)
+        for path, ranges in self.ranges.items():
+            stretches = [word for first, last in ranges for word in ("-L", f"{first},{last}")]
+            self.git("blame", "--porcelain", *stretches, self.head, "--", path)
+
+    def verdict(self) -> bytes:
+        """The verdict on the change."""
+        said: bytes = ran([CUSTODY, "gate", f"{self.base}..{self.head}", "--json"], self.repository, self.environment)
+        return said
+
+    def something_arrives(self) -> None:
+        """Another call is recorded, so that the next verb has to take it in."""
+        event = _event("call", time.time_ns(), id=f"late-{time.time_ns()}", session="late", name="Bash")
+        with Desk(self.repository).writing() as store:
+            store.append([_arrival(event)])
+
+    def break_seal(self) -> None:
+        """Nothing is known of what was verified before."""
+        (self.repository / ".git" / "custody" / "seal").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A state of the store in which a verdict is asked for; ``before`` is done first, and not timed."""
+
+    name: str
+    before: Callable[[Place], None] = lambda _: None
+    bar: Bar | None = BAR
+
+
+QUESTIONS = (
+    Question("gate"),
+    Question("gate-after-arrivals", Place.something_arrives),
+    Question("gate-unsealed", Place.break_seal, None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How long something took by the clock, and how long its processes ran, in nanoseconds."""
+
+    clock: int
+    processor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The ratios of one question: plain, after what is allowed, and that of processor time."""
+
+    question: Question
+    plain: tuple[float, ...]
+    allowed: tuple[float, ...]
+    processor: tuple[float, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the median, after what is allowed, reaches the bar."""
+        if not spread(self.plain).steady:
+            return Verdict.UNSTABLE
+        return judged(self.question.bar, spread(self.allowed).median)
+
+
+def timed(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
+    """Alternating pairs, again while the quartiles are too far apart; the last round is the answer."""
+    rounds = 0
+    while True:
+        rounds += 1
+        found = one_round(question, place, pairs, tell)
+        if rounds == ROUNDS_MAX or spread(found.plain).steady:
+            return found
+
+
+def one_round(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
+    """So many pairs, who goes first changing from pair to pair."""
+    plain, allowed, processor = [], [], []
+    for n, turn in enumerate(turns(pairs)):
+        tell(f"{question.name}: pair {n + 1} of {pairs}")
+        took = {side: once(question, side, place) for side in turn}
+        ours, gits = took["subject"], took["baseline"]
+        plain.append(ours.clock / gits.clock)
+        allowed.append((ours.clock - ALLOWED_NS) / gits.clock)
+        processor.append((ours.processor - ALLOWED_NS) / gits.processor)
+    return Timed(question, tuple(plain), tuple(allowed), tuple(processor))
+
+
+def once(question: Question, side: str, place: Place) -> Took:
+    """How long one side takes."""
+    if side == "subject":
+        question.before(place)
+    clock, processor = time.perf_counter_ns(), _processor_ns()
+    place.verdict() if side == "subject" else place.compared_and_blamed()
+    return Took(time.perf_counter_ns() - clock, _processor_ns() - processor)
+
+
+def _processor_ns() -> int:
+    """What the processes that were started and have ended used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((used.ru_utime + used.ru_stime) * NS)
+
+
+# --- the repository ---------------------------------------------------------------------------------------------------
+
+
+def a_place(folder: Path, lines: int) -> Place:
+    """A repository with some past, in which the last commit adds lines to every file."""
+    repository, environment = folder / "repository", surroundings(folder)
+    repository.mkdir()
+    ran(["git", "init", "--quiet", "--initial-branch=main"], repository, environment)
+    texts = {f"src/part_{n}.py": [_line(n, m, 0) for m in range(FILE_LINES)] for n in range(FILES)}
+    stream = [_commit(0, texts)]
+    for number in range(1, COMMITS):
+        path = f"src/part_{number % FILES}.py"
+        texts[path][number * 7 % FILE_LINES] = _line(number, number, number)
+        stream.append(_commit(number, {path: texts[path]}))
+    each = lines // FILES
+    added = {
+        path: [*text, *(_line(9, m, 1_000 + n) for m in range(each))] for n, (path, text) in enumerate(texts.items())
+    }
+    stream.append(_commit(COMMITS, added))
+    ran(["git", "fast-import", "--quiet"], repository, environment, b"".join(stream))
+    ran(["git", "checkout", "--quiet", "main"], repository, environment)
+    base, head = ran(["git", "rev-parse", "HEAD~1", "HEAD"], repository, environment).decode().split()
+    ranges = {path: [(FILE_LINES + 1, FILE_LINES + each)] for path in added}
+    return Place(repository, environment, base, head, ranges)
+
+
+def _line(a: int, b: int, c: int) -> str:
+    return f"value_{a}_{b}_{c} = compute_{c}(source_{a}, {b})\n"
+
+
+def _made_s(number: int) -> int:
+    return int(time.time()) - (COMMITS - number) * 600 - 60
+
+
+def _commit(number: int, files: dict[str, list[str]]) -> bytes:
+    head = f"commit refs/heads/main\ncommitter Ana <ana@example.org> {_made_s(number)} +0000\ndata 8\na change\n"
+    parts = [head.encode()]
+    for path, text in files.items():
+        content = "".join(text).encode()
+        parts.append(f"M 644 inline {path}\ndata {len(content)}\n".encode() + content + b"\n")
+    return b"".join(parts)
+
+
+# --- what was recorded ------------------------------------------------------------------------------------------------
+
+
+def recorded(place: Place, records: int) -> Iterator[Arrival]:
+    """The edits of the change, and so many other records before them."""
+    start_ns = (_made_s(COMMITS) - 2 * 86_400) * NS
+    for n in range(records):
+        yield _arrival(_other(n, start_ns + n * NS))
+    for number, path in enumerate(sorted(place.ranges)):
+        before, after = (place.git("show", f"{commit}:{path}").decode() for commit in (place.base, place.head))
+        told = {"path": path, "before": before, "after": after, "head": place.base}
+        yield _arrival(_event("edit", (_made_s(COMMITS) - 30) * NS, id=f"own-{number}", session="own", **told))
+
+
+def _other(n: int, at_ns: int) -> dict[str, object]:
+    session = f"session-{n // SESSION_RECORDS}"
+    if n % DECISION_EVERY == 0:
+        told = {"decision": "accepted", "actor": "ana", "changed_lines": 40, "commit": f"{n:040x}"}
+        return _event("decision", at_ns, id=f"d{n}", **told)
+    if n % EDIT_EVERY == 1:
+        text = "".join(f"other_{n}_{m} = make_{m}({n})\n" for m in range(10))
+        path = f"other/file_{n // EDIT_EVERY % OTHER_FILES}.py"
+        return _event("edit", at_ns, id=f"e{n}", session=session, path=path, before="", after=text)
+    if n % PROMPT_EVERY == 2:
+        return _event("prompt", at_ns, id=f"p{n}", session=session, text=f"please do the {n}-th thing")
+    told = {"name": "Bash", "status": "ok", "input": {"command": f"make step-{n}"}, "output": f"done with step {n}"}
+    return _event("call", at_ns, id=f"c{n}", session=session, **told)
+
+
+def _event(kind: str, at_ns: int, **fields: object) -> dict[str, object]:
+    return {"custody": 1, "kind": kind, "at": text_from(at_ns), "agent": AGENT, **fields}
+
+
+def _arrival(event: dict[str, object]) -> Arrival:
+    return arrival_of(EventId(f"recorded-{event['kind']}-{event['id']}"), json.dumps(event).encode())
+
+
+def filled(place: Place, records: int, changes: int, tell: Tell) -> None:
+    """Put everything into the store, then ask once: what is kept of an answer is there before the first pair."""
+    with Desk(place.repository).writing() as store:
+        for number, batch in enumerate(batched(recorded(place, records), BATCH)):
+            tell(f"recording: {number * BATCH:,} of {records:,}")
+            store.append(batch)
+        _indexed(store, changes)
+    tell("the first verdict")
+    said = json.loads(place.verdict())
+    if said["added"]["agent"] != sum(last - first + 1 for some in place.ranges.values() for first, last in some):
+        raise BenchError(f"the lines are not shown to be the agent's: {said['added']}")
+    if "duplicates" not in said["checks"]:
+        raise BenchError("nobody looked for duplicates: there is no index")
+
+
+def _indexed(store: Store, changes: int) -> None:
+    assert isinstance(store.db, SqliteDb), "a repository's own store is one file"
+    dupes.fill(store.db, changes)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Ask for the verdict in turns with git; 1 when nothing could be measured."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = arguments()
+    args = parser.parse_args(argv)
+    try:
+        questions = chosen(by_name(QUESTIONS), args.names)
+    except UnknownName as error:
+        parser.error(str(error))
+    with tempfile.TemporaryDirectory(prefix="custody-gate-") as temporary, Progress(err) as tell:
+        try:
+            place = a_place(Path(temporary), args.lines)
+            filled(place, args.records, args.changes, tell)
+            results = [timed(question, place, args.pairs, tell) for question in questions]
+        except BenchError as error:
+            err.write(f"not measured: {error}\n")
+            return 1
+    out.write(json.dumps(as_json(args, results), indent=2) + "\n" if args.json else table(args, results))
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench gate", description="Time the gate against git's own.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a state of the store (default: all of them)")
+    parser.add_argument("--records", type=int, default=RECORDS, metavar="N", help="records (%(default)s)")
+    parser.add_argument("--changes", type=int, default=CHANGES, metavar="N", help="indexed changes (%(default)s)")
+    parser.add_argument("--lines", type=int, default=LINES, metavar="N", help="lines of the change (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=PAIRS_MIN, metavar="N", help="pairs per round (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser
+
+
+HEADER = ("gate", "ratio [quartiles]", "after 500 ms", "of processor time", "pairs", "bar", "verdict", "baseline")
+
+
+def table(args: argparse.Namespace, results: Sequence[Timed]) -> str:
+    """The figures for people."""
+    said = f"{args.lines:,} lines, {args.records:,} records, {args.changes:,} indexed changes\n"
+    return said + columns(HEADER, [_row(one) for one in results])
+
+
+def _row(one: Timed) -> tuple[str, ...]:
+    bar = "" if one.question.bar is None else str(one.question.bar)
+    figures = (_words(spread(ratios)) for ratios in (one.plain, one.allowed, one.processor))
+    return (one.question.name, *figures, str(len(one.plain)), bar, one.verdict.value, "git diff, git blame -L")
+
+
+def _words(found: Spread) -> str:
+    return f"{found.median:.3f} [{found.q1:.3f}, {found.q3:.3f}]"
+
+
+def as_json(args: argparse.Namespace, results: Sequence[Timed]) -> dict[str, object]:
+    """The figures for programs, every ratio among them."""
+    rows = [
+        {
+            "name": one.question.name,
+            "bar": None if one.question.bar is None else str(one.question.bar),
+            "verdict": one.verdict.value,
+            "ratios": list(one.plain),
+            "ratios_after_500_ms": list(one.allowed),
+            "ratios_of_processor_time_after_500_ms": list(one.processor),
+        }
+        for one in results
+    ]
+    sizes = {"lines": args.lines, "records": args.records, "changes": args.changes}
+    return {"version": 1, **sizes, "results": rows}

@@ -1,0 +1,116 @@
+"""A change that somebody wants to get past the gate, with what was recorded of it and what is done to that."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from custody.app.desk import Desk
+from custody.app.doctor import doctor
+from custody.app.gate import Request, gate
+from custody.app.verify import verify
+from custody.wire.gate import GateReport
+from custody.wire.times import text_from
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.hooks import home_of
+from tests.builders.repo import NOON, a_repository
+
+NS = 1_000_000_000
+OLD = "one = first(1)\ntwo = second(2)\n"
+ADDED = "alpha = beta(gamma)\ndelta = epsilon(zeta)\n"
+NEW = OLD + ADDED
+LEVELS = ("approve", "review", "block")
+DAY = 86_400
+
+
+class Judged:
+    """A repository whose second commit, made at ``noon``, adds two lines; an hour later it is judged."""
+
+    def __init__(self, folder: Path, noon: int = NOON, files: dict[bytes, bytes] | None = None) -> None:
+        self.noon = noon
+        self.built = a_repository(folder)
+        self.first = self.built.commit({b"a.py": OLD.encode()}, at=noon - 7200)
+        self.second = self.built.commit({b"a.py": NEW.encode(), **(files or {})}, self.first, at=noon)
+        self.base = self.first
+        self.built.checkout()
+        self.desk = Desk(folder, now_ns=lambda: (noon + 3600) * NS)
+        self.answers: list[str] = []
+        """What imports said."""
+
+    # --- what is so ---------------------------------------------------------------------------------------------------
+
+    def event(self, kind: str, at: int, **fields: Any) -> bytes:
+        """An event so many seconds after the commit."""
+        return an_event(kind, at=text_from((self.noon + at) * NS), **fields)
+
+    def tell(self, kind: str, at: int, **fields: Any) -> None:
+        """The recorder is told."""
+        spool_of(self.built.path).put(self.event(kind, at, **fields))
+
+    def edit(self, at: int = -30, **fields: Any) -> None:
+        """An agent makes the file what the commit has."""
+        self.tell("edit", at, **(self.an_edit() | fields))
+
+    def an_edit(self) -> dict[str, Any]:
+        return {"id": "e1", "path": "a.py", "before": OLD, "after": NEW, "head": self.first}
+
+    def decide(self, count: int, **fields: Any) -> None:
+        """So many decisions about an agent, an hour apart."""
+        for number in range(count):
+            self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
+
+    def drained(self) -> "Judged":
+        """Nothing waits any more."""
+        with self.desk.reading():
+            return self
+
+    # --- what is asked ------------------------------------------------------------------------------------------------
+
+    def said(self) -> GateReport:
+        return gate(self.desk, Request(change=f"{self.base}..{self.second}"))
+
+    def named(self, report: GateReport) -> str:
+        """Everything that the verdict, ``verify``, ``doctor`` and imports say."""
+        reasons = [f"{reason.code} {reason.sentence}" for reason in report.reasons]
+        damage = [f"{finding.code} {finding.what}" for finding in verify(self.desk).findings]
+        looks = [check.what for check in doctor(self.desk).checks if check.state != "well"]
+        return "\n".join((*reasons, *damage, *looks, *self.answers))
+
+    # --- what somebody does about it ----------------------------------------------------------------------------------
+
+    @property
+    def home(self) -> Path:
+        return home_of(self.built.path)
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        """The store's file, open to whoever may write it."""
+        self.drained()
+        with closing(sqlite3.connect(self.home / "custody.db")) as db, db:
+            yield db
+
+    def head_file(self) -> Path:
+        (path,) = self.home.glob("head-*")
+        return path
+
+
+def codes(report: GateReport) -> list[str]:
+    return [reason.code for reason in report.reasons]
+
+
+def shown(report: GateReport) -> set[tuple[str, int]]:
+    """The added lines whose author is shown, and well enough: those that no reason of attribution speaks of."""
+    if any(reason.code.startswith("INTEG") for reason in report.reasons):
+        return set()
+    doubted = {
+        (place.path, line)
+        for reason in report.reasons
+        if reason.code in ("ATTR-NONE", "ATTR-WEAK", "ATTR-UNSEEN")
+        for place in reason.places
+        if place.start_line is not None and place.end_line is not None
+        for line in range(place.start_line, place.end_line + 1)
+    }
+    everywhere = any(reason.code == "ATTR-UNSEEN" and not reason.places for reason in report.reasons)
+    return set() if everywhere else {("a.py", line) for line in (3, 4)} - doubted

@@ -1,0 +1,727 @@
+"""Forged, replayed and re-dated evidence at the gate: none makes a verdict milder, and each is named.
+
+What is done to a store goes through the doors that people have: importers, the hook, the spool, the database's file.
+What a recorder of this very machine is told for the first time is a record like any other; nothing here can tell who
+spoke to it, and no case claims that.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.export import export_to
+from custody.app.import_ import import_export
+from custody.app.import_events import import_events
+from custody.app.import_traces import import_traces
+from custody.app.import_transcripts import import_transcripts
+from custody.attribute.introduce import Line
+from custody.attribute.lineage import UNKNOWN, Origin
+from custody.attribute.packing import pack_version
+from custody.model.errors import InputError
+from custody.wire.gate import GateReport
+from custody.wire.reports import encode_report
+from custody.wire.times import text_from
+from custody.world.capture import TRANSCRIPT_READERS
+from custody.world.store import open_sqlite
+from tests.builders.cli import spool_of
+from tests.builders.hooks import an_edit, installed, run_hook
+from tests.builders.judged import ADDED, DAY, LEVELS, NEW, NS, OLD, Judged, codes, shown
+from tests.builders.traces import OTHER_TRACE, TRACE, a_conversation, a_link, a_range, a_trace, written
+from tests.builders.transcripts import Transcript, a_transcript
+
+YEAR = 365 * DAY
+Do = Callable[[Judged], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """How things stand, what somebody does about it, and the word by which that is named afterwards."""
+
+    begin: Do
+    forge: Do
+    named: str
+
+
+# --- how things stand -------------------------------------------------------------------------------------------------
+
+
+def unknown(world: Judged) -> None:
+    """An agent with a good record worked elsewhere; nothing shows who wrote the lines."""
+    world.decide(12)
+    world.edit(path="b.py", before="", after="elsewhere = 1\n")
+
+
+def known(world: Judged) -> None:
+    """An agent with a good record was seen to write the lines: nothing is against the change."""
+    world.decide(12)
+    world.edit()
+
+
+def stranger(world: Judged) -> None:
+    """An agent about which nothing was decided was seen to write them, where another one has a good record."""
+    world.decide(12)
+    world.edit(agent="stranger")
+
+
+def newcomer(world: Judged) -> None:
+    """An agent about which nothing was decided was seen to write them."""
+    world.edit()
+
+
+def distrusted(world: Judged) -> None:
+    """An agent that is always rejected was seen to write them."""
+    world.decide(40, decision="rejected")
+    world.edit()
+
+
+def rejected(world: Judged) -> None:
+    """A person rejected this very change of an agent with a good record."""
+    known(world)
+    world.tell("decision", 60, id="no", decision="rejected", head=world.second, commit=world.second)
+
+
+def spent(world: Judged) -> None:
+    """The budget of the agent is used up."""
+    known(world)
+    world.tell("decision", -60, id="u", **_landed(499))
+
+
+def _landed(lines: int) -> dict[str, Any]:
+    return {"unreviewed": True, "changed_lines": lines, "head": "c" * 40, "areas": ["."], "actor": "ci"}
+
+
+# --- Agent Trace files ------------------------------------------------------------------------------------------------
+
+
+def _hash() -> str:
+    return f"sha256:{sha256(ADDED.rstrip(chr(10)).encode()).hexdigest()[:16]}"
+
+
+def _trace(world: Judged, at: int = -30, **fields: Any) -> dict[str, Any]:
+    said = fields.pop("said", {})
+    conversation = a_conversation(a_range(3, 4, content_hash=_hash()), **said)
+    revision = {"type": "git", "revision": world.first}
+    return a_trace("a.py", conversation, **({"timestamp": text_from((world.noon + at) * NS), "vcs": revision} | fields))
+
+
+def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
+    """A file of traces is imported."""
+
+    def forge(world: Judged) -> None:
+        file = written(world.built.path.parent / "traces.jsonl", *(line(world) for line in lines))
+        world.answers.append(encode_report(import_traces(world.desk, file).report).decode())
+
+    return forge
+
+
+def own_traces(world: Judged) -> None:
+    """They lie in the work tree, as another tool would leave them."""
+    folder = world.built.path / ".agent-trace"
+    written(folder / "traces.jsonl", _trace(world))
+    written(folder / "commit-links.jsonl", a_link(world.second, TRACE))
+
+
+TRACES: Mapping[str, Case] = {
+    "trace": Case(unknown, traces(_trace), "ATTR-WEAK"),
+    "trace-with-confidence": Case(
+        unknown, traces(lambda world: _trace(world, metadata={"confidence": 1.0, "tier": 1})), "ATTR-WEAK"
+    ),
+    "trace-with-grade": Case(
+        unknown, traces(lambda world: _trace(world, metadata={"grade": "attested", "verified": True})), "ATTR-WEAK"
+    ),
+    "trace-linked": Case(unknown, traces(_trace, lambda world: a_link(world.second, TRACE)), "ATTR-WEAK"),
+    "trace-linked-elsewhere": Case(unknown, traces(_trace, lambda _: a_link("f" * 40, TRACE)), "ATTR-WEAK"),
+    "link-of-no-trace": Case(unknown, traces(lambda world: a_link(world.second, OTHER_TRACE)), "ATTR-NONE"),
+    "trace-before-the-base": Case(
+        unknown, traces(lambda world: _trace(world, at=-YEAR), lambda world: a_link(world.second, TRACE)), "ATTR-WEAK"
+    ),
+    "trace-after-the-commit": Case(
+        unknown, traces(lambda world: _trace(world, at=DAY), lambda world: a_link(world.second, TRACE)), "ATTR-WEAK"
+    ),
+    "trace-of-the-future": Case(unknown, traces(lambda world: _trace(world, at=YEAR)), "claim a time in the future"),
+    "trace-under-two-ids": Case(unknown, traces(_trace, lambda world: _trace(world, id=OTHER_TRACE)), "ATTR-WEAK"),
+    "trace-told-otherwise": Case(
+        unknown, traces(_trace, lambda world: _trace(world, tool={"name": "another"})), "was observed 2 times"
+    ),
+    "trace-of-a-person": Case(unknown, traces(lambda world: _trace(world, said={"who": "human"})), "ATTR-NONE"),
+    "trace-of-another-revision": Case(
+        unknown, traces(lambda world: _trace(world, vcs={"type": "git", "revision": "e" * 40})), "ATTR-"
+    ),
+    "trace-of-no-version": Case(unknown, traces(lambda world: _trace(world, version="99.0")), "99.0"),
+    "traces-in-the-work-tree": Case(unknown, own_traces, "ATTR-WEAK"),
+}
+
+
+# --- files of events --------------------------------------------------------------------------------------------------
+
+
+def events(*lines: Callable[[Judged], bytes]) -> Do:
+    """A file of events is imported."""
+
+    def forge(world: Judged) -> None:
+        file = world.built.path.parent / "events.jsonl"
+        file.write_bytes(b"".join(line(world) + b"\n" for line in lines))
+        world.answers.append(encode_report(import_events(world.desk, file)).decode())
+
+    return forge
+
+
+def edit(at: int = -30, **fields: Any) -> Callable[[Judged], bytes]:
+    return lambda world: world.event("edit", at, **(world.an_edit() | {"id": "f1"} | fields))
+
+
+def decision(number: int, **fields: Any) -> Callable[[Judged], bytes]:
+    return lambda world: world.event(
+        "decision", -3600 * (number + 1), **({"id": f"f{number}", "changed_lines": 50} | fields)
+    )
+
+
+def _override(world: Judged) -> bytes:
+    told = {"decision": "accepted", "overrides": "no", "actor": "boss", "reason": "it is fine"}
+    return world.event("decision", 90, id="yes", head=world.second, commit=world.second, **told)
+
+
+EVENTS: Mapping[str, Case] = {
+    "imported-edit": Case(unknown, events(edit()), "ATTR-WEAK"),
+    "imported-edit-long-before": Case(unknown, events(edit(at=-YEAR)), "ATTR-"),
+    "imported-edit-after-the-commit": Case(unknown, events(edit(at=2 * 3600)), "ATTR-NONE"),
+    "imported-edit-of-the-future": Case(unknown, events(edit(at=YEAR)), "claim a time in the future"),
+    "imported-session-twice": Case(unknown, events(edit(), edit(session="s2")), "ATTR-WEAK"),
+    "imported-edit-of-another-commit": Case(unknown, events(edit(head="f" * 40)), "ATTR-WEAK"),
+    "imported-edit-as-a-persons": Case(unknown, events(edit(proposed=OLD)), "ATTR-WEAK"),
+    "imported-edit-as-a-persons-over-an-agents": Case(
+        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "observed 2"
+    ),
+    "imported-edit-with-a-grade": Case(unknown, events(edit(grade="attested")), "grade"),
+    "imported-decisions": Case(newcomer, events(*(decision(n) for n in range(12))), "imported"),
+    "imported-decisions-of-the-past": Case(newcomer, events(*(decision(n + 24 * 30) for n in range(12))), "imported"),
+    "imported-decisions-against-rejections": Case(distrusted, events(*(decision(n) for n in range(40))), "imported"),
+    "imported-recovery": Case(
+        distrusted,
+        events(decision(0, decision="recovered", boost=0.9, actor="boss", reason="because")),
+        "TRUST-UNTRUSTED",
+    ),
+    "imported-override": Case(rejected, events(_override), "TRUST-REJECTED"),
+}
+
+
+# --- what the recorder is told again ----------------------------------------------------------------------------------
+
+
+def told(kind: str, at: int, **fields: Any) -> Do:
+    """The recorder is told once more."""
+    return lambda world: world.tell(kind, at, **fields)
+
+
+def told_edit(at: int = -30, **fields: Any) -> Do:
+    return lambda world: world.edit(at, **fields)
+
+
+def one_decision_often(world: Judged) -> None:
+    for number in range(12):
+        world.decide(1, id="same", reason=str(number))
+
+
+def edited_spool(world: Judged) -> None:
+    """A waiting event is changed before it gets into the chain."""
+    spool = spool_of(world.built.path)
+    path = spool.folder / spool.names()[-1]
+    path.write_bytes(path.read_bytes().replace(b"robot", b"rebot"))
+
+
+def strange_spool(world: Judged) -> None:
+    """A file of somebody else's lies among the waiting ones, under a name like theirs."""
+    spool = spool_of(world.built.path)
+    (spool.folder / spool.names()[-1].replace("1", "2")).write_bytes(world.event("decision", -5, id="x"))
+
+
+def unread_spool(world: Judged) -> None:
+    spool = spool_of(world.built.path)
+    (spool.folder / spool.names()[-1]).write_bytes(b"{}")
+
+
+TOLD: Mapping[str, Case] = {
+    "edit-again-with-another-text": Case(known, told_edit(after=OLD + ADDED + "more = lines(1)\n"), "ATTR-WEAK"),
+    "edit-again-as-a-persons": Case(newcomer, told_edit(proposed=OLD), "ATTR-WEAK"),
+    "edit-again-at-another-time": Case(known, told_edit(at=-90), "observed 2 times"),
+    "edit-again-of-another-file": Case(known, told_edit(path="b.py"), "ATTR-WEAK"),
+    "edit-by-a-better-agent": Case(
+        stranger,
+        told_edit(at=-60, id="e9"),
+        "ATTR-WEAK",
+    ),
+    "edit-by-a-better-agent-later": Case(
+        stranger,
+        told_edit(at=-5, id="e9"),
+        "ATTR-WEAK",
+    ),
+    "edit-by-a-person-instead": Case(newcomer, told_edit(at=-60, id="e9", proposed=OLD), "TRUST-SAMPLES"),
+    "edit-by-a-person-afterwards": Case(newcomer, told_edit(at=-5, id="e9", proposed=OLD), "ATTR-WEAK"),
+    "override-by-itself": Case(
+        rejected,
+        told("decision", 90, id="yes", decision="accepted", overrides="no", actor="robot", reason="it is fine"),
+        "TRUST-REJECTED",
+    ),
+    "edit-after-the-commit": Case(unknown, told_edit(at=3 * 3600), "ATTR-NONE"),
+    "decisions-about-another": Case(newcomer, lambda world: world.decide(12, agent="other"), "TRUST-SAMPLES"),
+    "decisions-by-itself": Case(newcomer, lambda world: world.decide(12, actor="robot"), "TRUST-SAMPLES"),
+    "one-decision-often": Case(
+        newcomer,
+        one_decision_often,
+        "was observed 12 times",
+    ),
+    "decision-of-the-future": Case(known, told("decision", YEAR, id="later"), "TRUST-CLOCK"),
+    "landing-again-at-another-time": Case(
+        spent, lambda world: world.tell("decision", -2 * DAY, id="u", **_landed(499)), "TRUST-BUDGET"
+    ),
+    "landing-again-smaller": Case(
+        spent, lambda world: world.tell("decision", -60, id="u", **_landed(1)), "TRUST-BUDGET"
+    ),
+    "spool-changed": Case(known, edited_spool, "SPOOL-DAMAGED"),
+    "spool-strange": Case(known, strange_spool, "SPOOL-DAMAGED"),
+    "spool-emptied": Case(known, unread_spool, "SPOOL-DAMAGED"),
+}
+
+
+# --- chains of others -------------------------------------------------------------------------------------------------
+
+
+def elsewhere(world: Judged, begin: Do) -> tuple[Judged, Path]:
+    """The same commits in another repository, where something else was recorded, and an export of that."""
+    other = Judged(world.built.path.parent / "elsewhere", world.noon)
+    begin(other)
+    export_to(other.drained().desk, world.built.path.parent / "export")
+    return other, world.built.path.parent / "export"
+
+
+def overridden(world: Judged) -> None:
+    spool_of(world.built.path).put(_override(world))
+
+
+def chain_of(begin: Do) -> Do:
+    """An export of somebody's own making is imported."""
+
+    def forge(world: Judged) -> None:
+        report = import_export(world.desk, elsewhere(world, begin)[1])
+        world.answers.append(encode_report(report).decode())
+
+    return forge
+
+
+def changed_export(change: Callable[[list[bytes]], list[bytes]], *, resealed: bool = True) -> Do:
+    """An export is changed on the way, perhaps with a last line that fits again."""
+
+    def forge(world: Judged) -> None:
+        file = elsewhere(world, known)[1]
+        lines = change(file.read_bytes().splitlines(keepends=True))
+        if resealed:
+            last = json.loads(lines[-1])
+            digest = f"sha256:{sha256(b''.join(lines[:-1])).hexdigest()}"
+            lines[-1] = json.dumps({**last, "digest": digest}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        file.write_bytes(b"".join(lines))
+        try:
+            world.answers.append(encode_report(import_export(world.desk, file)).decode())
+        except InputError as error:
+            world.answers.append(error.message)
+
+    return forge
+
+
+def _redated(lines: list[bytes]) -> list[bytes]:
+    place = next(n for n, line in enumerate(lines) if b'"at_ns"' in line)
+    value = json.loads(lines[place])
+    lines[place] = json.dumps({**value, "at_ns": value["at_ns"] - DAY * NS}, separators=(",", ":")).encode() + b"\n"
+    return lines
+
+
+def forked(world: Judged) -> None:
+    """A copy of the store goes on elsewhere, in the same chain, and is brought back."""
+    copy = world.built.path.parent / "copy"
+    shutil.copytree(world.drained().built.path, copy)
+    path = copy / ".git" / "custody" / "custody.db"
+    with closing(open_sqlite(path)) as db:
+        # The copy believes that it is where it was made; it would begin a chain of its own otherwise.
+        db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
+    spool_of(copy).put(world.event("decision", -90, id="theirs"))
+    world.tell("decision", -80, id="ours")
+    export_to(Desk(copy, now_ns=world.desk.now_ns), copy.parent / "export")
+    world.answers.append(encode_report(import_export(world.desk, copy.parent / "export")).decode())
+
+
+CHAINS: Mapping[str, Case] = {
+    "chain-with-the-edit": Case(unknown, chain_of(newcomer), "ATTR-WEAK"),
+    "chain-with-decisions": Case(newcomer, chain_of(lambda other: other.decide(12)), "imported"),
+    "chain-with-an-override": Case(rejected, chain_of(overridden), "TRUST-REJECTED"),
+    "chain-with-a-persons-edit": Case(newcomer, chain_of(lambda other: other.edit(proposed=OLD)), "observed 2 times"),
+    "export-changed": Case(unknown, changed_export(_redated, resealed=False), "was changed after it was written"),
+    "export-redated": Case(unknown, changed_export(_redated), "CHAIN-LINK"),
+    "export-cut": Case(unknown, changed_export(lambda lines: lines[:-1], resealed=False), "before its last line"),
+    "export-without-its-end": Case(unknown, changed_export(lambda lines: [*lines[:-2], lines[-1]]), "CHAIN-CUT"),
+    "chain-forked": Case(known, forked, "CHAIN-FORK"),
+}
+
+
+# --- transcripts ------------------------------------------------------------------------------------------------------
+
+
+def transcripts(*sessions: Callable[[Judged], Transcript]) -> Do:
+    def forge(world: Judged) -> None:
+        folder = world.built.path.parent / "projects"
+        for session in sessions:
+            session(world).put(folder)
+        report = import_transcripts(world.desk, TRANSCRIPT_READERS["claude-code"], folder)
+        world.answers.append(encode_report(report).decode())
+
+    return forge
+
+
+def a_session(name: str = "5d2f0c3e", at: int = -60, after: str = NEW, **more: Any) -> Callable[[Judged], Transcript]:
+    def session(world: Judged) -> Transcript:
+        made = a_transcript(f"{name}-1111-4222-8333-444455556666", world.built.path)
+        made.at = text_from((world.noon + at) * NS)
+        return made.prompt("please").edit("a.py", OLD, OLD, after, **more)
+
+    return session
+
+
+def twice(world: Judged) -> Transcript:
+    """A line stands there twice, the second time with another text."""
+    made = a_session()(world)
+    last = json.loads(json.dumps(made.lines[-1]).replace("alpha", "other"))
+    made.lines.append(last)
+    return made
+
+
+TRANSCRIPTS: Mapping[str, Case] = {
+    "transcript": Case(unknown, transcripts(a_session()), "ATTR-WEAK"),
+    "transcript-with-another-text": Case(unknown, transcripts(a_session(after=OLD + "omega = 1\n")), "ATTR-NONE"),
+    "transcript-after-the-commit": Case(unknown, transcripts(a_session(at=DAY)), "ATTR-NONE"),
+    "transcript-twice": Case(unknown, transcripts(a_session(), a_session("6d2f0c3e", at=-30)), "ATTR-WEAK"),
+    "transcript-of-a-person": Case(unknown, transcripts(a_session(after=OLD, applied=NEW)), "ATTR-WEAK"),
+    "transcript-line-twice": Case(unknown, transcripts(twice), "ATTR-"),
+}
+
+
+# --- the hook ---------------------------------------------------------------------------------------------------------
+
+
+def hooked(world: Judged) -> None:
+    """Our own hook saw an agent with a good record write the lines."""
+    for number in range(12):
+        world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
+    assert run_hook(installed(world.built.path), an_edit(world.built.path, "a.py", OLD, OLD, NEW)).status == 0
+
+
+def unhooked(world: Judged) -> None:
+    """Our own hook saw it work elsewhere."""
+    for number in range(12):
+        world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
+    assert run_hook(installed(world.built.path), an_edit(world.built.path, "b.py", "", "", "b = 1\n")).status == 0
+
+
+def of_another_repository(world: Judged) -> None:
+    """What the hook was told in another repository is told to this one's."""
+    there = world.built.path.parent / "there"
+    there.mkdir()
+    run_hook(world.built.path, an_edit(there, "a.py", OLD, OLD, NEW, call="toolu_02"))
+
+
+def again(**changes: Any) -> Do:
+    """The same call is told once more, changed."""
+
+    def forge(world: Judged) -> None:
+        event = an_edit(world.built.path, "a.py", OLD, OLD, changes.get("new", NEW))
+        event["tool_response"] |= changes.get("response", {})
+        event["tool_input"] |= changes.get("given", {})
+        run_hook(world.built.path, event)
+
+    return forge
+
+
+HOOKS: Mapping[str, Case] = {
+    "hook-of-another-repository": Case(unhooked, of_another_repository, "ATTR-NONE"),
+    "hook-again-with-another-text": Case(hooked, again(new=NEW + "more = 1\n"), "ATTR-WEAK"),
+    "hook-again-as-a-persons": Case(
+        hooked, again(response={"userModified": True}, given={"new_string": OLD}), "ATTR-WEAK"
+    ),
+}
+
+
+# --- the database's own file ------------------------------------------------------------------------------------------
+
+
+def sql(*statements: str) -> Do:
+    """Somebody with a shell changes the database."""
+
+    def forge(world: Judged) -> None:
+        world.said()  # whatever is kept of an answer is there to be forged
+        with world.database() as db:
+            for statement in statements:
+                db.execute(statement)
+
+    return forge
+
+
+EDIT = "(SELECT max(seq) FROM record WHERE kind = 'edit')"
+BODY = f"(SELECT digest FROM record WHERE seq = {EDIT})"
+FIRST = "(SELECT digest FROM record WHERE seq = 1)"
+
+
+def head_rewritten(world: Judged) -> None:
+    """The last records go, and the head says so, but not under the key."""
+    sql("DELETE FROM record WHERE seq > 3")(world)
+    with world.database() as db:
+        ((link,),) = db.execute("SELECT hex(link) FROM record WHERE seq = 3").fetchall()
+    value = json.loads(world.head_file().read_bytes())
+    world.head_file().write_text(json.dumps({**value, "seq": 3, "link": link.lower()}))
+
+
+def head_of_another(world: Judged) -> None:
+    other, _ = elsewhere(world, known)
+    world.drained()
+    world.head_file().write_bytes(other.head_file().read_bytes())
+
+
+def head_removed(world: Judged) -> None:
+    world.drained()
+    world.head_file().unlink()
+
+
+def key_replaced(world: Judged) -> None:
+    world.drained()
+    (world.home / "key").write_bytes(b"k" * 32)
+
+
+def agent_in_what_is_kept(world: Judged) -> None:
+    """What was replayed is made to name an agent with a good record."""
+    sql("UPDATE lineage_state SET agent = 'robot', observed = replace(observed, 'stranger', 'robot')")(world)
+
+
+def origins_in_what_is_kept(world: Judged) -> None:
+    """Lines of nobody are given to a state of another file."""
+    world.said()
+    with world.database() as db:
+        ((state,),) = db.execute("SELECT max(id) FROM lineage_state").fetchall()
+        origins = _origins_of(state)
+        db.execute("UPDATE lineage_version SET origins = ?", (origins,))
+
+
+def _origins_of(state: int) -> bytes:
+    lines = [Line(0, False, UNKNOWN, ())] * 2 + [Line(0, False, Origin(state, 1.0), ())] * 2
+    return pack_version(lines, 1)
+
+
+DATABASE: Mapping[str, Case] = {
+    "body-changed": Case(
+        known, sql(f"UPDATE body SET codec = 'plain', bytes = x'7b7d' WHERE digest = {BODY}"), "BODY-"
+    ),
+    "bodies-swapped": Case(
+        known,
+        sql(
+            f"UPDATE body SET bytes = (SELECT bytes FROM body WHERE digest = {FIRST}),"
+            f" codec = (SELECT codec FROM body WHERE digest = {FIRST}) WHERE digest = {BODY}"
+        ),
+        "BODY-CHANGED",
+    ),
+    "body-emptied": Case(known, sql(f"UPDATE body SET bytes = NULL WHERE digest = {BODY}"), "BODY-MISSING"),
+    "body-gone": Case(known, sql(f"DELETE FROM body WHERE digest = {BODY}"), "BODY-MISSING"),
+    "erasure-forged": Case(
+        known,
+        sql(
+            f"UPDATE body SET bytes = NULL WHERE digest = {BODY}",
+            f"INSERT INTO erasure (digest, store_id, seq) SELECT {BODY}, store_id, seq FROM record WHERE seq = 1",
+        ),
+        "BODY-MISSING",
+    ),
+    "record-changed-link": Case(
+        known, sql(f"UPDATE record SET link = randomblob(32) WHERE seq = {EDIT}"), "CHAIN-LINK"
+    ),
+    "record-redated": Case(
+        known, sql(f"UPDATE record SET at_ns = at_ns - {DAY * NS} WHERE seq = {EDIT}"), "CHAIN-LINK"
+    ),
+    "record-of-another-key": Case(
+        known, sql(f"UPDATE record SET natural_key = 'event:other' WHERE seq = {EDIT}"), "CHAIN-LINK"
+    ),
+    "record-of-another-event": Case(known, sql("UPDATE record SET event_id = 'mine' WHERE seq = 2"), "CHAIN-LINK"),
+    "record-of-another-kind": Case(known, sql("UPDATE record SET kind = 'session' WHERE seq = 2"), "CHAIN-LINK"),
+    "record-with-anothers-payload": Case(
+        known, sql(f"UPDATE record SET digest = {FIRST} WHERE seq = {EDIT}"), "CHAIN-LINK"
+    ),
+    "record-gone": Case(distrusted, sql("DELETE FROM record WHERE seq BETWEEN 2 AND 30"), "CHAIN-GAP"),
+    "last-records-gone": Case(rejected, sql("DELETE FROM record WHERE seq > 12"), "CHAIN-CUT"),
+    "all-records-gone": Case(known, sql("DELETE FROM record"), "CHAIN-CUT"),
+    "records-swapped": Case(
+        known,
+        sql(
+            "UPDATE record SET seq = -1 WHERE seq = 2",
+            "UPDATE record SET seq = 2 WHERE seq = 3",
+            "UPDATE record SET seq = 3 WHERE seq = -1",
+        ),
+        "CHAIN-LINK",
+    ),
+    "head-rewritten": Case(rejected, head_rewritten, "HEAD-FORGED"),
+    "head-of-another": Case(known, head_of_another, "HEAD-"),
+    "head-removed": Case(known, head_removed, "HEAD-MISSING"),
+    "key-replaced": Case(known, key_replaced, "HEAD-FORGED"),
+    "view-of-an-edit-changed": Case(known, sql("UPDATE file_edit SET session = 'mine'"), "VIEW-DIFFERS"),
+    "view-of-a-decision-made": Case(
+        newcomer,
+        sql(
+            "INSERT INTO decision (store_id, seq, n, agent, at_ns, id, unreviewed)"
+            " SELECT store_id, seq, 0, 'robot', at_ns, 'd', 0 FROM record"
+        ),
+        "VIEW-DIFFERS",
+    ),
+    "agent-of-what-is-kept": Case(stranger, agent_in_what_is_kept, "INTEG-DAMAGE"),
+    "origins-of-what-is-kept": Case(unknown, origins_in_what_is_kept, "INTEG-DAMAGE"),
+}
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def milder_rules(world: Judged) -> None:
+    """The change brings rules by which it would pass."""
+    rules = b'[gate.levels]\nATTR-NONE = "approve"\nATTR-WEAK = "approve"\n'
+    world.second = world.built.commit(
+        {b"a.py": NEW.encode(), b"custody.toml": rules}, world.first, at=world.noon, ref="refs/heads/main"
+    )
+
+
+def uncommitted_rules(world: Judged) -> None:
+    """They lie in the work tree; nothing of them is looked at, and nothing needs to be said."""
+    (world.built.path / "custody.toml").write_text('[gate.levels]\nATTR-NONE = "approve"\n')
+
+
+RULES: Mapping[str, Case] = {
+    "rules-in-the-change": Case(unknown, milder_rules, "POLICY-CHANGED"),
+    "rules-not-committed": Case(unknown, uncommitted_rules, "ATTR-NONE"),
+}
+
+# --- readings and calls -----------------------------------------------------------------------------------------------
+
+PAGE = "https://example.org/rates"
+REPORT = f"Rates rose to 4.5 % in 2023 [1].\n\n## Sources\n\n1. [Rates]({PAGE})\n"
+LOGIN = "def login(user):\n    return check(user)\n"
+CALLS_RULES = b'[gate]\ncalls = "on"\ncalls_learnt_min = 60\n'
+"""What the gate asks for in the worlds of calls."""
+
+
+def reported(world: Judged) -> None:
+    """An agent with a good record cites a page that its session never opened; it opened another one."""
+    known(world)
+    _commit(world, {b"docs/report.md": REPORT.encode()})
+    world.tell("source_read", -90, id="r1", locator="https://example.org/other")
+    world.edit(id="e2", path="docs/report.md", before="", after=REPORT)
+
+
+def called(world: Judged) -> None:
+    """It changes a risky file after calls that hardly ever come like this."""
+    known(world)
+    world.base = world.built.commit(
+        {b"a.py": OLD.encode(), b"custody.toml": CALLS_RULES}, world.first, at=world.noon - 7100
+    )
+    files = {b"a.py": NEW.encode(), b"custody.toml": CALLS_RULES, b"src/auth/login.py": LOGIN.encode()}
+    world.second = world.built.commit(files, world.base, at=world.noon)
+    for number in range(30):
+        _calls(world, f"usual{number}", "Read", "Edit", "Bash", at=-20 * DAY + number * 1000)
+    _calls(world, "odd", "Delete", "Wipe", "Edit", at=-90)
+    world.edit(at=-70, id="e2", session="odd", call="odd-2", path="src/auth/login.py", before="", after=LOGIN)
+
+
+def _commit(world: Judged, files: dict[bytes, bytes]) -> None:
+    world.second = world.built.commit({b"a.py": NEW.encode(), **files}, world.first, at=world.noon)
+
+
+def _calls(world: Judged, session: str, *names: str, at: int) -> None:
+    for place, name in enumerate(names):
+        world.tell("call", at + 10 * place, id=f"{session}-{place}", session=session, name=name)
+
+
+def call(number: int, place: int, name: str) -> Callable[[Judged], bytes]:
+    session = f"forged{number}"
+    return lambda world: world.event(
+        "call", -10 * DAY + number * 1000 + 10 * place, id=f"{session}-{place}", session=session, name=name
+    )
+
+
+def span(number: int, place: int, name: str) -> Callable[[Judged], bytes]:
+    at = -10 * DAY + number * 1000 + 10 * place
+    told = {"execution": f"forged{number}", "span": f"s{place}", "phase": "start", "parent": None, "session": None}
+    return lambda world: world.event("span", at, id=f"{number}-{place}", name=name, **told)
+
+
+UNUSUAL = ("Delete", "Wipe", "Edit")
+DEEDS: Mapping[str, Case] = {
+    "imported-reading": Case(
+        reported, events(lambda world: world.event("source_read", -80, id="r2", locator=PAGE)), "CITE-UNREAD"
+    ),
+    "imported-prompt-with-the-page": Case(
+        reported, events(lambda world: world.event("prompt", -85, id="p2", text=f"read {PAGE}")), "CITE-UNREAD"
+    ),
+    "chain-with-the-reading": Case(
+        reported, chain_of(lambda other: other.tell("source_read", -80, id="r2", locator=PAGE)), "CITE-UNREAD"
+    ),
+    "reading-after-the-report": Case(reported, told("source_read", 60, id="r2", locator=PAGE), "CITE-UNREAD"),
+    "imported-calls": Case(
+        called, events(*(call(n, place, name) for n in range(40) for place, name in enumerate(UNUSUAL))), "GRAPH-"
+    ),
+    "imported-spans": Case(
+        called, events(*(span(n, place, name) for n in range(40) for place, name in enumerate(UNUSUAL))), "GRAPH-"
+    ),
+}
+
+CASES = {**DEEDS, **TRACES, **EVENTS, **TOLD, **CHAINS, **TRANSCRIPTS, **DATABASE, **RULES}
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) + len(HOOKS) >= 50
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Do, int], GateReport]:
+    """The verdict where nothing was forged; each way in which things can stand is judged once."""
+
+    @cache
+    def judged(begin: Do, noon: int) -> GateReport:
+        world = Judged(tmp_path_factory.mktemp("honest") / "repository", noon)
+        begin(world)
+        return world.said()
+
+    return judged
+
+
+Honest = Callable[[Do, int], GateReport]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_forged_lifts_no_verdict_and_is_named(name: str, tmp_path: Path, honest: Honest) -> None:
+    _holds(CASES[name], Judged(tmp_path / "repository"), honest)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_what_the_hook_is_told_by_others_lifts_no_verdict_and_is_named(
+    name: str, tmp_path: Path, honest: Honest
+) -> None:
+    _holds(HOOKS[name], Judged(tmp_path / "repository", int(time.time()) + 60), honest)
+
+
+def _holds(case: Case, world: Judged, honest: Honest) -> None:
+    before = honest(case.begin, world.noon)
+    case.begin(world)
+    case.forge(world)
+    after = world.said()
+    assert LEVELS.index(after.level) >= LEVELS.index(before.level), (codes(before), codes(after))
+    assert shown(after) <= shown(before)
+    assert after.added.person <= before.added.person or "ATTR-WEAK" in codes(after)
+    assert case.named in world.named(after), (codes(after), world.named(after))
