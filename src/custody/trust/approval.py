@@ -79,6 +79,8 @@ class Case:
     """Who rejected this very change before, if anybody did."""
     chance: str | None = None
     """What the control of risk has against it, in a sentence; None when it has nothing or does not know enough."""
+    erased: int = 0
+    """Decisions that were erased and may have spoken against it: nobody knows any more what they said."""
     damage: str | None = None
     """What in the log is not as it was written; None when nothing was found, or another check tells it."""
 
@@ -141,6 +143,10 @@ def area_of(path: str, rules: TrustRules) -> str:
 def _unknown(case: Case, _rules: TrustRules) -> Iterator[Against]:
     if case.change.unknown_lines:
         yield Against(Never.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)")
+    if case.erased:
+        yield Against(
+            Never.UNKNOWN, f"{case.erased} decision(s) that may concern it were erased: nobody knows what they said"
+        )
 
 
 def _record(case: Case, rules: TrustRules) -> Iterator[Against]:

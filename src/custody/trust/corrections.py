@@ -27,9 +27,16 @@ def against_recovery(agent: AgentName, entry: Recovered, standing: Standing, rul
 
 def against_override(agent: AgentName, entry: Overridden) -> str | None:
     """Why an override does not count; None when it does."""
+    if may_override(agent, entry.actor, entry.reason):
+        return None
     if entry.actor is None or not entry.reason:
         return "an override needs somebody who made it and a reason"
-    return "an agent cannot override decisions about itself" if entry.actor == agent else None
+    return "an agent cannot override decisions about itself"
+
+
+def may_override(agent: AgentName, actor: str | None, reason: str | None) -> bool:
+    """Whether an override counts: somebody else than the agent made it, and says why."""
+    return actor is not None and bool(reason) and actor != agent
 
 
 def overrides_in(agent: AgentName, ordered: Iterable[Entry]) -> Mapping[str, Overridden]:

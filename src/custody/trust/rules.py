@@ -149,6 +149,16 @@ class TrustRules:
     """How long before its first day a simulation begins to learn from plain git history."""
     fix_days_max: float = 7.0
     """A commit that mends another within so many days is a quick fix: the other one counts as modified."""
+    revert_share_min: float = 0.8
+    """The share of what was left of a commit that has to be undone for it to count as taken back."""
+    revert_left_min: float = 0.5
+    """The share of a commit that has to be left for that; what was mostly rewritten before is not taken back whole."""
+    revert_lines_min: int = 5
+    """A commit that undoes another without a word has to undo so many lines: fewer are the same by chance."""
+    revert_window_commits: int = 1000
+    """How many commits back such a one is looked for."""
+    revert_window_days: float = 30.0
+    """How old what is undone without a word may be: what served its time and is removed was not taken back."""
 
     def __post_init__(self) -> None:
         check_one_of("trust.profile", self.profile, PROFILES)
@@ -230,6 +240,11 @@ class TrustRules:
                 raise RulesError("trust.areas", f"has '{area[:80]}', not a name, a colon, a space and a pattern")
             check_pattern("trust.areas", pattern)
         check_range("trust.audit_share", self.audit_share, least=0, most=1)
+        shares = {"revert_share_min": self.revert_share_min, "revert_left_min": self.revert_left_min}
+        check_ranges("trust", shares, above=0, most=1)
+        check_range("trust.revert_lines_min", self.revert_lines_min, least=1)
+        window = {"revert_window_commits": self.revert_window_commits, "revert_window_days": self.revert_window_days}
+        check_ranges("trust", window, least=0)
 
     def _check_chance(self) -> None:
         check_keys("trust.prior_samples", self.prior_samples, _PRIORS)

@@ -1,0 +1,107 @@
+"""``custody trust record --outcome`` and ``custody trust reverts`` as a user runs them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.builders.cli import custody, spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import NOON, Built, a_repository
+
+BASE = b"one = first(1)\n"
+ADDED = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(6))
+
+
+MERGED = """\
+merged COMMIT: 6 line(s) changed; added are 6 of agents, 0 of persons, 0 of nobody known
+robot: recorded as STORE:2
+  MOMENT  0.5000 -> 0.5817  accepted COMMIT, weight 0.50, step 0.163 by ana
+  0.5817 MEDIUM    1 accepted, 0 modified, 0 rejected (confidence 0.01, too few to mean much)
+"""
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    """A first commit, and a second one that an agent was seen to write."""
+    made = a_repository(tmp_path / "repository")
+    first = made.commit({b"a.py": BASE}, at=NOON)
+    text = {"before": BASE.decode(), "after": (BASE + ADDED).decode()}
+    at = "2023-11-14T22:14:00Z"
+    spool_of(made.path).put(an_event("edit", agent="robot", session="s", path="a.py", head=first, at=at, **text))
+    made.commit({b"a.py": BASE + ADDED}, first, message=b"Add values", at=NOON + 120)
+    made.checkout()
+    return made
+
+
+def told(text: str) -> str:
+    """What was printed, with commits and moments under fixed names."""
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "MOMENT", text)
+    return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
+
+
+def test_an_outcome_is_recorded_known_and_taken_back(built: Built) -> None:
+    words = ("trust", "record", "--outcome", "merged", "HEAD", "--actor", "ana")
+    ran = custody(built.path, *words)
+    assert (ran.status, told(ran.out), ran.err) == (0, MERGED, "")
+    again = custody(built.path, *words)
+    assert (again.status, told(again.out).splitlines()[1:]) == (
+        0,
+        ["robot: nothing new: is accepted already, in record STORE:2"],
+    )
+    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted")
+    assert (ran.status, ran.out) == (2, "")
+    assert "a correction needs somebody who makes it and a reason" in ran.err
+    said = ("--actor", "ben", "--reason", "slow")
+    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted", *said, "--json")
+    report = json.loads(ran.out)
+    assert (report["report"], report["told"], report["agents"][0]["taken"]["kind"]) == (
+        "trust-outcome",
+        "reverted",
+        "revert",
+    )
+
+
+def test_reverts_are_found_shown_and_recorded_once(built: Built) -> None:
+    target = built.head()
+    built.commit({b"a.py": BASE}, target, message=f'Revert "Add values"\n\nThis reverts commit {target}.'.encode())
+    ran = custody(built.path, "trust", "reverts")
+    assert (ran.status, told(ran.out), ran.err) == (
+        0,
+        "COMMIT 'Revert \"Add values\"' takes back COMMIT 'Add values'\nreverts in 3 commit(s): 1 whole\n",
+        "",
+    )
+    ran = custody(built.path, "trust", "reverts", "HEAD~1..HEAD", "--record", "--actor", "ana")
+    assert "  robot: recorded as STORE:2" in ran.out
+    assert ran.out.splitlines()[-1] == "1 decision(s) recorded"
+    ran = custody(built.path, "trust", "reverts", "--record", "--json")
+    report = json.loads(ran.out)
+    assert (report["report"], report["recorded"], report["found"][0]["outcomes"][0]["state"]) == (
+        "trust-reverts",
+        0,
+        "known",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("record --outcome merged", "an outcome is that of one change"),
+        ("record a b c --outcome merged", "an outcome is that of one change"),
+        ("record HEAD --outcome landed", "'landed' is not one of"),
+        ("record HEAD --outcome merged --overrides x", "an outcome corrects by itself"),
+        ("record HEAD --outcome merged --duplicate-of HEAD~1", "was not closed as a duplicate"),
+        ("record robot accepted HEAD --landed-as HEAD", "belong to an outcome"),
+        ("record robot", "a decision is an agent and"),
+        ("--storage x record HEAD --outcome merged", "leave --storage out"),
+        ("--storage x reverts", "leave --storage out"),
+        ("reverts nowhere..HEAD", "no commit is named"),
+        ("reverts ..HEAD", "has no base"),
+    ],
+)
+def test_bad_input_is_refused(built: Built, words: str, says: str) -> None:
+    ran = custody(built.path, "trust", *words.split())
+    assert (ran.status, ran.out) == (2, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
