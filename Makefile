@@ -8,12 +8,12 @@
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 PY := .venv/bin/python
-CODE = $(wildcard src tests bench demo tools)
+CODE = $(wildcard src tests bench tools)
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --inline-snapshot disable
 TESTS ?=
 
 # The rooms that may read a clock, chance or the environment are held by the second list of bans, not by the first.
-WORLDLY = $(wildcard src/custody/world src/custody/app src/custody/sdk)
+WORLDLY = $(wildcard src/custody/world src/custody/app src/custody/sdk src/custody/demo)
 
 # The first of these that runs and is new enough: a version manager may offer names that do not run.
 FIND_PYTHON = for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
@@ -23,8 +23,8 @@ FIND_PYTHON = for p in python3 python3.11 python3.12 python3.13 python3.14 pytho
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: setup-run ## the main job on a sample repository, in a minute
-	@$(PY) demo/run.py
+demo: setup-run ## every verb at work on a sample repository, in a minute
+	@.venv/bin/custody demo
 
 test: setup ## the tests (TESTS=tests/unit for a part)
 	@$(PYTEST) -m "not slow" $(TESTS)

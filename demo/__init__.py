@@ -1,1 +1,0 @@
-"""The newcomer's first minute: ``make demo``."""

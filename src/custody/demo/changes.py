@@ -1,0 +1,208 @@
+"""The history of the sample repository and the six changes that are proposed to it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from custody.demo import project
+from custody.demo.claude import AGENT, MODEL, Hooked, Record, committed, leave_transcript
+from custody.demo.patchbot import AGENT as PATCHBOT
+from custody.demo.patchbot import MODEL as PATCH_MODEL
+from custody.demo.patchbot import Told
+from custody.demo.sandbox import Sandbox
+
+SECRET = "ghp_" + "Zq8Lw3Rt6Yb1Nv5Mx0Kd" + "9Hs2Fp7Jc4Ug8Qe"
+"""Made up for this story; it must not be found anywhere in the store."""
+OLD_SESSION = "1a2b3c4d-0000-4000-8000-000000000001"
+FIRST_SESSION = "7d5a1c2e-0000-4000-8000-000000000002"
+REPORT_SESSION = "9e8f7a6b-0000-4000-8000-000000000003"
+CLEAN_SESSION = "c0ffee00-0000-4000-8000-000000000004"
+FIX_SESSION = "f1f1f1f1-0000-4000-8000-000000000005"
+TRACE = "550e8400-e29b-41d4-a716-446655440000"
+CLEAN, AGAIN, REWRITE = "clean/format-price", "again/add-up", "rewrite/read-prices"
+BACKPORT, FORGED, REPORT = "backport/tax-rate", "forged/discounts", "report/rounding"
+RELEASE = "release/1.0"
+CLOSES = "Closes #12"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Plays the history of the repository, chapter by chapter."""
+
+    place: Sandbox
+    record: Record
+    hook: Record
+
+    def before(self) -> None:
+        """What was there before custody: a person's beginning, and a session that nobody recorded."""
+        place = self.place
+        place.git("init", "--quiet", "--initial-branch=main", "--template=")
+        self._put("README.md", project.README)
+        self._put("src/till/__init__.py", "")
+        self._put("src/till/basket.py", project.BASKET)
+        committed(place, "Begin the till", author="Ana")
+        place.clock.at("2026-03-02 10:00")
+        leave_transcript(place, OLD_SESSION, "add value added tax", "src/till/tax.py", project.TAX)
+        self._put("src/till/tax.py", project.TAX)
+        place.clock.at("2026-03-02 10:30")
+        committed(place, "Add value added tax", author="Ana")
+        place.git("branch", RELEASE)
+        place.clock.at("2026-03-02 11:00")
+        self._put("README.md", project.README + project.TESTS_RUN)
+        committed(place, "Say how the tests run", author="Ana")
+        place.clock.at("2026-03-03 09:00")
+
+    def everything(self) -> None:
+        """Two agents and a person at work, until six changes are proposed."""
+        self._reviews()
+        self._first_session()
+        self._by_hand()
+        self._fix()
+        self._propose()
+
+    def _first_session(self) -> None:
+        """Claude Code's work on the main branch, which lands."""
+        self.place.clock.at("2026-03-03 09:10")
+        session = Hooked(self.place, self.hook, FIRST_SESSION)
+        session.start(f"read prices as people type them; the token for the tracker is {SECRET}")
+        session.read("src/till/basket.py")
+        session.write("src/till/prices.py", project.PRICES)
+        session.write("tests/test_prices.py", project.TEST_PRICES)
+        session.bash("pytest -q", "4 passed\n")
+        session.commit(f"Read prices as people type them\n\n{CLOSES}")
+        session.end()
+
+    def _by_hand(self) -> None:
+        """A person adds a function."""
+        self.place.clock.at("2026-03-03 10:30")
+        self._put("src/till/basket.py", project.BASKET + project.BY_HAND)
+        committed(self.place, "Add up a basket", author="Ana")
+
+    def _fix(self) -> None:
+        """Claude Code mends what it wrote before custody was there."""
+        self.place.clock.at("2026-03-03 14:00")
+        session = Hooked(self.place, self.hook, FIX_SESSION)
+        session.start("a negative tax rate must be refused")
+        session.read("src/till/tax.py")
+        last = project.TAX.splitlines(keepends=True)[-1]
+        session.edit("src/till/tax.py", last, project.TAX_FIX + last)
+        session.bash("pytest -q", "4 passed\n")
+        session.commit("Refuse a negative tax rate")
+        session.end()
+
+    def _propose(self) -> None:
+        """The six changes, each on a branch of its own."""
+        self._again()
+        self._rewrite()
+        self._backport()
+        self._forged()
+        self._report()
+        self._clean()
+        self.place.git("checkout", "--quiet", "main")
+        self.place.clock.at("2026-03-04 16:00")
+
+    def _again(self) -> None:
+        """The diff that has landed, once more."""
+        self._branch("2026-03-04 09:00", AGAIN, "main~2")
+        bot = Told(self.place, self.record, "again")
+        bot.start("a basket needs a total")
+        bot.write("src/till/basket.py", project.BASKET + project.BY_HAND)
+        self.place.clock.later(60)
+        committed(self.place, "Sum the prices of a basket", author="Patchbot")
+
+    def _rewrite(self) -> None:
+        """The same thing in other words."""
+        self._branch("2026-03-04 10:00", REWRITE, "main~3")
+        bot = Told(self.place, self.record, "rewrite")
+        bot.start("users type prices with a comma: make the till understand them (#12)")
+        bot.write("src/till/prices.py", project.REWRITTEN_PRICES)
+        bot.write("tests/test_prices.py", project.REWRITTEN_TESTS)
+        self.place.clock.later(60)
+        committed(self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot")
+
+    def _backport(self) -> None:
+        """A fix that landed on main, brought to the release."""
+        self._branch("2026-03-04 11:00", BACKPORT, RELEASE)
+        self.place.git("cherry-pick", "-x", "main")
+
+    def _forged(self) -> None:
+        """Code of a stranger, and a trace that the stranger typed: it says that Claude Code wrote it last week."""
+        self._branch("2026-03-04 13:00", FORGED, "main")
+        self._put("src/till/discounts.py", project.DISCOUNTS)
+        commit = committed(self.place, "Add discounts", author="Mallory")
+        lines = len(project.DISCOUNTS.splitlines())
+        wrote = {
+            "contributor": {"type": "ai", "model_id": MODEL},
+            "ranges": [{"start_line": 1, "end_line": lines}],
+        }
+        trace = {
+            "version": "0.1.0",
+            "id": TRACE,
+            "timestamp": "2026-03-04T12:55:00Z",
+            "vcs": {"type": "git", "revision": commit},
+            "tool": {"name": AGENT, "version": "2.1.39"},
+            "files": [{"path": "src/till/discounts.py", "conversations": [wrote]}],
+        }
+        redated = {**trace, "timestamp": "2026-02-20T12:55:00Z"}
+        self._lines("traces.jsonl", [trace, redated])
+
+    def _report(self) -> None:
+        """A report of Claude Code's that cites nothing."""
+        self._branch("2026-03-04 14:00", REPORT, "main")
+        session = Hooked(self.place, self.hook, REPORT_SESSION)
+        session.start("find out how other tills round, and write a report")
+        session.fetch("https://example.org/rounding", "Tills round lines or sums. Both are allowed.")
+        session.write("docs/reports/rounding.md", project.REPORT)
+        session.commit("Report on rounding")
+        session.end()
+
+    def _clean(self) -> None:
+        """A small change of Claude Code's, recorded from the question to the commit."""
+        self._branch("2026-03-04 15:00", CLEAN, "main")
+        session = Hooked(self.place, self.hook, CLEAN_SESSION)
+        session.start("show prices on a receipt with a comma")
+        session.read("src/till/prices.py")
+        last = project.PRICES.splitlines(keepends=True)[-1]
+        session.edit("src/till/prices.py", last, last + project.FORMATTED)
+        session.edit("tests/test_prices.py", "import parse_price", "import format_price, parse_price")
+        tail = project.TEST_PRICES.splitlines(keepends=True)[-1]
+        session.edit("tests/test_prices.py", tail, tail + project.TEST_FORMATTED)
+        session.bash("pytest -q", "5 passed\n")
+        session.commit("Show prices on a receipt")
+        session.end()
+
+    def _reviews(self) -> None:
+        """What people decided about earlier changes of both agents, told by the code host as generic events."""
+        told = [(AGENT, MODEL, "accepted")] * 11 + [(AGENT, MODEL, "modified")]
+        told += [(PATCHBOT, PATCH_MODEL, "accepted")] + [(PATCHBOT, PATCH_MODEL, "rejected")] * 2
+        for number, one in enumerate(told, 1):
+            self.record("reviews", self._decision(number, *one))
+
+    def _decision(self, number: int, agent: str, model: str, decision: str) -> dict[str, Any]:
+        return {
+            "custody": 1,
+            "kind": "decision",
+            "id": f"review-{number}",
+            "at": f"2026-02-{9 + number:02}T12:00:00Z",
+            "agent": agent,
+            "model": model,
+            "decision": decision,
+            "actor": "ana",
+            "changed_lines": 40,
+            "review_ms": 300_000,
+        }
+
+    def _branch(self, moment: str, name: str, start: str) -> None:
+        self.place.clock.at(moment)
+        self.place.git("checkout", "--quiet", "-b", name, start)
+
+    def _put(self, path: str, content: str) -> None:
+        file = self.place.repository / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+    def _lines(self, name: str, values: list[dict[str, Any]]) -> Path:
+        file = self.place.folder / name
+        file.write_text("".join(f"{json.dumps(value)}\n" for value in values))
+        return file

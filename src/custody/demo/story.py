@@ -1,0 +1,8 @@
+"""The story itself: every verb in turn. A new verb is a command in one of these steps, or a step of its own."""
+
+from custody.demo.asking import ASKED, RECORDED
+from custody.demo.judging import JUDGED, KEPT
+from custody.demo.step import Step
+
+STORY: tuple[Step, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)
+"""Everything that is told, in order: a new chapter goes in here."""

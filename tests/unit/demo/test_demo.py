@@ -1,0 +1,200 @@
+"""``custody demo``: the story goes as told, reads nothing of the user's, and leaves nothing behind."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from custody.cli import demo_
+from custody.cli.main import SECTIONS, main
+from custody.demo.asking import RECORDED
+from custody.demo.changes import SECRET, History
+from custody.demo.step import Command, Step
+from custody.demo.story import STORY
+from custody.demo.telling import tell
+from custody.demo.verbs import Verbs
+from tests.builders.cli import custody
+
+SHORT = RECORDED[:1]
+LAST_WORDS = 6
+TEAM = "Team"
+"""What needs a server is not told."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A user's own world around the story, full of traps; ``sprung`` is there once one was sprung."""
+
+    folder: Path
+    environment: dict[str, str]
+    sprung: Path
+
+    @property
+    def temporary(self) -> Path:
+        return Path(self.environment["TMPDIR"])
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "custody", "demo", *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Surroundings:
+    """No repository around, a GIT_DIR that leads astray, and settings that sign, run hooks, and name a database."""
+    sprung, hooks = tmp_path / "sprung", tmp_path / "hooks"
+    places = {name: tmp_path / name for name in ("home", "temporary", "nowhere")}
+    for place in (hooks, *places.values()):
+        place.mkdir()
+    trap = f"#!/bin/sh\ntouch '{sprung}'\nexit 1\n"
+    for name in ("pre-commit", "post-commit", "commit-msg", "gpg"):
+        (hooks / name).write_text(trap)
+        (hooks / name).chmod(0o755)
+    settings = f"[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = {hooks}/gpg\n[core]\n\thooksPath = {hooks}\n"
+    (places["home"] / ".gitconfig").write_text(settings + "[user]\n\tname = Somebody Else\n")
+    (places["home"] / ".claude").mkdir()
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))},
+        "HOME": str(places["home"]),
+        "TMPDIR": str(places["temporary"]),
+        "GIT_DIR": str(tmp_path / "astray"),
+        "GIT_WORK_TREE": "/",
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+        "CUSTODY_DATABASE": "postgresql://nobody@127.0.0.1:1/nothing",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    return Surroundings(places["nowhere"], environment, sprung)
+
+
+def test_two_stories_at_once_go_as_told_alike_and_only_the_kept_one_stays(hostile: Surroundings) -> None:
+    before = _files(Path(hostile.environment["HOME"]))
+    gone, kept = hostile.start(), hostile.start("--keep", "--plain")
+    (said, wrong), (said_too, wrong_too) = gone.communicate(), kept.communicate()
+    assert (gone.returncode, wrong, kept.returncode, wrong_too) == (0, "", 0, ""), said
+    assert "commands, all as told." in said and "NOT AS TOLD" not in said
+    assert said.splitlines()[:-LAST_WORDS] == said_too.splitlines()[: len(said.splitlines()) - LAST_WORDS]
+    assert not hostile.sprung.exists()
+    assert _files(Path(hostile.environment["HOME"])) == before
+    (folder,) = hostile.temporary.iterdir()
+    assert str(folder / "till") in said_too
+    assert "\x1b" not in said + said_too and str(folder) not in said
+    assert _excerpt() <= set(said.splitlines())
+    assert SECRET not in (folder / "evidence.jsonl").read_text()
+    tries = said_too.rpartition("Try there:\n")[2].splitlines()
+    assert len(tries) == 3
+    for line in tries:
+        ran = custody(folder / "till", *Command(line.strip()).words)
+        assert (ran.status, bool(ran.out)) == (0, True), line
+
+
+def test_every_verb_is_in_the_story() -> None:
+    told = {next(word for word in command.words if not word.startswith(("-", "."))) for command in _commands()}
+    verbs = {verb for section, verbs in SECTIONS.items() if section != TEAM for verb in verbs}
+    assert told == verbs - {"demo"}
+
+
+def test_every_command_claims_something_or_changes_the_exit_status() -> None:
+    silent = [command.line for command in _commands() if not (command.says or command.status)]
+    assert [line.partition(" | ")[2] for line in silent] == ["custody record --agent patchbot"]
+
+
+def test_what_is_not_as_told_is_named_and_the_exit_status_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {
+        "it does not say 'pigs fly'": Command("custody verify", says=("pigs fly",)),
+        "it says 'all as stored'": Command("custody verify", never=("all as stored",)),
+        "exit status 0, not 1": Command("custody verify", status=1),
+        "exit status 2, not 0": Command("custody show 12345678"),
+    }
+    monkeypatch.setattr(demo_, "STORY", (*SHORT, Step("Wrong", "It is told wrongly.", tuple(wrong.values()))))
+    ran = Verbs(main).run(("demo",))
+    assert ran.status == 1
+    assert [line.strip() for line in ran.out.splitlines() if "NOT AS" in line] == [
+        f"NOT AS TOLD: {one}" for one in wrong
+    ]
+    assert "4 NOT as told" in ran.out
+
+
+def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_, "STORY", SHORT)
+    ran = Verbs(main).run(("demo", "--json"))
+    report = json.loads(ran.out)
+    assert (ran.status, ran.err, report["report"], report["outcome"], report["folder"]) == (0, "", "demo", "fine", None)
+    (step,) = report["steps"]
+    assert [one["line"] for one in step["commands"]] == [one.line for one in SHORT[0].commands]
+    assert all(one["as_told"] and not one["wrong"] for one in step["commands"])
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_few_signs_is_no_obstacle(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Step("Look", "With bars.", (Command("custody stats", says=("agents' share",)),))
+    monkeypatch.setattr(demo_, "STORY", (*SHORT, looked))
+    ran = Verbs(main, encoding).run(("demo",))
+    assert (ran.status, ran.err) == (0, "")
+    assert ("####" in ran.out) == (encoding == "latin-1")
+
+
+@dataclass(frozen=True)
+class Process:
+    """What the story changes about this process while it runs."""
+
+    folder: str
+    environment: dict[str, str]
+    rest: tuple[object, ...]
+
+    @classmethod
+    def now(cls) -> "Process":
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        return cls(os.getcwd(), dict(os.environ), (*streams, sys.argv, sys.excepthook, time.time_ns))
+
+
+def test_the_process_is_as_before_whatever_ends_the_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = Process.now()
+    assert tell(Verbs(main), lambda _kind, _line: None, SHORT).outcome == "fine"
+    assert Process.now() == before
+
+    def breaks(_history: History) -> None:
+        raise ZeroDivisionError
+
+    broken = (*SHORT, Step("Break", "Something breaks.", (), breaks))
+    with pytest.raises(ZeroDivisionError):
+        tell(Verbs(main), lambda _kind, _line: None, broken, keep=True)
+    assert Process.now() == before
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_git_it_ends_with_words_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = Verbs(main).run(("demo",))
+    assert ran.status == 3
+    assert "custody: git" in ran.err and "Traceback" not in ran.err
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def _commands() -> Iterator[Command]:
+    return (command for step in STORY for command in step.commands)
+
+
+def _excerpt() -> set[str]:
+    """What the README shows of the story."""
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    return set(readme.partition("some of what `make demo` prints")[2].split("```")[1].splitlines()[1:]) - {"...", ""}
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
