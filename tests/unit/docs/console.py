@@ -1,0 +1,86 @@
+"""Sessions at a terminal inside a page: what is typed after ``$``, and what the page says is printed then.
+
+A sign ``…`` stands for anything on its line, a line that is only ``…`` for any number of lines, and a word of seven
+hexadecimal digits or more for any such word: ids differ from run to run.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+LANGUAGE = "console"
+PROMPT = "$ "
+ANY = "…"
+FAILED_MIN = 2
+"""Exit status 1 is an answer (a gate that blocks, an audit that finds); from here on something went wrong."""
+_HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a page, at its line, with what it is said to print."""
+
+    line: int
+    command: str
+    prints: tuple[str, ...]
+
+
+def steps(page: str, language: str = LANGUAGE) -> Iterator[Step]:
+    """The commands of all blocks in ``language``, in order."""
+    for block in MarkdownIt("commonmark").parse(page):
+        if block.type == "fence" and block.info == language:
+            first = (block.map or [0])[0] + 2
+            yield from _of_block(first, block.content.splitlines())
+
+
+def _of_block(first: int, lines: Sequence[str]) -> Iterator[Step]:
+    starts = [number for number, line in enumerate(lines) if line.startswith(PROMPT)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield Step(first + start, lines[start].removeprefix(PROMPT), tuple(lines[start + 1 : end]))
+
+
+def printed(step: Step, folder: Path, environment: Mapping[str, str]) -> list[str]:
+    """What the command prints, both streams together; a command that goes wrong is an error."""
+    done = subprocess.run(
+        ["bash", "-c", step.command],
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    said = done.stdout.decode()
+    assert done.returncode < FAILED_MIN, f"line {step.line}: '{step.command}' ended with {done.returncode}: {said}"
+    return [line.rstrip() for line in said.splitlines()]
+
+
+def pattern(lines: Sequence[str]) -> re.Pattern[str]:
+    """What fits the lines of a page.
+
+    >>> bool(pattern(["a 6a9c540d5b9c", "…", "z … z"]).fullmatch("a 0123456789ab\\nb\\nc\\nz y z\\n"))
+    True
+    >>> bool(pattern(["a", "z"]).fullmatch("a\\nb\\nz\\n"))
+    False
+    """
+    return re.compile("".join(r"(?:.*\n)*?" if line == ANY else f"{_of_line(line)}\n" for line in lines))
+
+
+def _of_line(line: str) -> str:
+    whole = []
+    for part in line.split(ANY):
+        words = _HEX.split(part)
+        whole.append("[0-9a-f]{7,64}".join(map(re.escape, words)))
+    return ".*".join(whole)
+
+
+def wrong(step: Step, said: Sequence[str]) -> str | None:
+    """How what was printed differs from the page, if it does."""
+    told = "".join(f"{line}\n" for line in said)
+    if pattern(step.prints).fullmatch(told):
+        return None
+    return f"line {step.line}: '{step.command}' prints\n{told}"
