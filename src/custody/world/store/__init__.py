@@ -8,11 +8,13 @@ from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.world.store.heads import Heads, KeptHead
 from custody.world.store.lineage import REDACTED, LineageTables, StateRow, Told
 from custody.world.store.migrate import SCHEMA_VERSION
-from custody.world.store.postgres import open_postgres
+from custody.world.store.pages import PageTables
+from custody.world.store.past import claimed_until, copy_index_until, copy_until, erased_since, own_among, own_as
 from custody.world.store.projection import Reader, Seen
 from custody.world.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
 from custody.world.store.store import Appended, Copied, Fork, ReadRows, SessionRow, Store, Surroundings
 from custody.world.store.tables import Body, batched, erased_digest
+from custody.world.store.team import open_postgres
 
 __all__ = [
     "REDACTED",
@@ -25,6 +27,7 @@ __all__ = [
     "Heads",
     "KeptHead",
     "LineageTables",
+    "PageTables",
     "ReadRows",
     "Reader",
     "Seen",
@@ -37,10 +40,16 @@ __all__ = [
     "Surroundings",
     "Told",
     "batched",
+    "claimed_until",
+    "copy_index_until",
+    "copy_until",
     "erased_digest",
+    "erased_since",
     "open_postgres",
     "open_sqlite",
     "open_sqlite_to_read",
     "overlay",
+    "own_among",
+    "own_as",
     "vanishes",
 ]

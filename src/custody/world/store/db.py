@@ -1,11 +1,12 @@
 """What the store needs of a database: rows, transactions, a stamp. Both databases give it; nothing else is used."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from custody.model.errors import StoreError
+from custody.model.ids import StoreId
 
 Value = None | int | str | bytes
 Row = tuple[Value, ...]
@@ -77,6 +78,12 @@ class Db(Protocol):
 
     def check(self) -> list[str]:
         """What the database finds wrong with its own files."""
+
+    def sealed(self) -> Mapping[StoreId, int] | None:
+        """How far each chain was verified, if nobody but custody has written since; None where that is not known."""
+
+    def seal(self, verified: Mapping[StoreId, int]) -> None:
+        """Say that everything was verified up to these places of the chains."""
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -151,7 +151,8 @@ class DupesTables:
         found: list[tuple[int, int]] = []
         for digest, kind in hashes:
             rows = self._db.rows(
-                f"SELECT change FROM dupe_exact WHERE hash = ? AND kind = ? AND change <= ? LIMIT {TOGETHER}",
+                "SELECT change FROM dupe_exact WHERE hash = ? AND kind = ? AND change <= ?"
+                f" ORDER BY change LIMIT {TOGETHER}",
                 (digest, kind, until),
             )
             found.extend((integer(change), kind) for (change,) in rows)

@@ -64,6 +64,23 @@ class GraphTables:
         for unit, places in units.items():
             self._put("graph_unit", "unit, places", (unit, places), ("unit",))
 
+    def brought(self, event: str, kinds: Sequence[str]) -> set[str]:
+        """The sessions and executions of which an import tells: by the names of its events, its kinds, its chain."""
+        marks = ", ".join("?" * len(kinds))
+        where = (
+            f"record.event_id LIKE ? OR record.kind IN ({marks})"
+            " OR record.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)"
+        )
+        found: set[str] = set()
+        for table, column, prefix in (("tool_call", "session", "session:"), ("span", "execution", "execution:")):
+            rows = self._db.rows(
+                f"SELECT DISTINCT {table}.{column} FROM {table} JOIN record"
+                f" ON record.store_id = {table}.store_id AND record.seq = {table}.seq WHERE {where}",
+                (f"{event}%", *kinds),
+            )
+            found.update(prefix + str(name) for (name,) in rows)
+        return found
+
     def touched(self, store: str, after: int) -> set[str]:
         """The units of which a chain tells behind a place."""
         found: set[str] = set()

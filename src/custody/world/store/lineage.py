@@ -17,6 +17,9 @@ from custody.world.store.tables import Tables, integer, raw
 
 LINEAGE = "lineage"
 """The watermark's name for replayed states."""
+ADOPTED = "adopted"
+"""The watermark's name for states that other stores replayed."""
+_REPLAYED = f"store_id NOT IN (SELECT store_id FROM state WHERE view = '{ADOPTED}')"
 VOTERS_MAX = 32
 """For one line, only so many of the latest states that brought it: what hundreds of states brought tells nothing."""
 REDACTED = 0
@@ -187,8 +190,8 @@ class LineageTables:
         return {(RecordRef(StoreId(str(s)), Seq(integer(seq))), integer(n)): str(seen) for s, seq, n, seen in rows}
 
     def ids(self, path: RepoPath) -> dict[str, int]:
-        """The states of a file by what was observed."""
-        rows = self._db.rows("SELECT observed, id FROM lineage_state WHERE path = ?", (path.raw,))
+        """The states of a file by what was observed, but for those that another store replayed."""
+        rows = self._db.rows(f"SELECT observed, id FROM lineage_state WHERE path = ? AND {_REPLAYED}", (path.raw,))
         return {str(observed): integer(id_) for observed, id_ in rows}
 
     def last_of(self, path: RepoPath, until_ns: int | None = None) -> StateRow | None:
@@ -226,18 +229,67 @@ class LineageTables:
         self._db.many("INSERT INTO lineage_line (hash, state) VALUES (?, ?)", lines)
 
     def forget(self, path: RepoPath) -> None:
-        """Drop the states of a file, and every version, since those may speak of them."""
-        self._db.run(
-            "DELETE FROM lineage_line WHERE state IN (SELECT id FROM lineage_state WHERE path = ?)", (path.raw,)
-        )
-        self._db.run("DELETE FROM lineage_state WHERE path = ?", (path.raw,))
+        """Drop the states of a file that were replayed here, and every version, since those may speak of them."""
+        where = f"path = ? AND {_REPLAYED}"
+        states = f"SELECT id FROM lineage_state WHERE {where}"
+        self._db.run(f"DELETE FROM lineage_line WHERE state IN ({states})", (path.raw,))
+        self._db.run(f"DELETE FROM lineage_state WHERE {where}", (path.raw,))
         self._db.run("DELETE FROM lineage_version")
 
     def forget_all(self) -> None:
         """Drop everything replayed."""
         for table in ("lineage_line", "lineage_state", "lineage_version"):
             self._db.run(f"DELETE FROM {table}")
-        self._db.run("DELETE FROM state WHERE view = ?", (LINEAGE,))
+        for view in (LINEAGE, ADOPTED):
+            self._db.run("DELETE FROM state WHERE view = ?", (view,))
+
+    # --- states that other stores replayed --------------------------------------------------------------------------
+
+    def adopted(self) -> dict[StoreId, str]:
+        """The chains whose states came with them, each with what was adopted last."""
+        rows = self._db.rows("SELECT store_id, version FROM state WHERE view = ?", (ADOPTED,))
+        return {StoreId(str(store)): str(version) for store, version in rows}
+
+    def places(self, store: StoreId) -> dict[tuple[int, int], int]:
+        """The states of a chain by their record's place and view."""
+        rows = self._db.rows("SELECT seq, n, id FROM lineage_state WHERE store_id = ?", (store,))
+        return {(integer(seq), integer(n)): integer(id_) for seq, n, id_ in rows}
+
+    def of_chain(self, store: StoreId) -> list[StateRow]:
+        """The states of a chain, in the order in which they were replayed."""
+        return [
+            _state(row)
+            for row in self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE store_id = ? ORDER BY id", (store,))
+        ]
+
+    def place(self, state: int) -> tuple[RecordRef, int] | None:
+        """The record and view that show a state."""
+        rows = self._db.rows("SELECT store_id, seq, n FROM lineage_state WHERE id = ?", (state,))
+        for store, seq, n in rows:
+            return RecordRef(StoreId(str(store)), Seq(integer(seq))), integer(n)
+        return None
+
+    def brought(self, state: int) -> list[int]:
+        """The keys of the lines that a state brought, in their order."""
+        rows = self._db.rows("SELECT hash FROM lineage_line WHERE state = ? ORDER BY hash", (state,))
+        return [integer(key) for (key,) in rows]
+
+    def forget_chain(self, store: StoreId) -> None:
+        """Drop the states of one chain, and every version."""
+        states = "SELECT id FROM lineage_state WHERE store_id = ?"
+        self._db.run(f"DELETE FROM lineage_line WHERE state IN ({states})", (store,))
+        self._db.run("DELETE FROM lineage_state WHERE store_id = ?", (store,))
+        self._db.run("DELETE FROM lineage_version")
+
+    def adopt(self, store: StoreId, version: str | None) -> None:
+        """Remember what was adopted of a chain; None that nothing is any more, so that it must be replayed."""
+        self._db.run("DELETE FROM state WHERE view = ? AND store_id = ?", (ADOPTED, store))
+        if version is None:
+            self._db.run("DELETE FROM state WHERE view = ? AND store_id = ?", (LINEAGE, store))
+        else:
+            self._db.run(
+                "INSERT INTO state (view, store_id, seq, version) VALUES (?, ?, ?, ?)", (ADOPTED, store, 0, version)
+            )
 
     # --- lines ------------------------------------------------------------------------------------------------------
 
@@ -250,6 +302,21 @@ class LineageTables:
             )
             votes.update(integer(state) for (state,) in rows)
         return votes
+
+    def brought_by(self, path: RepoPath, keys: Sequence[int]) -> dict[int, frozenset[str]]:
+        """The agents whose calls brought lines with these keys to a file."""
+        found: dict[int, set[str]] = {}
+        for start in range(0, len(keys), PROBED):
+            some = keys[start : start + PROBED]
+            rows = self._db.rows(
+                "SELECT DISTINCT lineage_line.hash, lineage_state.agent FROM lineage_line"
+                " JOIN lineage_state ON lineage_state.id = lineage_line.state"
+                f" WHERE lineage_line.hash IN ({', '.join('?' * len(some))}) AND lineage_state.path = ?",
+                (*some, path.raw),
+            )
+            for key, agent in rows:
+                found.setdefault(integer(key), set()).add(str(agent))
+        return {key: frozenset(agents) for key, agents in found.items()}
 
     def has_redacted(self) -> bool:
         """Whether a secret was taken out of any captured text."""

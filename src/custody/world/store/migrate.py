@@ -20,9 +20,9 @@ class Migration:
     statements: tuple[str, ...]
 
 
-def migrations() -> tuple[Migration, ...]:
-    """All steps, in order."""
-    folder = resources.files(__package__) / "migrations"
+def migrations(package: str = __package__) -> tuple[Migration, ...]:
+    """All steps that ``package`` holds, in order."""
+    folder = resources.files(package) / "migrations"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(
         Migration(int(file.name[:4]), file.name[5:-4], statements_of(file.read_text("utf-8"))) for file in files

@@ -1,33 +1,47 @@
-"""PostgreSQL as the store's database, for a team: the same tables in a schema named ``custody``."""
+"""PostgreSQL as the store's database, for a team: the same tables in a schema of each project.
+
+A connection belongs to one schema and one project from its first statement on. Which role may do what there is in
+``rights``; ``team`` opens projects.
+"""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from custody.model.errors import InputError, StoreError
+from custody.model.ids import StoreId
+from custody.model.projects import DEFAULT_PROJECT
 from custody.world.store.db import Dialect, Row, StoreDamaged, StoreUnwritable, Value
+from custody.world.store.schemas import PROJECT_SETTING, SCHEMA, lock_of
 
 if TYPE_CHECKING:
     import psycopg
 
 DIALECT = Dialect(placeholder="%s", blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict="", clustered="")
 
-_APPEND_LOCK = 0x43757374
-"""Whoever writes holds this advisory lock, so that chains grow by one writer at a time."""
 _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
+_DENIED = "42501"
+OWNERS = "projects, tokens and upgrades need the address of the database's owner"
 _DAMAGED = frozenset(("XX001", "XX002"))
+ROWS_TOGETHER = 500
+"""Rows of one statement: of 16 columns at most they stay far below the 65,535 values that a statement may have."""
+_ROW = re.compile(r"(?<= VALUES )\((?:\?, )*\?\)")
 
 
 class PostgresDb:
-    """One connection to one database."""
+    """One connection to one schema of one database."""
 
     dialect = DIALECT
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", schema: str = SCHEMA) -> None:
         self._connection = connection
+        self.schema = schema
+        self.server_version = connection.info.server_version
+        self._lock = lock_of(schema)
         info = connection.info
-        named = f"{info.host}:{info.port}/{info.dbname}"
+        named = f"{info.host}:{info.port}/{info.dbname}" + ("" if schema == SCHEMA else f"#{schema}")
         self.place = f"team-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
@@ -41,15 +55,21 @@ class PostgresDb:
             self._connection.execute(self._text(sql), values)
 
     def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """One statement for each of ``rows``."""
+        """One statement for each of ``rows``; inserts of plain rows many at a time, since each is a way and back."""
         with translated(), self._connection.cursor() as cursor:
-            cursor.executemany(self._text(sql), rows)
+            if not _is_plain(sql):
+                cursor.executemany(self._text(sql), rows)
+                return
+            for start in range(0, len(rows), ROWS_TOGETHER):
+                some = rows[start : start + ROWS_TOGETHER]
+                cursor.execute(self._text(_of_many(sql, len(some))), [value for row in some for value in row])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction, alone among writers from its first moment."""
         with translated(), self._connection.transaction():
-            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_APPEND_LOCK,))
+            # Chains grow by one writer at a time; projects do not wait for each other.
+            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
             yield
 
     @contextmanager
@@ -67,7 +87,8 @@ class PostgresDb:
         # Not to_regclass: behind a lock it still answers from what it knew before, when somebody else has just made it.
         there = self.rows(
             "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
-            " WHERE nspname = 'custody' AND relname = 'schema_version'"
+            " WHERE nspname = ? AND relname = 'schema_version'",
+            (self.schema,),
         )
         if not there:
             return 0
@@ -80,20 +101,30 @@ class PostgresDb:
         self.run("INSERT INTO schema_version (version) VALUES (?)", (version,))
 
     def stamp(self) -> str:
-        """The server's own number and the database's: a dump restored elsewhere has others."""
+        """The server's own number, the database's, and the schema: a dump restored elsewhere has others."""
         ((stamp,),) = self.rows(
             "SELECT (SELECT system_identifier FROM pg_control_system())::text || '-' || oid::text"
             " FROM pg_database WHERE datname = current_database()"
         )
-        return str(stamp)
+        return str(stamp) + ("" if self.schema == SCHEMA else f"-{self.schema}")
 
     def scrub(self) -> None:
-        """Let the server reuse the space of erased bodies; page images in its log and backups are its operator's."""
+        """Let the server reuse the space of erased bodies; page images in its log and backups are its operator's.
+
+        Before PostgreSQL 17 only the owner may ask for it: for others the server warns, and does it in its own time.
+        """
         self.run("VACUUM body")
 
     def check(self) -> list[str]:
         """PostgreSQL checks its pages as it reads them; there is nothing to ask for."""
         return []
+
+    def sealed(self) -> Mapping[StoreId, int] | None:
+        """A server tells nobody who wrote to its tables: everything is verified each time."""
+        return None
+
+    def seal(self, verified: Mapping[StoreId, int]) -> None:
+        """There is nothing to seal."""
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -104,8 +135,8 @@ class PostgresDb:
         return self.dialect.dml(sql).encode()
 
 
-def open_postgres(url: str) -> PostgresDb:
-    """Connect to the team's database; names the extra when psycopg is not installed."""
+def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb:
+    """A connection that is bound to ``schema`` and ``project``, which need not be there; names a missing extra."""
     try:
         import psycopg
     except ImportError as error:
@@ -113,14 +144,18 @@ def open_postgres(url: str) -> PostgresDb:
             "PostgreSQL needs the extra 'postgres'", hint="install it with: pip install 'custody[postgres]'"
         ) from error
     with translated():
-        connection = psycopg.connect(url, autocommit=True, application_name="custody")
-        connection.execute("SET synchronous_commit TO on")
-        if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'custody'").fetchall():
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_APPEND_LOCK,))
-                connection.execute("CREATE SCHEMA IF NOT EXISTS custody")
-        connection.execute("SET search_path TO custody")
-    return PostgresDb(connection)
+        db = PostgresDb(psycopg.connect(url, autocommit=True, application_name="custody"), schema)
+    try:
+        # pg_temp last, by name: unnamed it would come first, and a table there would stand before one of ours.
+        db.rows(
+            "SELECT set_config('synchronous_commit', 'on', false), set_config('search_path', ?, false),"
+            " set_config(?, ?, false)",
+            (f"{schema}, pg_temp", PROJECT_SETTING, project),
+        )
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 @contextmanager
@@ -136,5 +171,20 @@ def translated() -> Iterator[None]:
         if state in _DAMAGED:
             raise StoreDamaged(f"the team store is damaged: {words}", hint="restore it from a backup") from error
         if state in _UNWRITABLE:
-            raise StoreUnwritable(f"the team store cannot be written: {words}") from error
+            hint = OWNERS if state == _DENIED else None
+            raise StoreUnwritable(f"the team store cannot be written: {words}", hint=hint) from error
         raise StoreError(f"the team store failed: {words}", hint="check --database and that the server runs") from error
+
+
+def _is_plain(sql: str) -> bool:
+    """Whether a statement puts a row of values somewhere, and touches no row that is there."""
+    return _ROW.search(sql) is not None and "DO UPDATE" not in sql
+
+
+def _of_many(sql: str, rows: int) -> str:
+    """The statement that puts several rows where ``sql`` puts one.
+
+    >>> _of_many("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
+    'INSERT INTO part (body, text) VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING'
+    """
+    return _ROW.sub(lambda row: ", ".join([row[0]] * rows), sql)

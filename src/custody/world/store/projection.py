@@ -6,6 +6,7 @@ again.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from custody.model.errors import InputError
 from custody.model.ids import Digest, RecordRef, Seq, StoreId
@@ -23,6 +24,8 @@ CAPTURED = "captured"
 
 NEAR = 8
 """Records this near to each other are read together: passing over some costs less than one more question."""
+
+_FROM_THE_START: Mapping[StoreId, int] = MappingProxyType({})
 
 Progress = Callable[[int], None]
 """Told how many more records were done."""
@@ -153,12 +156,16 @@ class Projection:
             if self._views(record, value) is None:
                 yield record
 
-    def wrong(self) -> Iterator[RecordRef]:
-        """The records whose rows are not what their payload gives: the tables were changed by somebody else."""
+    def wrong(self, after: Mapping[StoreId, int] = _FROM_THE_START) -> Iterator[RecordRef]:
+        """The records whose rows are not what their payload gives: the tables were changed by somebody else.
+
+        Of a chain that ``after`` names, only those behind that place.
+        """
         for head in self._tables.chains():
             state = self._state(head.store)
             if state is not None and state[1] == self.version:
-                read = (record for record in self._tables.records(head.store) if record.seq <= state[0])
+                behind = self._tables.records(head.store, after=after.get(head.store, 0))
+                read = (record for record in behind if record.seq <= state[0])
                 for records in batched(read):
                     yield from self._wrong_among(head.store, records)
 
@@ -236,12 +243,21 @@ class Projection:
     def _read(self, record: Record, value: Json) -> tuple[View, ...] | None:
         """A record's views as its reader gives them, whether or not rows can hold them."""
         reader = self._readers.get(record.entry.kind)
-        if reader is None or value is None:
+        if reader is None:
             return ()
         try:
-            return reader.views(value)
+            return self._outlined(record) if value is None else reader.views(value)
         except InputError:
             return None  # a copied chain may hold what this version cannot read; doctor counts these
+
+    def _outlined(self, record: Record) -> tuple[View, ...]:
+        """The views of a record whose texts were withheld, as its own store gave them; none of an erased one."""
+        outline = self._tables.outline(record.entry.digest)
+        if outline is None:
+            return ()
+        from custody.wire.outlines import views_from  # few stores hold any
+
+        return views_from(outline)
 
     def _forget(self, store: StoreId) -> None:
         with self._db.writing():

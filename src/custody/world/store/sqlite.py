@@ -8,13 +8,15 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from custody.model.errors import StoreError
+from custody.model.ids import StoreId
 from custody.world.store.birth import birth_ns
 from custody.world.store.db import Db, Dialect, Row, StoreDamaged, StoreUnwritable, Value
+from custody.world.store.seal import Seal
 
 APPLICATION_ID = 0x43757374
 """'Cust' in the file's header: this file is ours."""
@@ -46,10 +48,16 @@ class SqliteDb:
     dialect = DIALECT
     place = ""  # beside the file itself
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, scratch: Path | None = None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, scratch: Path | None = None, seal: Seal | None = None
+    ) -> None:
         self.connection = connection
         self.path = path
         self._scratch = scratch
+        self._seal = seal
+        self._version: int | None = None
+        self._verified = self.sealed()
+        """How far chains were verified, as long as nobody else writes; sealed again when this closes."""
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """All rows of a query."""
@@ -71,6 +79,7 @@ class SqliteDb:
         """One transaction, alone among writers from its first moment."""
         self.run("BEGIN IMMEDIATE")
         try:
+            self._notice_others()
             yield
             self.run("COMMIT")
         except BaseException:
@@ -116,15 +125,49 @@ class SqliteDb:
         """What SQLite finds wrong with the file."""
         return [str(row[0]) for row in self.rows("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
+    def sealed(self) -> Mapping[StoreId, int] | None:
+        """How far each chain was verified, if nobody but custody has written to the files since."""
+        if self._seal is None:
+            return None
+        if self._version is None:
+            self._version = self._data_version()
+            return self._seal.verified()
+        self._notice_others()
+        return self._verified
+
+    def seal(self, verified: Mapping[StoreId, int]) -> None:
+        """Say that everything was verified up to these places; the files are sealed when this closes."""
+        if self._seal is not None and self._data_version() == self._version:
+            self._verified = verified
+
+    def _notice_others(self) -> None:
+        """What another connection wrote may be custody's or not: then nothing is known any more."""
+        if self._verified is not None and self._data_version() != self._version:
+            self._verified = None
+
+    def _data_version(self) -> int:
+        ((version,),) = self.rows("PRAGMA data_version")
+        return int(version or 0)
+
     def vanishes(self) -> bool:
         """Whether this is a private copy: SQLite's own temporary database has no file."""
         return self._scratch is not None or not self.rows("PRAGMA database_list")[0][2]
 
     def close(self) -> None:
         """Let go of the connection."""
+        verified = self._last_verified()
         self.connection.close()
+        if self._seal is not None and verified is not None and self._seal.verified() != verified:
+            self._seal.write(verified)
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _last_verified(self) -> Mapping[StoreId, int] | None:
+        try:
+            self._notice_others()
+        except StoreError:
+            return None  # a file that cannot be read any more, or a connection that is closed: nothing to seal
+        return self._verified
 
     def _roll_back(self) -> None:
         if self.connection.in_transaction:
@@ -147,15 +190,18 @@ def translated(path: Path) -> Iterator[None]:
         raise _ours(path, error) from error
 
 
-def open_sqlite(path: Path) -> SqliteDb:
-    """Open the store's file for reading and writing, made if it is not there; ``StoreUnwritable`` if that cannot be."""
+def open_sqlite(path: Path, *, shared: bool = False) -> SqliteDb:
+    """Open the store's file for reading and writing, made if it is not there; ``StoreUnwritable`` if that cannot be.
+
+    ``shared`` lets several threads use it, one at a time.
+    """
     try:
         _make_file(path)
     except OSError as error:
         raise StoreUnwritable(
             f"cannot write the store '{path}': {error.strerror}", hint="make its folder writable or free space"
         ) from error
-    return _connected(path, f"{path.absolute().as_uri()}?mode=rw")
+    return _connected(path, f"{path.absolute().as_uri()}?mode=rw", shared=shared, seal=Seal(path))
 
 
 def open_sqlite_to_read(path: Path) -> SqliteDb:
@@ -195,21 +241,24 @@ def on_network(path: Path, mounts: str) -> bool:
     return kind in _NETWORK
 
 
-def _connected(path: Path, uri: str) -> SqliteDb:
+def _connected(path: Path, uri: str, *, shared: bool = False, seal: Seal | None = None) -> SqliteDb:
     with translated(path):
-        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=not shared
+        )
     try:
         with translated(path):
             _set_up(connection, path)
+        return SqliteDb(connection, path, seal=seal)
     except StoreError:
         connection.close()
         raise
-    return SqliteDb(connection, path)
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:
-    ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+    # In this order: another process may make our tables between the two looks, and its name comes with them.
     ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    ((application,),) = connection.execute("PRAGMA application_id").fetchall()
     if application != APPLICATION_ID and (application or tables):
         raise StoreError(f"'{path}' is a database of something else", hint="custody leaves it alone; move it away")
     mode = "DELETE" if on_network(path.resolve(), _mounts()) else "WAL"

@@ -5,7 +5,7 @@ No truth lives here: a row is a function of decisions and rules. Whoever makes r
 
 from collections.abc import Collection, Mapping, Sequence
 
-from custody.model.ids import AgentName, RecordRef, Seq, StoreId
+from custody.model.ids import AgentName, NaturalKey, RecordRef, Seq, StoreId
 from custody.world.store.db import Db, Row, Value
 from custody.world.store.tables import PAGE, batched, integer
 
@@ -81,6 +81,24 @@ class StandingTables:
             )
             for store, seq in read.items()
         )
+
+    def imported(self, event: str) -> int:
+        """How many decisions came from elsewhere: their event's name begins so, or their chain was copied here."""
+        rows = self._db.rows(
+            "SELECT count(*) FROM decision JOIN record"
+            " ON record.store_id = decision.store_id AND record.seq = decision.seq WHERE record.event_id LIKE ?"
+            " OR decision.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)",
+            (f"{event}%",),
+        )
+        return integer(rows[0][0])
+
+    def erased(self) -> list[tuple[NaturalKey, int]]:
+        """The decisions that say nothing any more: the key and the moment of each, which the chain keeps."""
+        rows = self._db.rows(
+            "SELECT DISTINCT natural_key, at_ns FROM record WHERE kind = 'decision' AND digest IN"
+            " (SELECT erasure.digest FROM erasure JOIN body ON body.digest = erasure.digest WHERE body.bytes IS NULL)"
+        )
+        return [(NaturalKey(str(key)), integer(at_ns)) for key, at_ns in rows]
 
     def newest_ns(self) -> int:
         """The latest moment that any record claims."""

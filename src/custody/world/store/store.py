@@ -25,17 +25,19 @@ from custody.model.paths import RepoPath
 from custody.model.record import Head, Record, chained, head_at
 from custody.model.views import FileEdit, Session
 from custody.wire.arrivals import CONTINUES, ERASED, Arrival, continues, erased
+from custody.wire.canonical import Json
 from custody.world.store.db import Db, Value
 from custody.world.store.dupes import DupesTables
 from custody.world.store.graph import GraphTables
 from custody.world.store.heads import Heads
 from custody.world.store.lineage import LineageTables
 from custody.world.store.migrate import migrate
+from custody.world.store.origins import OriginTables
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
 from custody.world.store.span_tables import SpanTables
 from custody.world.store.standing import StandingTables
-from custody.world.store.tables import Body, Tables, integer
+from custody.world.store.tables import Body, Tables, erased_digest, integer
 
 _HASH_PREFIX_DIGITS = 8
 SESSIONS_READ_MAX = 20
@@ -122,6 +124,7 @@ class Store:
         self.views = Projection(self.tables, readers)
         self.registry = self.views.registry
         self.lineage = LineageTables(self.tables)
+        self.origins = OriginTables(self.tables)
         self.dupes = DupesTables(db)
         self.standing = StandingTables(db)
         self.spans = SpanTables(db)
@@ -156,14 +159,14 @@ class Store:
             if not arrivals:
                 return Appended((), ())
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
-            for arrival in arrivals:
-                if self.tables.is_known(arrival.entry):
-                    self._keep_bodies(arrival)
-                    known.append(arrival.entry.event)
-                    continue
-                record = self._keep(head, arrival)
-                made.append(record)
-                head = head_at(record)
+            fresh, again = self._parted(arrivals)
+            for arrival in fresh:
+                made.append(chained(head, arrival.entry))
+                head = head_at(made[-1])
+            self._keep_all(fresh, made)
+            for arrival in again:
+                self._keep_bodies(arrival)
+                known.append(arrival.entry.event)
             self.views.read_on(head.store)
         self._remember(head)
         return Appended(tuple(made), tuple(known))
@@ -189,10 +192,11 @@ class Store:
     def copy(self, items: Iterable[Record | Body | Fork]) -> list[Copied]:
         """Copy verified chains verbatim, all or none: what is here is passed over, a place taken makes a fork."""
         copying: dict[StoreId, _Copying] = {}
+        returned: list[Digest] = []
         with self.db.writing():
             for item in items:
                 if isinstance(item, Body):
-                    self.tables.put_body(item.digest, item.data)
+                    returned += [item.digest] if self._copy_body(item) else []
                 elif isinstance(item, Fork):
                     self.tables.put_fork(item.record)
                 else:
@@ -202,9 +206,29 @@ class Store:
                     self._copy_record(item, copying[item.store])
             for store in copying:
                 self.views.read_on(store)
+            self._read_returned(returned)
         for store in copying:
             self._remember(self.tables.head(store))
         return [Copied(store, c.new, c.known, c.forked) for store, c in copying.items()]
+
+    def _copy_body(self, body: Body) -> bool:
+        """Keep copied bytes or their outline; True when more of a body is here now than was before."""
+        if body.outline is not None:
+            return self.tables.put_outline(body.digest, body.outline)
+        return self.tables.put_body(body.digest, body.data)
+
+    def _read_returned(self, digests: Iterable[Digest]) -> None:
+        """Inside a write: read records again of which more is here than before."""
+        for digest in digests:
+            for record in self.tables.records_holding(digest):
+                self.tables.reindex(record, self.tables.payload(record))
+            self.views.read_again(digest)
+
+    def _let_go(self, payload: Json) -> None:
+        """Inside a write: drop the outlines of what another store erased; they were its word, and it took it back."""
+        for digest in erased_digest(payload):
+            if self.tables.drop_outline(digest):
+                self.views.read_again(digest)
 
     def _copy_record(self, record: Record, chain: "_Copying") -> None:
         there = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
@@ -212,7 +236,10 @@ class Store:
             chain.known += 1
         elif there is None and not chain.forked and (chain.until is None or record.seq <= chain.until):
             self.tables.put_record(record)
-            self.tables.reindex(record, self.tables.payload(record))
+            payload = self.tables.payload(record)
+            self.tables.reindex(record, payload)
+            if record.entry.kind == ERASED:
+                self._let_go(payload)
             chain.new += 1
         else:
             self.tables.put_fork(record)
@@ -268,6 +295,12 @@ class Store:
         values: list[Value] = [*(path.raw for path in paths), since_ns, until_ns]
         return self.views.look_up("traced_file", f"path IN ({_marks(paths)}) AND at_ns BETWEEN ? AND ?", values)
 
+    def edits_told_twice(self, session: SessionId) -> list[Seen]:
+        """The edits of a session whose observation was recorded more than once, with different content."""
+        other = "SELECT 1 FROM record a JOIN record b ON b.natural_key = a.natural_key AND b.digest <> a.digest"
+        here = "a.store_id = file_edit.store_id AND a.seq = file_edit.seq"
+        return self.views.look_up("file_edit", f"session = ? AND EXISTS ({other} WHERE {here})", (session,))
+
     def edits_with(self, content_hash: ContentHash) -> list[Seen]:
         """The edits that carry this content hash, compared on the shorter length as document 000 says."""
         start = hash_digits(content_hash)[:_HASH_PREFIX_DIGITS]
@@ -294,21 +327,24 @@ class Store:
         """Whether something of a session was captured shortly before a moment, and not its end."""
         last = self.db.rows(
             "SELECT event FROM observation WHERE session = ? AND agent = ? AND at_ns <= ? AND at_ns > ?"
-            " ORDER BY at_ns DESC LIMIT 1",
+            " ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
             (session, agent, at_ns, at_ns - within_ns),
         )
         return bool(last) and str(last[0][0]).lower() != "sessionend"
 
     def work_trees_of(self, agent: AgentName, session: SessionId) -> set[str]:
         """The work trees in which a session was seen to begin, again or for the first time."""
-        found = self.views.look_up("session", f"session = ? ORDER BY started_ns LIMIT {SESSIONS_READ_MAX}", (session,))
+        where = f"session = ? ORDER BY started_ns, store_id, seq, n LIMIT {SESSIONS_READ_MAX}"
+        found = self.views.look_up("session", where, (session,))
         views = (seen.view for seen in found)
         return {v.worktree for v in views if isinstance(v, Session) and v.agent == agent and v.worktree is not None}
 
     def first_prompt(self, agent: AgentName, session: SessionId) -> Seen | None:
         """The first thing that an agent was asked in a session; another agent may have one of the same id."""
         for limit in (1, SESSIONS_READ_MAX):  # the first row nearly always is the agent's own
-            found = self.views.look_up("prompt", f"session = ? ORDER BY at_ns LIMIT {limit}", (session,))
+            found = self.views.look_up(
+                "prompt", f"session = ? ORDER BY at_ns, store_id, seq, n LIMIT {limit}", (session,)
+            )
             own = [seen for seen in found if getattr(seen.view, "agent", None) == agent]
             if own:
                 return min(own, key=lambda seen: getattr(seen.view, "at_ns", 0))
@@ -419,11 +455,31 @@ class Store:
         self.tables.put_record(record)
         return record
 
+    def _parted(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], list[Arrival]]:
+        """What is new, each thing once, and what is there already or came a second time."""
+        known = self.tables.known_among([arrival.entry for arrival in arrivals])
+        fresh: list[Arrival] = []
+        again: list[Arrival] = []
+        for arrival in arrivals:
+            if known.holds(arrival.entry):
+                again.append(arrival)
+            else:
+                known.add(arrival.entry)
+                fresh.append(arrival)
+        return fresh, again
+
+    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> None:
+        """Keep new records with the bytes of their arrivals, in few statements: each is a way to a server and back."""
+        returned = self.tables.put_bodies({d: data for one in arrivals for d, data in _bodies(one).items()})
+        self.tables.put_parts((one.entry.digest, text) for one in arrivals for text in one.texts)
+        self.tables.put_records(records)
+        for digest in returned:
+            self.views.read_again(digest)
+
     def _keep_bodies(self, arrival: Arrival) -> None:
         """Keep the bytes of an arrival, also where a chain knew it but another store's erasure had emptied it."""
-        bodies = {arrival.entry.digest: arrival.payload, **arrival.texts}
-        returned = [digest for digest, data in bodies.items() if self.tables.put_body(digest, data)]
-        self.tables.put_parts(arrival.entry.digest, arrival.texts)
+        returned = [digest for digest, data in _bodies(arrival).items() if self.tables.put_body(digest, data)]
+        self.tables.put_parts((arrival.entry.digest, text) for text in arrival.texts)
         for digest in returned:
             self.views.read_again(digest)
 
@@ -431,6 +487,10 @@ class Store:
         # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
         if self._around.heads is not None and head.store != PENDING:
             self._around.heads.advance(head)
+
+
+def _bodies(arrival: Arrival) -> dict[Digest, bytes]:
+    return {arrival.entry.digest: arrival.payload, **arrival.texts}
 
 
 def _marks(values: Collection[object]) -> str:

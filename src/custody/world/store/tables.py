@@ -1,6 +1,6 @@
 """The tables that hold the truth: chains, records, bodies. Nothing here decides anything."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -12,11 +12,15 @@ from custody.model.record import Entry, Head, Record, empty_head
 from custody.wire.arrivals import ERASED
 from custody.wire.bodies import digest_from, join, parts
 from custody.wire.canonical import Json, parse
-from custody.world.store.codec import BODY_BYTES_MAX, PLAIN, decode, encode
+from custody.world.store.codec import BODY_BYTES_MAX, OUTLINE, PLAIN, decode, decode_outline, encode, encode_outline
 from custody.world.store.db import Db, Row, StoreDamaged, Value
 
 PAGE = 500
 """Rows read at a time: bounds memory, not answers."""
+NAMES = 400
+"""Records asked for by two values each at a time: a statement of SQLite may hold 999."""
+BODY_BYTES_TOGETHER = 65_536
+"""Bodies up to this long are put together; a longer one has a statement of its own."""
 PAYLOADS = 50
 """Payloads read at a time; one may be as large as an event may be."""
 
@@ -34,14 +38,33 @@ _STORES = """
 """
 
 _RECORD = "store_id, seq, event_id, kind, natural_key, at_ns, digest, link"
+_PUT_RECORD = f"INSERT INTO record ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Stored bytes by digest; None when erased."""
+    """Stored bytes by digest; None when erased, or when another store withheld them and gave an ``outline``."""
 
     digest: Digest
     data: bytes | None
+    outline: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Events and observations with their content that are in a chain already."""
+
+    events: set[EventId]
+    contents: set[tuple[NaturalKey, Digest]]
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether this very event, or the same observation with the same content, is among them."""
+        return entry.event in self.events or (entry.key, entry.digest) in self.contents
+
+    def add(self, entry: Entry) -> None:
+        """One more."""
+        self.events.add(entry.event)
+        self.contents.add((entry.key, entry.digest))
 
 
 class Tables:
@@ -66,6 +89,10 @@ class Tables:
         while page := self.records_after(store, after, PAGE):
             yield from page
             after = page[-1].seq
+
+    def records_where(self, where: str, values: Sequence[Value]) -> list[Record]:
+        """The records for which one of this package's own conditions holds."""
+        return [_record(row) for row in self.db.rows(f"SELECT {_RECORD} FROM record WHERE {where}", values)]
 
     def forks(self) -> list[Record]:
         """Records that claim a place which another record has."""
@@ -125,6 +152,21 @@ class Tables:
             )
         )
 
+    def known_among(self, entries: Iterable[Entry]) -> Known:
+        """Which of these events and observations are in a chain already: ``is_known`` for many."""
+        known = Known(set(), set())
+        for some in batched(entries, NAMES):
+            events, keys, digests = zip(*((one.event, one.key, one.digest) for one in some), strict=True)
+            marks = ", ".join("?" * len(some))
+            for (event,) in self.db.rows(f"SELECT event_id FROM record WHERE event_id IN ({marks})", events):
+                known.events.add(EventId(str(event)))
+            for key, digest in self.db.rows(
+                f"SELECT natural_key, digest FROM record WHERE natural_key IN ({marks}) AND digest IN ({marks})",
+                (*keys, *digests),
+            ):
+                known.contents.add((NaturalKey(str(key)), Digest(raw(digest))))
+        return known
+
     def records_named(self, name: str) -> list[Record]:
         """The records with this event id or this natural key, oldest first."""
         found = self.db.rows(f"SELECT {_RECORD} FROM record WHERE event_id = ?", (name,)) or self.db.rows(
@@ -140,6 +182,15 @@ class Tables:
             for row in self.db.rows(f"SELECT digest, codec, bytes FROM body WHERE digest IN ({marks})", some):
                 body = _body(row)
                 found[body.digest] = body
+        return found
+
+    def parts_of(self, payloads: Collection[Digest]) -> set[Digest]:
+        """The texts that these payloads hold, as the index of bodies has it."""
+        found: set[Digest] = set()
+        for some in batched(sorted(payloads), PAGE):
+            marks = ", ".join("?" * len(some))
+            rows = self.db.rows(f"SELECT text FROM part WHERE body IN ({marks})", some)
+            found.update(Digest(raw(row[0])) for row in rows)
         return found
 
     def held(self, digests: Collection[Digest]) -> set[Digest]:
@@ -201,7 +252,11 @@ class Tables:
 
     def put_record(self, record: Record) -> None:
         """Add a record at its place."""
-        self.db.run(f"INSERT INTO record ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _record_row(record))
+        self.db.run(_PUT_RECORD, _record_row(record))
+
+    def put_records(self, records: Sequence[Record]) -> None:
+        """Add records at their places."""
+        self.db.many(_PUT_RECORD, [_record_row(record) for record in records])
 
     def put_fork(self, record: Record) -> None:
         """Keep a record whose place is taken."""
@@ -212,13 +267,54 @@ class Tables:
     def put_body(self, digest: Digest, data: bytes | None) -> bool:
         """Keep bytes by their digest; what was erased here stays erased. True when bytes came back that were gone."""
         codec, kept = (PLAIN, None) if data is None else encode(data)
-        there = self.db.rows("SELECT bytes IS NULL FROM body WHERE digest = ?", (digest,))
+        return self._put_body(digest, codec, kept)
+
+    def put_bodies(self, bodies: Mapping[Digest, bytes]) -> list[Digest]:
+        """Keep bytes by their digests, as ``put_body`` does; those of which bytes came back that were gone."""
+        held = self.held(bodies)
+        rows: list[Row] = []
+        returned: list[Digest] = []
+        for digest, data in bodies.items():
+            if digest not in held and len(data) <= BODY_BYTES_TOGETHER:
+                rows.append((digest, *encode(data)))
+            elif self.put_body(digest, data):
+                returned.append(digest)
+        for some in batched(rows, PAGE):
+            self.db.many("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", some)
+        return returned
+
+    def put_outline(self, digest: Digest, outline: bytes) -> bool:
+        """Keep what a withheld body says without its texts, unless more of it is here; as ``put_body`` else."""
+        return self._put_body(digest, OUTLINE, encode_outline(outline))
+
+    def _put_body(self, digest: Digest, codec: str, kept: bytes | None) -> bool:
+        there = self.db.rows("SELECT bytes IS NULL, codec FROM body WHERE digest = ?", (digest,))
         if not there:
             self.db.run("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", (digest, codec, kept))
-        elif there[0][0] and kept is not None and not self.erased_here(digest):
+            return False
+        is_less = there[0][0] or (there[0][1] == OUTLINE and codec != OUTLINE)
+        if is_less and kept is not None and not self.erased_here(digest):
             self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, kept, digest))
             return True
         return False
+
+    def outline(self, digest: Digest) -> bytes | None:
+        """What a withheld body says without its texts; None of every other body."""
+        rows = self.db.rows("SELECT bytes FROM body WHERE digest = ? AND codec = ?", (digest, OUTLINE))
+        return decode_outline(raw(rows[0][0])) if rows and rows[0][0] is not None else None
+
+    def drop_outline(self, digest: Digest) -> bool:
+        """Empty a withheld body; False when it is none."""
+        if self.outline(digest) is None:
+            return False
+        self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+        return True
+
+    def withheld_count(self) -> int:
+        """Of how many bodies only an outline is here."""
+        return integer(
+            self.db.rows("SELECT count(*) FROM body WHERE codec = ? AND bytes IS NOT NULL", (OUTLINE,))[0][0]
+        )
 
     def erased_here(self, digest: Digest) -> bool:
         """Whether a chain of this database's own says that the body was erased."""
@@ -230,16 +326,19 @@ class Tables:
             )
         )
 
-    def put_parts(self, payload: Digest, texts: Iterable[Digest]) -> None:
-        """Note which texts a payload holds."""
-        for text in texts:
-            self.db.run("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", (payload, text))
+    def is_erased(self, digest: Digest) -> bool:
+        """Whether a record of any chain says that the body was erased."""
+        return bool(self.db.rows("SELECT 1 FROM erasure WHERE digest = ? LIMIT 1", (digest,)))
+
+    def put_parts(self, held: Iterable[tuple[Digest, Digest]]) -> None:
+        """Note which payload holds which text."""
+        self.db.many("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", list(held))
 
     def put_parts_of(self, record: Record) -> None:
         """Note which texts a copied record's payload holds."""
         body = self.bodies([record.entry.digest]).get(record.entry.digest)
         if body is not None and body.data is not None:
-            self.put_parts(record.entry.digest, parts(_payload(body.data)))
+            self.put_parts((record.entry.digest, text) for text in parts(_payload(body.data)))
 
     def put_erasure(self, digest: Digest, ref: RecordRef) -> None:
         """Note that the record ``ref`` says ``digest`` was erased."""
@@ -285,6 +384,8 @@ def _record(row: Row) -> Record:
 
 def _body(row: Row) -> Body:
     digest, codec, kept = row
+    if codec == OUTLINE and kept is not None:
+        return Body(Digest(raw(digest)), None, decode_outline(raw(kept)))
     return Body(Digest(raw(digest)), None if kept is None else decode(str(codec), raw(kept)))
 
 

@@ -1,0 +1,115 @@
+"""Calls across the border between two projects of one PostgreSQL, as a service makes them: what leaks.
+
+    python -m bench tenancy URL [--calls N] [--seed S]
+
+URL is that of the owner of an empty database. Both projects are filled alike, with the same sessions, paths and
+commits; then the store of one is asked for the other's records, texts, keys and tables in every way that it knows.
+"""
+
+import argparse
+import json
+import random
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from custody.app.desk import Desk
+from custody.app.projects import create_project, init_database
+from custody.model.ids import CommitSha, EventId, SessionId
+from custody.model.paths import RepoPath
+from custody.wire.arrivals import Arrival, arrival_of
+from custody.world.store import Store
+from custody.world.store.schemas import schema_of
+
+TABLES = ("record", "body", "prompt", "file_edit", "session", "observation", "part", "setting", "chain", "erasure")
+EVENTS = 200
+AT = "2026-01-31T12:00:00Z"
+LONG = "a line that is long enough to be kept apart\n" * 200
+
+
+def crossings(mine: Desk, theirs: Desk, calls: int, seed: int) -> list[str]:
+    """Which of ``calls`` random calls on one project's store gave something of the other's."""
+    chance = random.Random(seed)
+    found: list[str] = []
+    with theirs.reading() as there, mine.reading() as here:
+        looks = _looks(there, theirs.project, chance)
+        for _ in range(calls):
+            number = chance.randrange(len(looks))
+            if looks[number](here):
+                found.append(f"look {number}")
+    return found
+
+
+def _looks(there: Store, project: str, chance: random.Random) -> list[Callable[[Store], object]]:
+    """The ways to ask for what only the other project has; each gives something false when it finds nothing."""
+    head = max(there.tables.chains(), key=lambda chain: chain.seq)
+    # Bytes that both were handed are each one's own: those of this project alone have ids that begin with its letter.
+    theirs = [r for r in there.tables.records(head.store) if r.entry.event.startswith(f"{project[0]}-")]
+    held = there.tables.bodies({record.entry.digest for record in theirs})
+    digests = sorted(digest for digest, body in held.items() if body.data is not None)
+    session = SessionId("s1")
+
+    def own(stores: Iterable[str]) -> list[str]:
+        return [store for store in stores if store == head.store]
+
+    return [
+        lambda s: s.tables.record(chance.choice(theirs).ref),
+        lambda s: s.tables.records_holding(chance.choice(digests)),
+        lambda s: s.tables.held(chance.sample(digests, 3)),
+        lambda s: s.tables.bodies(chance.sample(digests, 3)),
+        lambda s: s.tables.records_named(chance.choice(theirs).entry.event),
+        lambda s: own(record.store for record in s.tables.records_named(chance.choice(theirs).entry.key)),
+        lambda s: s.tables.digests_like(chance.choice(digests).hex()[:16]),
+        lambda s: list(s.tables.records(head.store)),
+        lambda s: s.tables.is_known(chance.choice(theirs).entry),
+        lambda s: own(record.store for record in s.tables.newest(1000, None)),
+        lambda s: own(chain.store for chain in s.tables.chains()),
+        lambda s: own(seen.record.store for seen in s.sessions_at(CommitSha("a" * 40))),
+        lambda s: own(seen.record.store for seen in s.edits_by(session, RepoPath.of("src/app.py"))),
+        lambda s: s.db.rows("SELECT 1 FROM record WHERE store_id = ? LIMIT 1", (head.store,)),
+        lambda s: s.db.rows(f"SELECT * FROM {schema_of(project)}.{chance.choice(TABLES)} LIMIT 1"),
+    ]
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Fill two projects, make the calls, print the figures; 1 when anything leaked."""
+    args = _arguments().parse_args(argv)
+    seed = args.seed if args.seed is not None else secrets.randbits(32)
+    owner = Desk(Path(), args.url)
+    init_database(owner, None)
+    names = [f"{letter}-{secrets.token_hex(4)}" for letter in "ab"]
+    desks = []
+    for name in names:
+        create_project(owner, name)
+        desks.append(Desk(Path(), args.url, project=name, bound=True, spooled=False))
+        with desks[-1].writing() as store:
+            store.append([_arrival(name, n) for n in range(EVENTS)])
+    began = time.perf_counter()
+    leaked = crossings(desks[0], desks[1], args.calls, seed)
+    took = time.perf_counter() - began
+    print(f"{args.calls} calls, {len(leaked)} leaks, {took:.1f} s, seed {seed}", file=out or sys.stdout)
+    if leaked:
+        print(f"first: {leaked[0]}", file=err or sys.stderr)
+    return int(bool(leaked))
+
+
+def _arrival(project: str, n: int) -> Arrival:
+    event = f"{project[0]}-{n}"
+    kind, more = [
+        ("session", {"head": "a" * 40}),
+        ("prompt", {"text": f"the secret of {project}, number {n}"}),
+        ("edit", {"path": "src/app.py", "after": f"{project} {n}\n{LONG}"}),
+    ][n % 3]
+    said = {"custody": 1, "kind": kind, "id": event, "at": AT, "agent": "robot", "session": "s1", **more}
+    return arrival_of(EventId(event), json.dumps(said).encode())
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench tenancy", description=__doc__.partition("\n")[0])
+    parser.add_argument("url", help="the address of the owner of an empty database")
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int)
+    return parser

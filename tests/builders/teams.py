@@ -1,0 +1,82 @@
+"""A team's PostgreSQL as a service finds it: initialised, with projects, and a login that owns nothing."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from custody.app.desk import Desk
+from custody.app.projects import create_project, init_database
+from tests.builders.stores import NOON
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A database by two addresses: its owner's, and the one that a service has."""
+
+    owner: str
+    service: str
+    folder: Path
+
+    def owners(self) -> Desk:
+        """The desk of whoever looks after the database."""
+        return a_team_desk(self.folder, self.owner)
+
+    def desk(self, project: str = "default") -> Desk:
+        """The desk of a service, which is refused where row-level security does not hold."""
+        return a_team_desk(self.folder, self.service, project, bound=True)
+
+
+def a_team_desk(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Desk:
+    """A desk on a team database, outside a repository, with a clock that ticks by a second."""
+    ticks = count(NOON, 1_000_000_000)
+    return Desk(folder, url, now_ns=lambda: next(ticks), project=project, bound=bound)
+
+
+@contextmanager
+def a_team(url: str, folder: Path, *projects: str) -> Iterator[Team]:
+    """The database at ``url`` initialised, with these projects besides the default one."""
+    with a_login(url) as login:
+        owner = a_team_desk(folder, url)
+        init_database(owner, login)
+        for project in projects:
+            create_project(owner, project)
+        yield Team(url, as_role(url, login), folder)
+
+
+@contextmanager
+def a_copy(url: str) -> Iterator[str]:
+    """The address of a copy of a database that nobody uses now, dropped after the block."""
+    name, original = f"custody_test_{secrets.token_hex(8)}", urlsplit(url).path.removeprefix("/")
+    server = urlunsplit(urlsplit(url)._replace(path="/postgres"))
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{original}"'.encode())
+        try:
+            yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@contextmanager
+def a_login(url: str) -> Iterator[str]:
+    """A role of the server that may log in and nothing else, gone after the block."""
+    name = f"custody_test_{secrets.token_hex(6)}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f'CREATE ROLE "{name}" LOGIN'.encode())
+        try:
+            yield name
+        finally:
+            admin.execute(f'DROP OWNED BY "{name}"'.encode())
+            admin.execute(f'DROP ROLE "{name}"'.encode())
+
+
+def as_role(url: str, role: str) -> str:
+    """The same database, as somebody else; a server of our own trusts whoever it is."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{role}@{host}"))

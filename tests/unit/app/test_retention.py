@@ -1,0 +1,69 @@
+"""Retention: old conversations are erased as by a person, and nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.retention import DAY_NS, retain
+from custody.app.verify import verify
+from custody.model.paths import RepoPath
+from custody.wire.times import ns_from
+from tests.builders.cli import a_git_folder
+from tests.builders.events import KINDS, an_arrival
+
+AT = "2026-01-31T12:00:00Z"
+LONG = "what somebody asked, at length\n" * 300
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    now = ns_from(AT) + 30 * DAY_NS
+    return Desk(a_git_folder(tmp_path), now_ns=lambda: now)
+
+
+def test_old_prompts_are_erased_and_verify_says_so(desk: Desk) -> None:
+    with desk.writing() as store:
+        made = store.append(
+            [
+                an_arrival("prompt", id="old", text="a secret"),
+                an_arrival("prompt", id="long", text=LONG),
+                an_arrival("prompt", id="new", at="2026-02-20T12:00:00Z"),
+            ]
+        ).made
+    assert retain(desk, 29) == 3, "two payloads and a long text"
+    report = verify(desk)
+    assert (report.outcome, report.erased) == ("fine", 3)
+    with desk.reading() as store:
+        said = [store.tables.payload(record) for record in made]
+        assert said[:2] == [None, None]
+        assert said[2] is not None
+        (told,) = [r for r in store.tables.newest(10, "erased") if r.entry.digest][:1]
+        assert store.tables.payload(told) is not None
+    assert retain(desk, 29) == 0, "what was erased is not erased again"
+
+
+def test_nothing_that_a_conclusion_rests_on_is_erased(desk: Desk) -> None:
+    kept = [kind for kind in KINDS if kind != "prompt"]
+    with desk.writing() as store:
+        made = store.append([an_arrival(kind, id=kind) for kind in kept]).made
+    assert retain(desk, 1) == 0
+    with desk.reading() as store:
+        assert all(store.tables.payload(record) is not None for record in made)
+
+
+def test_a_text_that_an_edit_holds_too_stays(desk: Desk) -> None:
+    with desk.writing() as store:
+        store.append([an_arrival("prompt", id="p", text=LONG), an_arrival("edit", id="e", after=LONG)])
+    assert retain(desk, 1) == 1, "the prompt's payload goes, the text that it shares stays"
+    with desk.reading() as store:
+        (edit,) = store.edits_of(RepoPath.of("src/app.py"), since_ns=0, until_ns=2**62)
+        payload = store.tables.payload(edit.record)
+        assert isinstance(payload, dict)
+        assert payload["after"] == LONG
+
+
+def test_what_is_as_old_as_it_may_be_stays(desk: Desk) -> None:
+    with desk.writing() as store:
+        store.append([an_arrival("prompt", id="p")])
+    assert retain(desk, 30) == 0

@@ -1,0 +1,248 @@
+"""Workers: killed at any moment, each job's effect happens at least once and its end is recorded once."""
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from custody.app.control import control_of
+from custody.app.desk import Desk
+from custody.app.jobs import KINDS, NewJob, Work, add_due, add_job, list_jobs, retry_job
+from custody.app.projects import retain_project
+from custody.app.working import Worker, WorkRules, back_off_ns
+from custody.model.errors import InputError, StoreError
+from custody.world.store.control import Control, Job, JobState
+from custody.world.store.migrate import migrate, migrations
+from custody.world.store.sqlite import overlay
+from tests.builders.cli import a_git_folder
+from tests.builders.stores import NOON
+
+SECOND_NS = 1_000_000_000
+RULES = WorkRules(lease_seconds=60.0, attempts_max=3, back_off_seconds=4.0)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += int(seconds * SECOND_NS)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock) -> Desk:
+    # Chance is always at its end: nothing is taken off what a job waits.
+    return Desk(a_git_folder(tmp_path), now_ns=clock, token=lambda: "f" * 32)
+
+
+@pytest.fixture
+def control(desk: Desk) -> Iterator[Control]:
+    with control_of(desk) as opened:
+        yield opened
+
+
+def add(control: Control, *keys: str, kind: str = "work") -> None:
+    for key in keys:
+        add_job(control, NewJob(kind, "default", key, {"key": key}), id_=f"job-{key}", now_ns=NOON)
+
+
+def once(desk: Desk, does: Callable[[Work], None], rules: WorkRules = RULES) -> tuple[int, int, int, int]:
+    report = Worker(desk, {"work": does}, rules).run(once=True)
+    return report.done, report.again, report.aside, report.lost
+
+
+def test_every_due_job_is_done_with_what_it_was_made_with(desk: Desk, control: Control) -> None:
+    add(control, "1", "2")
+    seen: list[tuple[str, object]] = []
+    assert once(desk, lambda work: seen.append((work.key, work.payload))) == (2, 0, 0, 0)
+    assert seen == [("1", {"key": "1"}), ("2", {"key": "2"})]
+    assert once(desk, lambda work: seen.append((work.key, None))) == (0, 0, 0, 0)
+
+
+def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
+    desk: Desk, control: Control, clock: Clock
+) -> None:
+    add(control, "1")
+
+    def fails(_: Work) -> None:
+        raise StoreError("the database is away")
+
+    waits = []
+    for _ in range(2):
+        assert once(desk, fails) == (0, 1, 0, 0)
+        (job,) = control.jobs.in_states((JobState.WAITING,), 1)
+        waits.append((job.due_ns - clock.now) / SECOND_NS)
+        assert once(desk, fails) == (0, 0, 0, 0), "not before it is due"
+        clock.now = job.due_ns
+    assert waits == [4.0, 8.0]
+    assert once(desk, fails) == (0, 0, 1, 0)
+    (line,) = list_jobs(desk, 10).jobs
+    assert (line.state, line.attempts, line.error) == ("aside", 3, "the database is away")
+
+
+def test_a_job_set_aside_is_done_when_somebody_says_so(desk: Desk, control: Control) -> None:
+    add(control, "1")
+
+    def refuses(_: Work) -> None:
+        raise InputError("no such repository")
+
+    assert once(desk, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
+    retry_job(desk, "job-1")
+    assert once(desk, lambda _: None) == (1, 0, 0, 0)
+    with pytest.raises(InputError, match="no job 'job-1' is set aside"):
+        retry_job(desk, "job-1")
+
+
+def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(desk: Desk, control: Control) -> None:
+    add(control, "1", "2")
+
+    def does(work: Work) -> None:
+        if work.key == "1":
+            raise ZeroDivisionError("division by \0 zero \ud800")
+
+    assert once(desk, does) == (1, 1, 0, 0)
+    (job,) = control.jobs.in_states((JobState.WAITING,), 1)
+    assert job.error == "ZeroDivisionError: division by ? zero ?", "as any database can hold it"
+
+
+def test_a_killed_workers_job_is_taken_again_after_its_lease(desk: Desk, control: Control, clock: Clock) -> None:
+    add(control, "1")
+    assert _killed(lambda: once(desk, lambda _: os._exit(137)))
+    assert once(desk, lambda _: None) == (0, 0, 0, 0), "the lease has not ended"
+    clock.pass_(60)
+    assert once(desk, lambda _: None) == (1, 0, 0, 0)
+
+
+def test_a_job_that_kills_its_workers_is_set_aside(desk: Desk, control: Control, clock: Clock) -> None:
+    add(control, "1")
+    for _ in range(3):
+        assert _killed(lambda: once(desk, lambda _: os._exit(137)))
+        clock.pass_(60)
+    assert once(desk, lambda _: os._exit(137)) == (0, 0, 1, 0)
+    assert list_jobs(desk, 1).jobs[0].error == "begun 3 times and never ended"
+
+
+def test_a_lease_is_renewed_while_the_job_runs(desk: Desk, control: Control, clock: Clock) -> None:
+    add(control, "1")
+    rules = replace(RULES, lease_seconds=0.06)
+    renewed = threading.Event()
+
+    def long(_: Work) -> None:
+        with control_of(desk) as own:
+            clock.pass_(0.05)
+            while own.jobs.in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
+                renewed.wait(0.001)
+            assert own.jobs.take(["work"], NOON + int(0.1 * SECOND_NS), NOON + SECOND_NS) is None
+
+    assert once(desk, long, rules) == (1, 0, 0, 0)
+
+
+def test_who_lost_the_lease_says_so_and_records_nothing(desk: Desk, control: Control, clock: Clock) -> None:
+    add(control, "1")
+
+    def slow(_: Work) -> None:
+        clock.pass_(60)
+        with control_of(desk) as other:
+            taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
+            assert taken is not None
+            assert other.jobs.done(taken, clock.now)
+
+    assert once(desk, slow) == (0, 0, 0, 1)
+
+
+def test_a_stopped_worker_ends_its_job_and_begins_no_other(desk: Desk, control: Control) -> None:
+    add(control, "1", "2")
+    done: list[str] = []
+    stop = threading.Event()
+
+    def does(work: Work) -> None:
+        stop.set()
+        done.append(work.key)
+
+    report = Worker(desk, {"work": does}, RULES, stop).run(once=False)
+    assert (report.done, done) == (1, ["1"])
+
+
+def test_a_worker_leaves_other_kinds_alone(desk: Desk, control: Control) -> None:
+    add(control, "1", kind="other")
+    assert once(desk, lambda _: None) == (0, 0, 0, 0)
+    assert control.jobs.counts()[JobState.WAITING] == 1
+
+
+def test_retention_comes_round_once_a_day(desk: Desk, control: Control, clock: Clock) -> None:
+    assert add_due(control, desk) == 0
+    retain_project(desk, "default", 30)
+    ids = iter(f"{n:032x}" for n in range(9))
+    counting = replace(desk, token=lambda: next(ids))
+    assert [add_due(control, counting), add_due(control, counting)] == [1, 0]
+    clock.pass_(24 * 3600)
+    assert add_due(control, counting) == 1
+    assert Worker(counting, KINDS, RULES).run(once=True).done == 2
+
+
+@given(attempts=st.integers(1, 1_000), chance=st.floats(0, 1))
+def test_a_job_never_waits_longer_than_the_rules_say_nor_less_than_half(attempts: int, chance: float) -> None:
+    rules = WorkRules()
+    whole = min(rules.back_off_seconds * 2 ** (attempts - 1), rules.back_off_seconds_max)
+    assert whole / 2 <= back_off_ns(attempts, chance, rules) / SECOND_NS <= whole
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["work", "settle", "fail", "die", "wait"])), max_size=40)
+
+
+@example(steps=[(0, "work"), (0, "wait"), (1, "work"), (0, "settle"), (1, "settle")], keys=("1",))
+@example(steps=[(0, "work"), (0, "wait"), (1, "work"), (1, "settle"), (0, "settle")], keys=("1",))
+@example(steps=[(0, "work"), (0, "wait"), (1, "work"), (1, "settle"), (0, "fail")], keys=("1",))
+@given(steps=STEPS, keys=st.sampled_from([("1",), ("1", "2")]))
+def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_recorded_once(
+    steps: list[tuple[int, str]], keys: tuple[str, ...]
+) -> None:
+    """Two workers, step by step in any order; one that dies forgets everything. At last one works to the end."""
+    clock, effects, ends = Clock(), Counter[str](), Counter[str]()
+    with Control(overlay(None)) as control:
+        migrate(control.db, migrations("custody.world.store.control"))
+        add(control, *keys)
+        holding: dict[int, Job | None] = dict.fromkeys(range(2))
+        for worker, step in steps:
+            job = holding[worker]
+            if step == "wait":
+                clock.pass_(1)
+            elif step == "work" and job is None:
+                holding[worker] = taken = control.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
+                effects.update([] if taken is None else [taken.key])
+            elif job is not None and step != "work":
+                if step == "settle":
+                    ends[job.key] += control.jobs.done(job, clock.now)
+                elif step == "fail":
+                    control.jobs.again(job, clock.now, "no")
+                holding[worker] = None
+        clock.pass_(2)
+        while (last := control.jobs.take(["work"], clock.now, clock.now + SECOND_NS)) is not None:
+            effects[last.key] += 1
+            ends[last.key] += control.jobs.done(last, clock.now)
+    assert ends == dict.fromkeys(keys, 1)
+    assert set(effects) == set(keys)
+
+
+def _killed(does: Callable[[], object]) -> bool:
+    child = os.fork()
+    if child == 0:
+        does()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 137

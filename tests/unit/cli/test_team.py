@@ -1,0 +1,126 @@
+"""Projects, tokens and workers as a user meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from custody.app.tokens import PREFIX
+from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.events import an_event
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_git_folder(tmp_path / "repository")
+
+
+def test_a_project_is_made_listed_and_removed(repository: Path) -> None:
+    assert custody(repository, "project", "create", "shop").out == "project shop is there\n"
+    listed = json.loads(custody(repository, "project", "list", "--json").out)
+    assert [project["name"] for project in listed["projects"]] == ["default", "shop"]
+    refused = custody(repository, "project", "remove", "shop")
+    assert (refused.status, refused.out) == (2, "")
+    assert "add --yes" in refused.err
+    assert custody(repository, "project", "remove", "shop", "--yes").out == "project shop is gone\n"
+    assert custody(repository, "--project", "shop", "records").status == 2
+
+
+def test_verbs_work_on_the_project_that_is_named(repository: Path) -> None:
+    custody(repository, "project", "create", "shop")
+    recorded(repository, 2)
+    in_shop = custody(repository, "--project", "shop", "records", "--json")
+    assert json.loads(in_shop.out)["records"] == []
+    assert json.loads(custody(repository, "records", "--json", CUSTODY_PROJECT="shop").out)["records"] == []
+    assert len(json.loads(custody(repository, "records", "--json").out)["records"]) == 2
+    assert custody(repository, "--project", "no such", "records").status == 2
+
+
+def test_a_token_is_shown_once_and_listed_without_what_it_opens_with(repository: Path) -> None:
+    made = custody(
+        repository, "token", "create", "--scope", "read", "--scope", "text", "--expires", "2w", "--name", "ci"
+    )
+    assert made.status == 0
+    assert made.out == f"{PREFIX}DIGEST\n", "nothing else is on stdout"
+    assert "it is shown this once" in made.err
+    report = json.loads(custody(repository, "token", "list", "--json").out)
+    (token,) = report["tokens"]
+    assert (token["name"], token["scopes"], token["state"], token["project"]) == (
+        "ci",
+        ["read", "text"],
+        "active",
+        "default",
+    )
+    assert PREFIX not in json.dumps(report)
+    assert "revoked" in custody(repository, "token", "revoke", token["id"]).out
+
+
+def test_no_file_holds_a_token(repository: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "custody", "token", "create", "--json"], cwd=repository, capture_output=True, check=True
+    )
+    secret = json.loads(done.stdout)["secret"].removeprefix(PREFIX).encode()
+    files = [path for path in repository.rglob("*") if path.is_file()]
+    assert any(path.name == "service.db" for path in files)
+    assert not any(secret in path.read_bytes() or bytes.fromhex(secret.decode()) in path.read_bytes() for path in files)
+
+
+def test_the_control_file_is_its_owners_alone(repository: Path) -> None:
+    custody(repository, "token", "list")
+    assert (repository / ".git/custody/service.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("token", "create", "--scope", "root"),
+        ("token", "create", "--expires", "soon"),
+        ("token", "create", "--project", "nowhere"),
+        ("token", "revoke", "0123456789abcdef"),
+        ("project", "create", "No Name"),
+        ("project", "retain", "default"),
+        ("project", "retain", "default", "--days", "3", "--forever"),
+        ("project", "reads", "nowhere"),
+        ("project", "remove", "default", "--yes"),
+        ("project", "init-database"),
+        ("worker", "retry", "nothing"),
+        ("worker", "--kinds", "nothing"),
+    ],
+)
+def test_what_cannot_be_is_the_callers_turn(repository: Path, words: tuple[str, ...]) -> None:
+    ran = custody(repository, *words)
+    assert (ran.status, ran.out) == (2, ""), ran.err
+
+
+def test_retention_is_carried_out_by_a_worker(repository: Path) -> None:
+    recorded(repository, 1)
+    spool_of(repository).put(an_event("prompt", at="2020-01-31T12:00:00Z"))
+    assert "conversations kept for 1 days" in custody(repository, "project", "retain", "default", "--days", "1").out
+    custody(repository, "records")
+    worked = custody(repository, "worker", "--once", "--json")
+    assert (worked.status, json.loads(worked.out)["done"]) == (0, 1)
+    verified = json.loads(custody(repository, "verify", "--json").out)
+    assert (verified["outcome"], verified["erased"]) == ("fine", 1)
+    assert json.loads(custody(repository, "worker", "list", "--json").out)["done"] == 1
+
+
+def test_a_worker_that_is_asked_to_stop_says_what_it_did(repository: Path) -> None:
+    custody(repository, "project", "retain", "default", "--days", "1")
+    with subprocess.Popen(
+        [sys.executable, "-m", "custody", "worker"],
+        cwd=repository,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    ) as worker:
+        while json.loads(custody(repository, "worker", "list", "--json").out)["done"] == 0:
+            assert worker.poll() is None
+        worker.send_signal(signal.SIGTERM)
+        out, err = worker.communicate(timeout=60)
+    assert (worker.returncode, out) == (0, "1 done, 0 to be tried again, 0 set aside\n")
+    assert "stopping when the job that runs has ended" in err
