@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from custody.model.errors import CustodyError
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
+from custody.world.git.private import PREFIX
 from custody.world.git.version import _version_on
 
 
@@ -84,6 +86,21 @@ def _with_work_tree(repository: Repository, asked: Asked) -> None:
             assert isinstance(objects.read(made.commit), Object)
 
 
+def _address(repository: Repository, asked: Asked) -> None:
+    for url in ("https://example.invalid/x", "ext::sh -c x", "-x", "../beside", "host.invalid:x"):
+        _either_way(partial(repository.address, url))
+
+
+def _exchange(repository: Repository, asked: Asked) -> None:
+    """What needs no remote; ``test_exchange`` has the remotes."""
+    with TemporaryDirectory(prefix=PREFIX) as folder:
+        exchange = repository.exchange(Path(folder))
+        commit = exchange.commit({b"a/b": exchange.keep(b"content")}, [], "a message", 0)
+        assert list(exchange.files(commit)) == [b"a/b"]
+        with exchange.objects() as objects:
+            assert isinstance(objects.read(commit), Object)
+
+
 def _either_way(ask: Callable[[], object]) -> None:
     """A refusal is an answer; anything but a typed error is not."""
     try:
@@ -116,6 +133,9 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),
     "ancestries": lambda repository, asked: repository.ancestries([Ancestry(asked.old, asked.new)]),
     "tracked": lambda repository, asked: repository.tracked([asked.path, RepoPath(b"folder")]),
+    "remotes": lambda repository, _: repository.remotes(),
+    "address": _address,
+    "exchange": _exchange,
     "hooks_path": lambda repository, _: repository.hooks_path(),
     "path": _path,
     "work_file": _work_file,

@@ -32,10 +32,32 @@ _DAMAGE = (
     r"|hash mismatch|missing (blob|tree|commit)|bad (tree|config)"
 )
 
+_REACH = "see that 'git ls-remote' reaches it; nothing was lost, and the next push or pull goes on from here"
+_LOG_IN = "log in as git does it (an ssh agent, a credential helper of your own); custody asks for no password"
+
+_NO_ENTRY = (
+    r"terminal prompts disabled|could not read (Username|Password)|Authentication failed"
+    r"|Permission denied \((publickey|password|keyboard)|Host key verification failed|returned error: 40[13]"
+)
+_NO_WAY = (
+    r"Could not resolve host|Could not read from remote repository|unable to access|Connection (refused|timed)"
+    r"|does not appear to be a git repository|the remote end hung up|transport '.*' not allowed"
+)
+
 # The first that fits wins.
 _KNOWN = tuple(
     _Known(re.compile(words), family, hint)
     for words, family, hint in (
+        (
+            _NO_ENTRY,
+            GitError,
+            _LOG_IN,
+        ),
+        (
+            _NO_WAY,
+            GitError,
+            _REACH,
+        ),
         (
             r"not a git repository",
             InputError,

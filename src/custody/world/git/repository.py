@@ -19,6 +19,7 @@ from custody.world.git.changes import CommitChanges, parse_changes
 from custody.world.git.child import USUAL, Limits
 from custody.world.git.comparing import Comparison, compare
 from custody.world.git.discovery import Place, find_place
+from custody.world.git.exchange import Exchange
 from custody.world.git.files import read_small
 from custody.world.git.finding import look_up, tree
 from custody.world.git.history import Commit
@@ -29,6 +30,7 @@ from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo, read
 from custody.world.git.patch import USUAL_PATCH, CommitDiff, PatchLimits, parse_patches
 from custody.world.git.reader import commit_sha
 from custody.world.git.refs import REF_FORMAT, Head, Ref, parse_refs, ref_prefix
+from custody.world.git.remotes import Address, Remotes, address_of, read_remotes
 from custody.world.git.run import Git
 from custody.world.git.surroundings import open_environment, sealed_environment
 from custody.world.git.trees import TreeEntry
@@ -54,7 +56,8 @@ def discover(folder: Path, limits: Limits = USUAL) -> "Repository":
 class Repository:
     """One repository, found by ``discover``. Commits are full ids (``resolve`` makes one of what a user typed).
 
-    Nothing here writes to the repository, fetches, or runs a program that the repository names.
+    Nothing here writes to the repository or runs a program that the repository names, and only ``exchange`` reaches a
+    network.
     """
 
     place: Place
@@ -130,6 +133,18 @@ class Repository:
     def hooks_path(self) -> Path | None:
         """``core.hooksPath`` if somebody has set it, relative to the work tree; its hooks never run for us."""
         return path_setting(self._open, "core.hooksPath")
+
+    def remotes(self) -> Remotes:
+        """The remotes that the configuration names; nothing of them is used but names and addresses."""
+        return read_remotes(self._open)
+
+    def address(self, url: str) -> Address:
+        """The address that ``url`` is, seen from this repository; an ``InputError`` when custody does not go there."""
+        return address_of(url, self.work_tree or self.git_dir)
+
+    def exchange(self, folder: Path) -> Exchange:
+        """The evidence in ``folder`` that is exchanged with remotes: the only part of this door that reaches any."""
+        return Exchange(folder, self.object_format, self.limits)
 
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 

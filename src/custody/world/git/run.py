@@ -26,6 +26,8 @@ class Git:
     limits: Limits = USUAL
     settings: tuple[str, ...] = ()
     """What is set besides, for a repository of our own."""
+    always: tuple[str, ...] = SETTINGS
+    """What is always set; only what reaches a network has others."""
 
     def start(self, *arguments: str | bytes, feed: Iterable[bytes] | None = None) -> Child:
         """Start ``git <arguments>`` now; ``feed`` goes to its standard input, which is closed when there is none."""
@@ -46,7 +48,7 @@ class Git:
             raise GitError("git is not installed", hint=NEEDS)
         return Order(
             verb=os.fsdecode(arguments[0]),
-            command=(program, *SETTINGS, *self.settings, *arguments),
+            command=(program, *self.always, *self.settings, *arguments),
             folder=self.folder,
             environment=self.environment,
             limits=self.limits,

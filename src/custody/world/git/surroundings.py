@@ -2,7 +2,7 @@
 
 A repository's configuration can name programs (fsmonitor, hooks, filters, textconv, external diff, ssh, pager, proxy,
 credential and signature helpers) and files anywhere (attributes, mail map, ignored revisions, diff order). So there are
-three ways in, and a git process belongs to exactly one:
+four ways in, and a git process belongs to exactly one:
 
 * **open**: git finds the repository, names its commits and lists its index (``rev-parse``, ``symbolic-ref``,
   ``for-each-ref``, ``ls-files``, ``config``). It must read the repository's configuration to do so; nothing in these
@@ -15,6 +15,10 @@ three ways in, and a git process belongs to exactly one:
 * **private**: ``GIT_DIR`` is a folder that we made for one question about the work tree and that goes with it. git
   lists names there and says what attributes are (it reads ``.gitignore`` and ``.gitattributes``); it opens no other
   file of the work tree, and there is no configuration either.
+* **exchange**: the one way to a network, for evidence that is pushed and pulled. ``GIT_DIR`` is a folder of our own,
+  so that nothing of the repository's configuration is read; the user's own is, since it knows how to reach a remote
+  (ssh command, credentials, proxy). Only https, ssh and file are spoken, hooks never run, and nobody is asked for a
+  password.
 """
 
 import os
@@ -109,6 +113,46 @@ def private_environment(
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(os.fsencode(common_dir / "objects")),
     }
     return sealed_environment(around, common_dir, "sha1") | private
+
+
+EXCHANGE_SETTINGS: tuple[str, ...] = (
+    "--no-pager",
+    "--no-replace-objects",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={NOWHERE}"),
+    *("-c", "core.alternateRefsCommand="),
+    *("-c", "core.askPass="),  # a window that asks for a password is a prompt too
+    *("-c", "protocol.allow=never"),  # see GIT_ALLOW_PROTOCOL
+    *("-c", "push.gpgSign=false"),
+    *("-c", "push.followTags=false"),
+    *("-c", "push.recurseSubmodules=no"),
+    *("-c", "fetch.recurseSubmodules=no"),
+    *("-c", "fetch.writeCommitGraph=false"),
+    *("-c", "transfer.fsckObjects=true"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+)
+"""What a git that reaches a remote is told; how to reach it stands in the user's own configuration."""
+
+OTHER_SIDE: tuple[str, ...] = (
+    *("-c", f"core.hooksPath={NOWHERE}"),
+    *("-c", "core.alternateRefsCommand="),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "receive.autogc=false"),
+)
+"""What the git is told that serves a remote on this machine: it runs as this user, whoever made that repository."""
+
+
+def exchange_environment(around: Mapping[str, str], git_dir: Path, objects: Path) -> dict[str, str]:
+    """The environment in which git reaches a remote from ``git_dir``, with the user's configuration and no other."""
+    exchange = {
+        "GIT_DIR": os.fspath(git_dir),
+        "GIT_OBJECT_DIRECTORY": os.fspath(objects),
+        "GIT_ALLOW_PROTOCOL": "https:ssh:file",
+        "SSH_ASKPASS_REQUIRE": "never",
+    }
+    kept = {name: value for name, value in open_environment(around).items() if name != "SSH_ASKPASS"}
+    return kept | exchange
 
 
 def sealed_file(object_format: str, name: str) -> Path:

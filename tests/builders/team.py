@@ -1,0 +1,125 @@
+"""People who share a repository and what was recorded in it, through a bare remote."""
+
+import json
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.stats import stats
+from custody.model.ids import EventId
+from custody.model.lines import Lines
+from custody.wire.arrivals import arrival_of
+from custody.wire.reports import encode_report
+from tests.builders.events import an_event
+from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
+from tests.builders.repo import NOON, a_repository
+
+OLD = text("import alpha_module", "price = read_price(source)", "print_the_price(price)")
+NEW = OLD + text("def discount(prices, percent):", "    return total(prices) * percent", "}", "last_line = of(prices)")
+TYPED = NEW.replace("percent\n", "percent + tax\n").replace("price = ", "\tprice  =  ")
+REWORDED = NEW.replace("return total(prices) * percent", "return total(prices) * percent / hundred")
+ODD = "d/caf\udce9\n'.py"
+SECRETS = ("discount", "a_secret_line_7", "typed_on_a_side", "\U0001f600")
+"""Words of texts that were captured."""
+
+
+class Team:
+    """A bare remote, and people who clone it; each has a clock that stands still and chance that can be foreseen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.remote = a_repository(folder / "remote.git", bare=True)
+        self.tokens = count(1)
+
+    @property
+    def url(self) -> str:
+        """Where the remote is."""
+        return f"file://{self.remote.path}"
+
+    def scene(self, name: str) -> Scene:
+        """A repository that knows the remote."""
+        built = a_repository(self.folder / name)
+        built.git("remote", "add", "origin", self.url)
+        return Scene(built.path, built)
+
+    def clone(self, name: str) -> Desk:
+        """A fresh clone."""
+        self.remote.git("clone", "--quiet", self.url, str(self.folder / name))
+        return self.desk(self.folder / name)
+
+    def desk(self, folder: Path) -> Desk:
+        """Somebody's desk."""
+        return Desk(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
+
+    def ref(self, desk: Desk) -> str:
+        """The reference of somebody's chain."""
+        with desk.reading() as store:
+            return f"refs/custody/{store.own()}"
+
+    def shared(self, ref: str) -> dict[str, bytes]:
+        """Everything that a reference of the remote holds, by name."""
+        names = self.remote.git("ls-tree", "-r", "--name-only", "-z", ref).decode().split("\0")[:-1]
+        return {name: self.remote.git("cat-file", "blob", f"{ref}:{name}") for name in names}
+
+
+def recorded(desk: Desk, *events: bytes, prefix: str = "event") -> Desk:
+    """The desk with these events in its own chain."""
+    with desk.writing() as store:
+        store.append([arrival_of(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
+    return desk
+
+
+def ana_of(team: Team) -> Desk:
+    """Somebody with a history of an agent's and people's lines, whose commits were pushed."""
+    made = team.scene("ana")
+    base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
+    second = made.committed(base, at=20, app__py=NEW, like__py=REWORDED)
+    third = made.committed(second, at=30, new_name__py=NEW, like__py=REWORDED)
+    side = made.committed(third, at=35, new_name__py="typed_on_a_side = 1\n" + NEW, like__py=REWORDED)
+    odd = ODD.encode("utf-8", "surrogateescape")
+    files = {
+        b"new_name.py": b"typed_on_a_side = 1\n" + TYPED.encode(),
+        odd: NEW.encode(),
+        b"like.py": REWORDED.encode(),
+    }
+    made.commit_of(files, side, third, at=40)
+    desk = recorded(
+        team.desk(made.built.path),
+        an_event("session", session=SESSION, model="maker/model-1", at=moment(1)),
+        an_event("prompt", session=SESSION, text="add a \ud83d\ude00 discount", at=moment(2)),
+        an_event("call", session=SESSION, id="c10", name="Edit", at=moment(9), input={"file_path": "app.py"}),
+        an_edit_event("app.py", OLD, NEW, at=10, head=base),
+        an_edit_event(ODD, OLD, NEW, at=11, head=base, session="s2", proposed=OLD),
+        an_edit_event(
+            "app.py", "price = read_price(source)\n", "cost = nothing\n", at=12, lines=[{"first": 2, "last": 2}]
+        ),
+        an_edit_event("erased.py", None, text(*(f"a_secret_line_{n} = {n}" for n in range(300))), at=13),
+        an_edit_event("like.py", OLD, NEW, at=14, head=base),
+        an_event("link", session=SESSION, commit=second, origin="hook", at=moment(21)),
+        an_event("decision", agent="robot", session=SESSION, commit=second, reason="fine", at=moment(22)),
+    )
+    made.built.git("push", "--quiet", "origin", "main")
+    return desk
+
+
+def answers(desk: Desk) -> list[dict[str, Any]]:
+    """What is asked most, without what only the texts tell."""
+    asked: list[Callable[[], Any]] = [
+        lambda: blame(desk, "new_name.py").report,
+        lambda: blame(desk, "new_name.py", revision="HEAD~1").report,
+        lambda: blame(desk, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(desk, ODD).report,
+        lambda: blame(desk, "like.py").report,
+        lambda: stats(desk),
+    ]
+    return [_without_summary(json.loads(encode_report(ask()))) for ask in asked for _ in range(2)]
+
+
+def _without_summary(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without what only the texts tell."""
+    for one in report.get("attributions", ()):
+        one.pop("conversation_summary")
+    return report

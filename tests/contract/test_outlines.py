@@ -1,0 +1,88 @@
+"""Bodies that were withheld, and origins of lines, in every database that can hold a store."""
+
+import pytest
+
+from custody.model.ids import StoreId
+from custody.model.paths import RepoPath
+from custody.model.record import Record, chained, empty_head
+from custody.model.views import Prompt
+from custody.wire.arrivals import Arrival
+from custody.wire.canonical import parse
+from custody.wire.outlines import outline_of
+from custody.wire.views import views_of
+from custody.world.store import Body, Store, StoreDamaged
+from tests.builders.events import an_arrival
+
+OTHER = StoreId("f" * 32)
+A, B = RepoPath(b"a"), RepoPath(b"caf\xe9")
+ARRIVAL: Arrival = an_arrival("prompt", id="w")
+OUTLINE = outline_of(views_of(parse(ARRIVAL.payload)))
+RECORD: Record = chained(empty_head(OTHER), ARRIVAL.entry)
+
+
+@pytest.fixture
+def withheld(store: Store) -> Store:
+    """A store with one record of another, whose text stayed there."""
+    store.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
+    return store
+
+
+def prompts(store: Store) -> list[str | None]:
+    found = store.views.look_up("prompt", "session = ?", ("s1",))
+    return [seen.view.text.content for seen in found if isinstance(seen.view, Prompt)]
+
+
+def test_an_outline_gives_views_and_no_payload(withheld: Store) -> None:
+    assert withheld.tables.payload(RECORD) is None
+    assert withheld.tables.outline(ARRIVAL.entry.digest) == OUTLINE
+    assert withheld.tables.withheld_count() == 1
+    assert prompts(withheld) == [None]
+    withheld.views.rebuild(lambda _: None)
+    assert prompts(withheld) == [None]
+    assert not list(withheld.views.wrong())
+
+
+def test_the_text_may_come_later_and_then_stays(withheld: Store) -> None:
+    withheld.copy([Body(ARRIVAL.entry.digest, ARRIVAL.payload), RECORD])
+    assert (prompts(withheld), withheld.tables.withheld_count()) == (["please write it"], 0)
+    withheld.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
+    assert (prompts(withheld), withheld.tables.withheld_count()) == (["please write it"], 0)
+
+
+def test_what_was_erased_here_stays_erased(withheld: Store) -> None:
+    withheld.erase([ARRIVAL.entry.digest], who="ana", why="because")
+    assert (prompts(withheld), withheld.tables.withheld_count()) == ([], 0)
+    withheld.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
+    assert (prompts(withheld), withheld.tables.withheld_count()) == ([], 0)
+
+
+def test_a_damaged_outline_is_found(withheld: Store) -> None:
+    with withheld.db.writing():
+        withheld.db.run("UPDATE body SET bytes = ? WHERE digest = ?", (b"\0" * 60, ARRIVAL.entry.digest))
+    with pytest.raises(StoreDamaged):
+        withheld.tables.outline(ARRIVAL.entry.digest)
+
+
+def test_origins_are_replaced_whole_and_leave_nothing_behind(withheld: Store) -> None:
+    bodies = withheld.tables.body_count()
+    for files in ({A: b"1", B: b"2"}, {A: b"1", B: b"3"}, {B: b"3"}):
+        assert withheld.origins.differ(OTHER, files)
+        with withheld.db.writing():
+            assert withheld.origins.put(OTHER, files)
+        with withheld.db.writing():
+            assert not withheld.origins.put(OTHER, files)
+        kept = {path: withheld.origins.read(digest) for path, digest in withheld.origins.files(OTHER).items()}
+        assert kept == files
+        assert withheld.tables.body_count() == bodies + len(files) + 1
+    assert list(withheld.origins.lists()) == [OTHER]
+    with withheld.db.writing():
+        withheld.origins.drop(OTHER)
+    assert (withheld.origins.lists(), withheld.tables.body_count()) == ({}, bodies)
+
+
+def test_that_a_chain_was_pulled_is_remembered(withheld: Store) -> None:
+    assert withheld.origins.pulled() == set()
+    for _ in range(2):
+        with withheld.db.writing():
+            withheld.origins.mark_pulled(OTHER)
+    assert withheld.origins.pulled() == {OTHER}

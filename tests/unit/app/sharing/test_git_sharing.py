@@ -1,0 +1,421 @@
+"""Chains through a git remote: a colleague's clone gives the same answers, without the texts."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.erase import erase
+from custody.app.export import export_to
+from custody.app.gate import Request, gate
+from custody.app.import_ import import_export
+from custody.app.pull import pull_git
+from custody.app.push import push_git
+from custody.app.records import show
+from custody.app.verify import verify
+from custody.app.why import why
+from custody.model.errors import GitError, InputError
+from custody.wire.reports import encode_report
+from custody.wire.sharing import PullReport, PushReport
+from custody.world.git import Exchange, Moved
+from tests.builders.events import an_event
+from tests.builders.lines import NS, an_edit_event, moment, text
+from tests.builders.repo import NOON, a_repository
+from tests.builders.team import NEW, SECRETS, Team, ana_of, answers, recorded
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    return Team(tmp_path)
+
+
+@pytest.fixture
+def ana(team: Team) -> Desk:
+    return ana_of(team)
+
+
+def _ungraded(report: dict[str, Any]) -> list[tuple[Any, ...]]:
+    told = ("start_line", "end_line", "class", "share", "session_id", "tool_call_id", "commits", "reason")
+    return [tuple(one[name] for name in told) for one in report.get("attributions", ())]
+
+
+def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
+    return [(chain.outcome, chain.new) for chain in report.chains]
+
+
+def test_a_fresh_clone_answers_the_same_without_the_texts(team: Team, ana: Desk) -> None:
+    first = answers(ana)
+    classes = {one["class"] for answer in first for one in answer.get("attributions", ())}
+    assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
+    assert outcomes(push_git(ana, None)) == [("sent", 10)]
+    bob = team.clone("bob")
+    assert answers(bob) != first
+    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+    assert answers(bob) == first
+    checked = verify(bob)
+    assert (checked.outcome, checked.records, checked.findings, checked.withheld) == ("fine", 10, [], 7)
+
+
+def test_a_team_database_takes_chains_as_any_store_does(team: Team, ana: Desk, fresh_postgres: str) -> None:
+    push_git(ana, None)
+    bob = replace(team.clone("bob"), database=fresh_postgres)
+    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+    assert answers(bob) == answers(ana)
+    assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
+
+
+def test_no_text_leaves_without_being_asked_for(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    shared = b"".join(team.shared(team.ref(ana)).values()).decode()
+    assert not [word for word in SECRETS if word in shared]
+    assert '"reason":"fine"' in shared.replace("\\", ""), "decisions are shared as they are"
+    push_git(ana, None, texts=True)
+    shared = b"".join(team.shared(team.ref(ana)).values()).decode()
+    assert "a_secret_line_7" in shared
+
+
+def test_a_plain_clone_brings_no_evidence(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    assert not list(bob.repository.refs("refs/custody/"))
+    assert not list(ana.repository.refs("refs/custody/")), "nothing is written to the repository itself"
+
+
+def test_why_says_that_the_prompt_was_withheld(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    told = json.loads(encode_report(why(bob, "like.py", 4)))
+    at_home = json.loads(encode_report(why(ana, "like.py", 4)))
+    assert "the prompt '1' was withheld by the store that shared it" in json.dumps(told)
+    kinds = [[one["what"] for one in report["chain"] if one["what"] != "prompt"] for report in (at_home, told)]
+    assert kinds[1] == [*kinds[0], "end"], "nothing else is missing"
+
+
+def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    home, there = (json.loads(encode_report(gate(desk, Request(change="HEAD~1..HEAD")))) for desk in (ana, bob))
+    reasons = [[one for one in report["reasons"] if not one["code"].startswith("TRUST")] for report in (home, there)]
+    assert reasons[0] == reasons[1]
+    assert (home["level"], home["added"]) == (there["level"], there["added"])
+    # What others decided lets nothing land unseen: it makes a verdict stricter, never milder.
+    assert {one["code"] for one in home["reasons"]} <= {one["code"] for one in there["reasons"]}
+
+
+def test_what_is_known_of_a_withheld_record_is_shown(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    (payload,) = show(bob, "event-1").payloads
+    assert payload["$withheld"][0]["view"] == "Prompt"
+    assert payload["$withheld"][0]["text"]["content"] is None
+
+
+def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    assert outcomes(push_git(ana, None)) == [("same", 0)]
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    assert outcomes(pull_git(bob, None)) == [("same", 0)]
+    recorded(ana, an_edit_event("app.py", NEW, NEW + "one_more_line = 1\n", at=50), prefix="later")
+    assert outcomes(push_git(ana, None, dry_run=True)) == [("waits", 1)]
+    assert outcomes(pull_git(bob, None)) == [("same", 0)]
+    assert outcomes(push_git(ana, None)) == [("sent", 1)]
+    assert outcomes(pull_git(bob, None, dry_run=True)) == [("waits", 1)]
+    assert verify(bob).records == 10
+    assert outcomes(pull_git(bob, None)) == [("taken", 1)]
+    assert answers(bob) == answers(ana)
+
+
+def test_full_chunks_are_sent_once(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custody.app.sharing_git.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("custody.wire.sharing.CHUNK_RECORDS", 4)
+    push_git(ana, None)
+    before = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
+    recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
+    push_git(ana, None)
+    after = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
+    chunks = [[line for line in tree.splitlines() if "\tchain/" in line] for tree in (before, after)]
+    assert chunks[0][:2] == chunks[1][:2]
+    assert chunks[0][2] != chunks[1][2]
+    assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 2, "one goes on from the other"
+    bob = team.clone("bob")
+    assert outcomes(pull_git(bob, None)) == [("taken", 11)]
+    assert answers(bob) == answers(ana)
+
+
+def test_texts_may_come_later_and_go_again(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    first = answers(bob)
+    assert outcomes(push_git(ana, None, texts=True)) == [("sent", 0)]
+    assert outcomes(pull_git(bob, None)) == [("taken", 0)]
+    assert answers(bob) == first
+    checked = verify(bob)
+    assert (checked.findings, checked.withheld) == ([], 0)
+    summary = blame(bob, "like.py").report.attributions[-1].conversation_summary
+    assert summary == blame(ana, "like.py").report.attributions[-1].conversation_summary is not None
+    assert outcomes(push_git(ana, None)) == [("sent", 0)]
+    assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 1, "the texts are not in its history"
+    pull_git(bob, None)
+    assert (verify(bob).findings, verify(bob).withheld) == ([], 0), "what is here stays here"
+    assert answers(bob) == first
+
+
+def test_what_was_erased_leaves_the_reference_and_its_history(team: Team, ana: Desk) -> None:
+    push_git(ana, None, texts=True)
+    erase(ana, ["event-6"], who="ana", why="a secret")
+    push_git(ana, None, texts=True)
+    assert b"a_secret_line_7" not in b"".join(team.shared(team.ref(ana)).values())
+    assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 1
+    bob = team.clone("bob")
+    assert outcomes(pull_git(bob, None)) == [("taken", 12)]
+    assert (verify(bob).findings, verify(bob).erased) == ([], 2)
+    assert answers(bob) == answers(ana)
+
+
+def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    erase(ana, ["event-3"], who="ana", why="a secret")
+    push_git(ana, None)
+    pull_git(bob, None)
+    carl = team.clone("carl")
+    pull_git(carl, None)
+    assert answers(carl) == answers(bob) == answers(ana)
+    assert [verify(desk).findings for desk in (bob, carl)] == [[], []]
+
+
+def test_several_colleagues_see_each_other(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    more = NEW + text("added_by_bobs_agent = value_of(bob)", "second_of_bobs_agent = 2")
+    recorded(bob, an_edit_event("new_name.py", NEW, more, at=100, session="bobs"), prefix="bobs")
+    built = a_repository(bob.folder)
+    made = built.commit({b"new_name.py": more.encode()}, built.head(), at=NOON + 120)
+    built.checkout()
+    built.git("push", "--quiet", "origin", "main")
+    assert made
+    pull_git(bob, None)
+    push_git(bob, None)
+    a_repository(ana.folder).git("pull", "--quiet", "--ff-only", "origin", "main")
+    assert sorted(outcomes(pull_git(ana, None))) == [("own", 0), ("taken", 1)]
+    carl = team.clone("carl")
+    assert sorted(outcomes(pull_git(carl, None))) == [("taken", 1), ("taken", 10)]
+    reports = [json.loads(encode_report(blame(desk, "new_name.py").report)) for desk in (ana, bob, carl)]
+    for report in reports:
+        for one in report["attributions"]:
+            one.pop("conversation_summary")
+    assert reports[0] == reports[1] == reports[2]
+    assert {one["session_id"] for one in reports[0]["attributions"]} >= {"bobs", "s1"}
+
+
+def test_an_export_of_what_was_pulled_gives_the_same_answers(team: Team, ana: Desk, tmp_path: Path) -> None:
+    push_git(ana, None)
+    bob, carl = team.clone("bob"), team.clone("carl")
+    pull_git(bob, None)
+    export_to(bob, tmp_path / "out.jsonl")
+    assert import_export(carl, tmp_path / "out.jsonl").outcome == "fine"
+    assert [_ungraded(one) for one in answers(carl)] == [_ungraded(one) for one in answers(ana)]
+    assert {one["grade"] for one in answers(carl)[0]["attributions"]} == {None, "claimed"}, "a file is a claim"
+    export_to(carl, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def tampered(team: Team, ref: str, name: str, old: bytes, new: bytes) -> None:
+    """Somebody who may write to the remote changed what a reference holds."""
+    files = {path.encode(): data for path, data in team.shared(ref).items()}
+    assert old in files[name.encode()]
+    files[name.encode()] = files[name.encode()].replace(old, new)
+    team.remote.commit(files, ref=ref)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("chain/00000000.jsonl", b'"at_ns":1700000010', b'"at_ns":1700000011'),
+        ("chain/00000000.jsonl", b'\\"reason\\":\\"fine\\"', b'\\"reason\\":\\"evil\\"'),
+        ("chain/00000000.jsonl", b'"seq":4,', b'"seq":5,'),
+        ("chain/00000000.jsonl", b'\\"view\\":\\"Prompt\\"', b'\\"view\\":\\"Promise\\"'),
+        ("chain/00000000.jsonl", b'\\"content\\":null', b'\\"content\\":\\"planted\\"'),
+        ("chain/00000000.jsonl", b'{"at_ns"', b'{"at_ms"'),
+        ("about.json", b'"seq":10', b'"seq":11'),
+        ("about.json", b'"seq":10', b'"seq":9'),
+        ("about.json", b'"custody":1', b'"custody":2'),
+        ("about.json", b'"texts":false', b'"texts":0'),
+    ],
+)
+def test_a_chain_that_does_not_verify_is_refused_whole(
+    team: Team, ana: Desk, name: str, old: bytes, new: bytes
+) -> None:
+    push_git(ana, None)
+    tampered(team, team.ref(ana), name, old, new)
+    bob = team.clone("bob")
+    report = pull_git(bob, None)
+    assert (report.outcome, outcomes(report)) == ("found", [("refused", 0)])
+    assert report.chains[0].findings
+    assert verify(bob).records == 0
+
+
+def test_one_refused_chain_does_not_stop_the_others(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    dora = recorded(team.clone("dora"), an_event("prompt", text="hello"))
+    push_git(dora, None)
+    tampered(team, team.ref(ana), "about.json", b'"seq":10', b'"seq":11')
+    report = pull_git(team.clone("bob"), None)
+    assert sorted(outcomes(report)) == [("refused", 0), ("taken", 1)]
+
+
+def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    bob = team.clone("bob")
+    pull_git(bob, None)
+    first = answers(bob)
+    with ana.reading() as store:
+        own = store.own()
+    other = replace(team.clone("mallory"), token=lambda: str(own))
+    recorded(other, *(an_event("prompt", id=str(n), text="forged", at=moment(n)) for n in range(12)), prefix="forged")
+    ref = team.ref(ana)
+    team.remote.git("update-ref", "-d", ref)
+    push_git(other, None)
+    report = pull_git(bob, None)
+    assert [one.code for one in report.chains[0].findings] == ["CHAIN-FORK", "CHAIN-LINK"]
+    assert (verify(bob).findings, answers(bob)) == ([], first)
+    refused = push_git(ana, None)
+    assert (refused.outcome, outcomes(refused)) == ("found", [("refused", 0)])
+
+
+def test_our_own_chain_is_never_taken_from_elsewhere(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    with ana.reading() as store:
+        own = store.own()
+    other = replace(team.clone("mallory"), token=lambda: str(own))
+    pull_git(other, None)
+    recorded(other, an_event("prompt", id="x", text="planted", at=moment(99)), prefix="planted")
+    assert outcomes(pull_git(ana, None)) == [("own", 0)]
+    assert verify(ana).records == 10
+
+
+def test_a_reference_that_names_another_store_is_refused(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    team.remote.git("update-ref", f"refs/custody/{'f' * 32}", team.ref(ana))
+    report = pull_git(team.clone("bob"), None)
+    assert sorted(outcomes(report)) == [("refused", 0), ("taken", 10)]
+
+
+def test_references_that_are_no_chains_are_passed_over_or_refused(team: Team, ana: Desk) -> None:
+    team.remote.git("update-ref", "refs/custody/notes", "refs/heads/main")
+    team.remote.git("update-ref", f"refs/custody/{'e' * 32}", "refs/heads/main")
+    report = pull_git(team.clone("bob"), None)
+    assert outcomes(report) == [("refused", 0)]
+
+
+def test_two_who_push_at_once_both_arrive(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_git(ana, None)
+    recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
+    pushed = Exchange.push
+    races: list[int] = []
+
+    def raced(self: Exchange, address: object, name: str, commit: str, old: str | None) -> None:
+        if not races:
+            races.append(1)
+            monkeypatch.setattr(Exchange, "push", pushed)
+            quicker = replace(ana, now_ns=lambda: (NOON + 901) * NS)
+            assert outcomes(push_git(quicker, None)) == [("sent", 1)]
+            monkeypatch.setattr(Exchange, "push", raced)
+        pushed(self, address, name, commit, old)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Exchange, "push", raced)
+    assert outcomes(push_git(ana, None)) == [("same", 0)]
+    assert races == [1]
+
+
+def test_a_push_never_overwrites_what_it_has_not_seen(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    exchange = ana.repository.exchange(team.folder / "x")
+    address = ana.repository.address(team.url)
+    (ref,) = exchange.fetch(address)
+    other = exchange.commit({b"x": exchange.keep(b"x")}, [], "another", 0)
+    for seen in (None, "1" * 40):
+        with pytest.raises(Moved):
+            exchange.push(address, ref.name.decode(), other, seen)
+    assert exchange.fetch(address) == [ref]
+
+
+def test_a_remote_that_refuses_is_told_in_its_words(team: Team, ana: Desk) -> None:
+    team.remote.git("config", "receive.denyDeletes", "true")
+    team.remote.git("config", "transfer.hideRefs", "refs/custody")
+    with pytest.raises(GitError, match="hidden ref") as caught:
+        push_git(ana, None)
+    assert "refs/custody" in str(caught.value.hint)
+
+
+def test_a_remote_that_is_gone_loses_nothing(team: Team, ana: Desk) -> None:
+    team.remote.path.rename(team.folder / "moved.git")
+    for verb in (push_git, pull_git):
+        with pytest.raises(GitError) as caught:
+            verb(ana, None)
+        assert "nothing was lost" in str(caught.value.hint)
+    assert verify(ana).records == 10
+
+
+@pytest.mark.parametrize(
+    "url", ["ext::sh -c x", "http://example.invalid/x", "git://example.invalid/x", "-x", "", "fd::3", "ftp://x/y"]
+)
+def test_other_ways_to_a_remote_are_refused(team: Team, ana: Desk, url: str) -> None:
+    a_repository(ana.folder).git("config", "remote.origin.url", url)
+    with pytest.raises(InputError):
+        push_git(ana, None)
+
+
+def test_the_remote_is_the_one_that_the_branch_follows(team: Team, ana: Desk) -> None:
+    built = a_repository(ana.folder)
+    built.git("remote", "rename", "origin", "upstream")
+    built.git("config", "branch.main.remote", "upstream")
+    assert push_git(ana, None).remote == "upstream"
+    with pytest.raises(InputError, match="no remote called 'elsewhere'"):
+        push_git(ana, "elsewhere")
+
+
+def test_nothing_recorded_is_nothing_to_push(team: Team, ana: Desk) -> None:
+    assert push_git(team.clone("bob"), None).chains == []
+    assert pull_git(ana, None).chains == []
+
+
+def test_a_lone_clock_is_no_part_of_what_is_shared(team: Team, ana: Desk) -> None:
+    push_git(ana, None)
+    later = replace(ana, now_ns=lambda: (NOON + 90_000) * NS)
+    assert outcomes(push_git(later, None)) == [("same", 0)]
+
+
+def test_a_push_that_is_cut_off_leaves_nothing_half(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("push", "commit", "keep"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Exchange, name, _cut_off)
+            with pytest.raises(KeyboardInterrupt):
+                push_git(ana, None)
+        assert not team.remote.git("for-each-ref", "refs/custody/")
+    assert outcomes(push_git(ana, None)) == [("sent", 10)]
+    bob = team.clone("bob")
+    with monkeypatch.context() as patch:
+        patch.setattr("custody.app.pull.take", _cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            pull_git(bob, None)
+    assert verify(bob).records == 0
+    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+    assert answers(bob) == answers(ana)
+
+
+def _cut_off(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

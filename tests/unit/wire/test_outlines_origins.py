@@ -1,0 +1,162 @@
+"""Outlines and origins as they are shared: the same again, without any text, and nothing else is taken for one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.digests import digest_of
+from custody.model.errors import InputError
+from custody.model.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.model.views import FileEdit, Observation, Prompt, SpanKind, SpanPhase, SpanSeen, Text, ToolCall, View
+from custody.wire.origins import (
+    FileOrigins,
+    StateTold,
+    decode_origins,
+    encode_origins,
+    pack_keys,
+    unpack_keys,
+    unpacked_states,
+)
+from custody.wire.outlines import outline_of, views_from
+
+WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))
+AGENT, SESSION = AgentName("robot"), SessionId("s")
+KEYS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3), max_size=12)
+
+EDITS = st.builds(
+    FileEdit,
+    agent=WORDS.map(AgentName),
+    session=WORDS.map(SessionId),
+    id=WORDS,
+    path=st.binary(min_size=1, max_size=6).filter(lambda raw: not set(raw) & set(b"\0/.")).map(RepoPath),
+    at_ns=st.integers(-(2**63), 2**63 - 1),
+    before=st.none() | TEXTS,
+    after=st.none() | TEXTS,
+    lines=st.lists(st.integers(1, 9).map(lambda n: Lines(n, n + 1)), max_size=2).map(tuple),
+    part=st.booleans(),
+)
+PROMPTS = st.builds(
+    Prompt,
+    agent=WORDS.map(AgentName),
+    session=WORDS.map(SessionId),
+    id=WORDS.map(PromptId),
+    at_ns=st.just(1),
+    text=TEXTS,
+)
+
+
+@given(st.lists(EDITS | PROMPTS, max_size=3).map(tuple))
+def test_an_outline_is_the_views_without_their_texts(views: tuple[View, ...]) -> None:
+    outline = outline_of(views)
+    again = views_from(outline)
+    assert outline_of(again) == outline
+    for view, told in zip(views, again, strict=True):
+        assert type(view) is type(told)
+        for name in ("before", "after", "text"):
+            was, now = getattr(view, name, None), getattr(told, name, None)
+            assert now == (None if was is None else Text(was.digest, None))
+        assert [getattr(one, "agent", None) for one in (view, told)] == [getattr(view, "agent", None)] * 2
+
+
+def test_words_of_a_span_that_may_be_texts_stay_at_home() -> None:
+    span = SpanSeen(
+        ExecutionId("e"),
+        SpanId("1"),
+        SpanPhase.WHOLE,
+        "chat",
+        SpanKind.LLM,
+        1,
+        attributes=(("model", "m"), ("prompt", "a secret"), ("tokens", 3)),
+    )
+    (told,) = views_from(outline_of((span,)))
+    assert isinstance(told, SpanSeen)
+    assert told.attributes == (("model", "m"), ("tokens", 3))
+
+
+def test_usual_values_are_not_written() -> None:
+    call = ToolCall(AGENT, SESSION, CallId("c"), "Edit", 5)
+    assert (
+        outline_of((call,))
+        == b'[{"agent":"robot","id":"c","name":"Edit","session":"s","started_ns":5,"view":"ToolCall"}]'
+    )
+    assert views_from(outline_of((call, Observation(AGENT, SESSION, "x", 1))))[0] == call
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{}",
+        b"[3]",
+        b"[{}]",
+        b'[{"view":"Nothing"}]',
+        b'[{"view":"Prompt"}]',
+        b'[{"view":"Observation","agent":"a","session":"s","event":"e","at_ns":"1"}]',
+        b'[{"view":"Observation","agent":"a","session":"s","event":"e","at_ns":1,"more":1}]',
+        b'[{"view":"Prompt","agent":"a","session":"s","id":"p","at_ns":1,"text":{"digest":"eA==","content":"text"}}]',
+        b'[{"view":"FileEdit","agent":"a","session":"s","id":"p","at_ns":1,"path":{"raw":"Li4veA=="}}]',
+        b"[",
+        b"\xff",
+    ],
+)
+def test_what_is_no_outline_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError):
+        views_from(data)
+
+
+@given(KEYS, KEYS)
+def test_keys_come_back(keys: list[int], last: list[int]) -> None:
+    same = [(0, 0, 1)] if keys and last and keys[0] == last[0] else []
+    assert unpack_keys(pack_keys(keys, same), last) == keys
+
+
+def a_state(**fields: object) -> StateTold:
+    usual: dict[str, object] = {
+        **dict.fromkeys(("session", "call", "revision")),
+        "seq": 1,
+        "n": 0,
+        "at_ns": 1,
+        "observed": "o",
+        "agent": "a",
+        "kind": "edit",
+        "keys": pack_keys([1, 2], []),
+        "before": [],
+        "runs": [(2, "", 0.0)],
+        "brought": "",
+        "order": 1,
+    }
+    return StateTold(**{**usual, **fields})  # type: ignore[arg-type]
+
+
+def test_origins_come_back() -> None:
+    told = FileOrigins(1, "a/caf\udce9.py", [a_state(), a_state(seq=2, keys=[(0, 2)], order=2)], [])
+    assert decode_origins(encode_origins(told)) == told
+    assert [keys for _, keys, _ in unpacked_states(told)] == [[1, 2], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        a_state(runs=[(1, "", 0.0)]),
+        a_state(keys=[(0, 1)]),
+        a_state(keys=["eA=="]),
+        a_state(keys=["!"]),
+        a_state(before=[(0, 9)]),
+    ],
+)
+def test_origins_that_do_not_fit_are_refused(state: StateTold) -> None:
+    with pytest.raises(InputError):
+        list(unpacked_states(FileOrigins(1, "a", [state], [])))
+
+
+@pytest.mark.parametrize("data", [b"{}", b"[]", b'{"version":2,"path":"a","states":[],"likes":[]}', b"x"])
+def test_what_is_no_origins_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError):
+        decode_origins(data)
+
+
+def test_origins_of_a_path_outside_are_refused() -> None:
+    with pytest.raises(InputError):
+        decode_origins(encode_origins(FileOrigins(1, "../x", [], [])))
