@@ -55,9 +55,11 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     merged_at: str | None = None
     """Lists of pull requests have only this; ``merged`` is of a single one."""
     merge_commit_sha: str | None = None
+    created_at: str | None = None
     closed_at: str | None = None
     updated_at: str | None = None
     user: Login | None = None
+    merged_by: Login | None = None
     head: Side
     base: Side
 
@@ -186,3 +188,20 @@ def encode_unjudged(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
     """The body of a check run for a change that could not be judged: somebody has to act, it is not let pass."""
     output = _Words("could not be judged", f"custody could not judge this change: {why}")
     return msgspec.json.encode(_Unjudged(name=name, head_sha=head, completed_at=as_of, output=output))
+
+
+class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job about a repository of GitHub's is handed."""
+
+    repository: str
+    number: int = 0
+    before: str = ""
+    after: str = ""
+
+
+def payload_from(value: object) -> JobPayload:
+    """A job's payload as a value."""
+    try:
+        return msgspec.convert(value, JobPayload)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the job is none of ours: {error}") from error

@@ -1,0 +1,216 @@
+"""From a delivery to a check run: a worker on a team's database, real repositories, a GitHub on loopback."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from custody.app.control import control_of
+from custody.app.desk import Desk
+from custody.app.github_connecting import backfill, connect, connected, disconnect
+from custody.app.github_deliveries import Gatekeeper, Sent
+from custody.app.github_settings import GitHubSettings, github_settings
+from custody.app.jobs import KINDS
+from custody.app.projects import create_project, init_database
+from custody.app.working import Tally, Worker
+from custody.model.errors import InputError
+from custody.model.views import Decision
+from custody.wire.times import text_from
+from custody.world.store.control import JobState
+from tests.builders.events import an_arrival
+from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
+from tests.builders.repo import NOON, Built, a_history, a_repository
+
+OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
+
+
+@dataclass
+class Team:
+    """A service's surroundings: the origin on GitHub's side, the database, what the operator set."""
+
+    desk: Desk
+    fake: FakeGitHub
+    origin: Built
+    settings: GitHubSettings
+    now: list[int]
+
+    def delivered(self, action: str, number: int, guid: str = "delivery-1") -> None:
+        """GitHub tells of a pull request."""
+        body, headers = self.fake.delivery("pull_request", action, number, guid)
+        self._taken_in("pull_request", body, headers)
+
+    def pushed(self, before: str, after: str) -> None:
+        """GitHub tells of a push."""
+        self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
+
+    def work(self) -> Tally:
+        """A worker does what is due."""
+        report = Worker(self.desk, KINDS).run(once=True)
+        return Tally(report.done, report.again, report.aside, report.lost)
+
+    def jobs(self, state: JobState) -> list[str]:
+        """What failed jobs in a state say."""
+        with control_of(self.desk) as control:
+            return [job.error or "" for job in control.jobs.in_states((state,), 99)]
+
+    def pull(self, number: int, base: str, head: str) -> None:
+        """A pull request, as GitHub keeps it: its head under a reference of the origin."""
+        self.fake.opened(number, base, head)
+        self.origin.git("update-ref", f"refs/pull/{number}/head", head)
+
+    def recorded(self) -> None:
+        """An agent is recorded as it writes the new line, in the project that the repository belongs to."""
+        with self._project.writing() as store:
+            at = text_from(NOON * 10**9 - 10**9)
+            store.append([an_arrival("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), at=at, head=None)])
+
+    def decided(self) -> list[str]:
+        """What was decided about the agent."""
+        with self._project.reading() as store:
+            seen = store.views.look_up("decision", "agent = ?", ("robot",))
+        return [one.view.decision.value for one in seen if isinstance(one.view, Decision)]
+
+    @property
+    def _project(self) -> Desk:
+        return replace(self.desk, project="web-shop")
+
+    def _taken_in(self, event: str, body: bytes, headers: dict[str, str]) -> None:
+        keeper = Gatekeeper(self.settings, self.desk.now_ns, self.desk.token)
+        with control_of(self.desk, as_service=True) as control:
+            sent = Sent(event, headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
+            keeper.take_in(control, sent)
+
+
+@pytest.fixture
+def team(fresh_postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    with fake_github() as fake:
+        for name, text in (("secret", fake.secret.decode()), ("token", TOKEN)):
+            (tmp_path / name).write_text(text)
+        for name, text in (
+            ("SECRET_FILE", str(tmp_path / "secret")),
+            ("TOKEN_FILE", str(tmp_path / "token")),
+            ("API", fake.url),
+            ("GIT", str(tmp_path / "github")),
+            ("MIRRORS", str(tmp_path / "mirrors")),
+        ):
+            monkeypatch.setenv(f"CUSTODY_GITHUB_{name}", text)
+        origin = a_repository(tmp_path / "github" / f"{REPOSITORY}.git")
+        now = [1_767_225_600 * 10**9]
+        desk = Desk(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
+        init_database(desk, None)
+        create_project(desk, "web-shop")
+        connect(desk, REPOSITORY, "web-shop")
+        yield Team(desk, fake, origin, github_settings(), now)
+
+
+def test_a_delivery_ends_as_a_check_run(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.delivered("opened", 3)
+    assert team.work() == Tally(done=1)
+    (run,) = team.fake.check_runs.values()
+    assert (run["head_sha"], run["conclusion"]) == (head, "neutral")
+
+
+def test_a_busy_github_is_asked_again_when_it_said(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.delivered("opened", 3)
+    team.fake.refusals.append(Refusal(429, headers={"Retry-After": "600"}))
+    assert team.work() == Tally(again=1)
+    team.now[0] += 599 * 10**9
+    assert team.work() == Tally()
+    team.now[0] += 2 * 10**9
+    assert team.work() == Tally(done=1)
+    assert len(team.fake.check_runs) == 1
+
+
+def test_what_never_works_is_set_aside_with_its_words(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.delivered("opened", 3)
+    team.fake.refusals.append(Refusal(403, times=99, message="Resource not accessible by integration"))
+    for _ in range(12):
+        team.work()
+        team.now[0] += 4_000 * 10**9
+    (words,) = team.jobs(JobState.ASIDE)
+    assert "Resource not accessible by integration" in words
+
+
+def test_a_force_push_between_delivery_and_work_judges_the_new_head(team: Team) -> None:
+    base, old, new = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW}, {b"a.py": NEW * 2})
+    team.pull(3, base, old)
+    team.delivered("synchronize", 3)
+    team.pull(3, base, new)
+    team.work()
+    assert [run["head_sha"] for run in team.fake.check_runs.values()] == [new]
+
+
+def test_a_closed_request_without_agents_teaches_nothing(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.fake.closed(3, head)
+    team.delivered("closed", 3)
+    assert team.work() == Tally(done=1)
+
+
+@pytest.mark.parametrize(("merged", "decision"), [(True, "accepted"), (False, "rejected")])
+def test_what_became_of_a_request_counts_for_its_agent_once(team: Team, merged: bool, decision: str) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.recorded()
+    team.pull(3, base, head)
+    team.fake.closed(3, head if merged else None)
+    for guid in ("delivery-1", "delivery-2"):
+        team.fake.pulls[3]["updated_at"] = guid
+        team.delivered("closed", 3, guid)
+    assert team.work() == Tally(done=2)
+    assert team.decided() == [decision]
+
+
+def test_a_push_that_takes_a_change_back_counts_against_its_agent(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    words = f'Revert "a change"\n\nThis reverts commit {head}.'
+    undone = team.origin.commit({b"a.py": OLD}, head, message=words.encode())
+    team.recorded()
+    team.pushed(base, undone)
+    assert team.work() == Tally(done=1)
+    assert team.decided() == ["rejected"]
+
+
+def test_a_repository_that_cannot_be_fetched_is_tried_again(team: Team) -> None:
+    team.fake.opened(3, "b" * 40, "a" * 40)
+    team.delivered("opened", 3)
+    team.work()
+    (run,) = team.fake.check_runs.values()
+    assert run["conclusion"] == "action_required"
+
+
+def test_backfill_takes_each_request_over_once(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    for number in (1, 2, 3):
+        team.pull(number, base, head)
+    team.fake.closed(1, head)
+    team.fake.closed(2, None)
+    first = backfill(team.desk, REPOSITORY, team.settings)
+    assert (first.open, first.closed, first.added) == (1, 2, 4)
+    assert backfill(team.desk, REPOSITORY, team.settings).added == 0
+    assert team.work() == Tally(done=4)
+    team.fake.closed(3, head)
+    assert backfill(team.desk, REPOSITORY, team.settings).added == 1
+
+
+def test_repositories_are_connected_and_let_go(team: Team) -> None:
+    assert [one.name for one in connected(team.desk).repositories] == [REPOSITORY]
+    assert disconnect(team.desk, REPOSITORY.upper()).done == "disconnected"
+    assert connected(team.desk).repositories == []
+    with pytest.raises(InputError, match="not connected"):
+        disconnect(team.desk, REPOSITORY)
+    with pytest.raises(InputError, match="no project"):
+        connect(team.desk, REPOSITORY, "nobody-made-this")
+
+
+def test_what_the_operator_did_not_say_is_named(team: Team) -> None:
+    for lacking in (replace(team.settings, key=None), replace(team.settings, mirrors=None)):
+        with pytest.raises(InputError, match="CUSTODY_GITHUB"):
+            backfill(team.desk, REPOSITORY, lacking)
