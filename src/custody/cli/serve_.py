@@ -1,0 +1,59 @@
+"""``custody serve``."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from custody.cli.frame import answer, database_option, json_option, say, the_desk
+from custody.model.errors import MissingExtra
+from custody.wire.serving import ServeReport
+
+if TYPE_CHECKING:
+    from custody.service.serving import Address
+
+PORT = 8787
+PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to answer at.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="The port; 0 takes one that is free.",
+)
+@database_option
+@click.option("--open", "page", metavar="WHAT", help="Open a page in the browser, such as 'openapi.json'.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
+    """Answer over HTTP, for programs and for a team.
+
+    Without --database this repository's own store is served, to this machine only: a token is made for this start and
+    printed once, with the address, on stderr. Everybody else needs a token of 'custody token create', and so does
+    everybody with --database. /openapi.json describes what can be asked; /health needs no token. SIGTERM or Ctrl-C ends
+    it after what was begun is answered and written.
+
+    \b
+    Examples:
+      custody serve
+      custody serve --port 0 --json
+      custody serve --open openapi.json
+      custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
+    """
+    try:
+        from custody.service.serving import serve
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in PARTS:
+            raise
+        raise MissingExtra(error.name, "server") from error
+
+    def announce(address: "Address") -> None:
+        report = ServeReport(url=address.url, host=address.host, port=address.port)
+        say(f"serving at {address.at('')}")
+        answer(report, "", as_json=as_json)
+
+    serve(the_desk(ctx), host=host, port=port, announce=announce, page=page)
+    return 0

@@ -1,0 +1,24 @@
+"""The engine behind HTTP: what verbs ask, asked by programs of a team.
+
+May touch: sockets of this machine, the event loop, threads of its own; it asks ``app``, never the world itself. Its
+third parties (litestar, uvicorn, uvloop, httptools, prometheus_client) are imported nowhere else, and nothing here is
+imported before ``custody serve`` runs.
+
+```text
+protocol   limits on a request's head: size, time                    (uvicorn)
+door       host, origin, token, project, rate, how many at once      401 403 429 431 503
+endpoints  scope, time; body: type, size, unpacking                  403 408 413 415
+routes     one module per resource: its endpoints and their words
+writing    one writer per project: what waits is committed together; answers after COMMIT
+reading    questions in a few threads, a store opened for each
+problems   every refusal as application/problem+json, from one table
+openapi    the description, made from the same endpoints that answer
+```
+
+To add a resource: a module in ``routes`` with a tuple ``ENDPOINTS``, and its row in ``routes/__init__``. An endpoint is
+an ``Endpoint`` (``endpoints.py``) with its path, its scope, what it takes and what it gives by status. Its ``handle``
+is an ``async`` function that is given a ``Call`` and gives an ``Answer``: ``await call.body()`` is the body within the
+limits, and ``await call.ask(question)`` is what ``question`` gives, a function of a ``Desk`` that runs in a thread of
+its own and may raise any of our errors. The description at ``/openapi.json``, the token, the limits, and the tests that
+try every route without a token follow by themselves.
+"""

@@ -1,0 +1,30 @@
+"""What the routes of one service share while it runs."""
+
+from dataclasses import dataclass
+
+from custody.service.metrics import Metrics
+from custody.service.reading import Readers
+from custody.service.settings import Settings
+from custody.service.writing import Writers
+
+
+@dataclass(slots=True)
+class Service:
+    """A service that runs: how it is set, its counts, its writers and its readers."""
+
+    settings: Settings
+    metrics: Metrics
+    writers: Writers
+    readers: Readers
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Service":
+        """A service that has not begun to answer."""
+        metrics = Metrics()
+        writers = Writers(settings.keeper, metrics, settings.limits.waiting)
+        return cls(settings, metrics, writers, Readers(settings.keeper))
+
+    async def close(self) -> None:
+        """Write what waits and answer what was asked."""
+        await self.writers.close()
+        await self.readers.close()

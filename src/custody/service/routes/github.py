@@ -1,0 +1,55 @@
+"""GitHub's webhook: no token, but a signature over every byte; what is to be done becomes jobs of 'custody worker'."""
+
+from custody.app.control import control_of
+from custody.app.github_deliveries import Answer as Taking
+from custody.app.github_deliveries import Gatekeeper, Sent, Taken
+from custody.model.projects import DEFAULT_PROJECT
+from custody.service.endpoints import JSON, Answer, Call, Endpoint
+from custody.service.problems import HttpProblem
+from custody.wire.github_reports import WebhookTaken
+
+PATH = "/github/webhook"
+SIGNATURE = "x-hub-signature-256"
+
+
+async def deliver(call: Call) -> Answer:
+    """Take a delivery in; of who signs nothing, not even the body is read."""
+    headers = call.request.headers
+    if SIGNATURE not in headers:
+        raise _stranger("the delivery is not signed")
+    sent = Sent(
+        event=headers.get("x-github-event", ""),
+        id=headers.get("x-github-delivery", ""),
+        signature=headers[SIGNATURE],
+        body=await call.body(),
+    )
+    answer = await call.service.readers.run(lambda: _taken(call, sent))
+    if answer.taken in (Taken.STRANGER, Taken.CLOSED):
+        raise _stranger(answer.said)
+    status = 202 if answer.taken is Taken.QUEUED else 200
+    return Answer.of(WebhookTaken(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
+
+
+def _stranger(why: str) -> HttpProblem:
+    return HttpProblem(401, why, remedy="set the same secret at GitHub and in CUSTODY_GITHUB_SECRET_FILE")
+
+
+def _taken(call: Call, sent: Sent) -> Taking:
+    settings = call.service.settings
+    desk = settings.keeper.desk(DEFAULT_PROJECT)
+    with control_of(desk, as_service=True) as control:
+        return Gatekeeper(settings.github, desk.now_ns, desk.token).take_in(control, sent)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path=PATH,
+        name="github-webhook",
+        words="Take a delivery of GitHub's in; it is signed with the webhook's secret instead of a token.",
+        scope=None,
+        handle=deliver,
+        takes={JSON: {"type": "object"}},
+        gives={200: WebhookTaken, 202: WebhookTaken},
+    ),
+)

@@ -1,0 +1,266 @@
+"""Chains through a service: sent and taken verbatim, refused whole, and the same answers at the other end."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.chain_sharing import stretch_lines
+from custody.app.desk import Desk
+from custody.app.erase import erase
+from custody.app.remote_cache import cached
+from custody.app.sharing_service import pull_service, push_service
+from custody.app.verify import verify
+from custody.model.errors import WorldError
+from custody.model.lines import Lines
+from custody.model.record import head_at
+from custody.service.settings import Limits
+from custody.wire.reports import encode_report
+from custody.wire.sharing import PullReport, PushReport, about_of, encode_about
+from custody.world.remote import NamedRemote, Refused, RemoteService, client
+from tests.builders.cli import a_git_folder
+from tests.builders.events import an_event
+from tests.builders.lines import an_edit_event, moment
+from tests.builders.service import ALL, Asked, TestKeeper, a_keeper, asked, bearer, listening
+from tests.builders.team import NEW, SECRETS, Team, ana_of, answers, recorded
+
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+@dataclass
+class Served:
+    """A service on loopback, its keeper, and the team around it."""
+
+    remote: NamedRemote
+    keeper: TestKeeper
+    team: Team
+
+    @property
+    def desk(self) -> Desk:
+        return self.keeper.desks["default"]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    keeper = a_keeper(Desk(a_git_folder(tmp_path / "service")), Desk(a_git_folder(tmp_path / "other")))
+    with listening(keeper, Limits()) as port:
+        yield Served(NamedRemote("team", f"http://127.0.0.1:{port}", ALL), keeper, Team(tmp_path))
+
+
+@pytest.fixture
+def ana(served: Served) -> Desk:
+    return ana_of(served.team)
+
+
+def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
+    return [(chain.outcome, chain.new) for chain in report.chains]
+
+
+def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: Desk) -> None:
+    assert outcomes(push_service(ana, served.remote)) == [("sent", 10)]
+    assert outcomes(push_service(ana, served.remote)) == [("same", 0)]
+    bob = served.team.clone("bob")
+    assert outcomes(pull_service(bob, served.remote, dry_run=True)) == [("waits", 10)]
+    assert outcomes(pull_service(bob, served.remote)) == [("taken", 10)]
+    assert outcomes(pull_service(bob, served.remote)) == [("same", 0)]
+    assert answers(bob) == answers(ana)
+    assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
+    assert (verify(served.desk).findings, verify(served.desk).withheld) == ([], 7)
+    assert outcomes(pull_service(ana, served.remote)) == [("own", 0)]
+
+
+def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana: Desk) -> None:
+    push_service(ana, served.remote)
+    home = served.desk.home
+    assert home is not None
+    with served.desk.reading() as store:
+        bodies = store.tables.bodies(set(store.tables.body_digests()))
+    kept = b"".join((body.data or b"") + (body.outline or b"") for body in bodies.values()).decode("utf-8", "replace")
+    assert not [word for word in SECRETS if word in kept]
+
+
+def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Desk) -> None:
+    push_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    pull_service(bob, served.remote)
+    recorded(ana, an_edit_event("app.py", NEW, NEW + "one_more_line = 1\n", at=50), prefix="later")
+    assert outcomes(push_service(ana, served.remote, dry_run=True)) == [("waits", 1)]
+    assert outcomes(push_service(ana, served.remote)) == [("sent", 1)]
+    assert outcomes(pull_service(bob, served.remote)) == [("taken", 1)]
+    erase(ana, ["event-3"], who="ana", why="a secret")
+    push_service(ana, served.remote)
+    pull_service(bob, served.remote)
+    assert answers(bob) == answers(ana)
+
+
+def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Desk) -> None:
+    push_service(ana, served.remote, texts=True)
+    bob = served.team.clone("bob")
+    with pytest.raises(Refused, match="does not let us in"):
+        pull_service(bob, replace(served.remote, token="read"), texts=True)
+    assert verify(bob).records == 0
+    assert outcomes(pull_service(bob, replace(served.remote, token="read"))) == [("taken", 10)]
+    assert (answers(bob) == answers(ana), verify(bob).withheld) == (True, 7)
+    assert not served.keeper.reads
+    assert outcomes(pull_service(bob, served.remote, texts=True)) == [("taken", 0)]
+    assert (verify(bob).findings, verify(bob).withheld) == ([], 0)
+    assert answers(bob) == answers(ana)
+    assert served.keeper.reads
+
+
+def test_long_chains_are_sent_and_taken_in_stretches(
+    served: Served, ana: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custody.app.sharing_service.STRETCH_RECORDS_MAX", 3)
+    monkeypatch.setattr("custody.app.sharing_service.STRETCH_BYTES_MAX", 2000)
+    push_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    assert outcomes(pull_service(bob, served.remote)) == [("taken", 10)]
+    assert answers(bob) == answers(ana)
+
+
+def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: Desk) -> None:
+    """Bob's own evidence and the service's: asked remotely, or pulled first and asked here."""
+    push_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    recorded(bob, an_edit_event("new_name.py", None, NEW, at=60, session="bobs"), prefix="bobs")
+    before = encode_report(blame(bob, "new_name.py").report)
+    there = cached(bob, served.remote)
+    asked_for = [("new_name.py", None), ("app.py", "HEAD~3"), ("like.py", None), ("like.py", "HEAD~1")]
+    remote = [
+        encode_report(blame(there, file, revision=revision, stretches=[Lines(1, 3)], profile=profile).report)
+        for file, revision in asked_for
+        for profile in ("lineage", "document")
+    ]
+    assert encode_report(blame(bob, "new_name.py").report) == before, "nothing is mixed into our own store"
+    assert verify(bob).records == 1
+    pull_service(bob, served.remote)
+    local = [
+        encode_report(blame(bob, file, revision=revision, stretches=[Lines(1, 3)], profile=profile).report)
+        for file, revision in asked_for
+        for profile in ("lineage", "document")
+    ]
+    assert remote == local
+    assert any('"class":"agent"' in one.decode() for one in remote)
+    again = cached(bob, served.remote)
+    assert encode_report(blame(again, "new_name.py", stretches=[Lines(1, 3)], profile="lineage").report) == local[0]
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Asked]:
+    with asked(a_keeper(Desk(a_git_folder(tmp_path / "service")), Desk(a_git_folder(tmp_path / "other")))) as made:
+        yield made
+
+
+def a_stretch(tmp_path: Path, count: int = 3, *, after: int = 0) -> bytes:
+    """What a push sends of a small chain."""
+    folder = tmp_path / "sender"
+    if not folder.exists():
+        desk = Desk(a_git_folder(folder))
+        recorded(desk, *(an_event("decision", id=str(n), at=moment(n)) for n in range(5)))
+    with Desk(folder).reading() as store:
+        chain = store.own()
+        assert chain is not None
+        head = next(record for record in store.tables.records(chain) if record.seq == count)
+        lines = list(stretch_lines(store, chain, after=after, until=count, texts=False))
+        return encode_about(about_of(head_at(head), texts=False, tips=[])) + b"".join(lines)
+
+
+def post(service: Asked, body: bytes, token: str = ALL) -> tuple[int, dict[str, object]]:
+    answer = service.client.post("/api/v1/chains", content=body, headers={**bearer(token), **NDJSON})
+    return answer.status_code, json.loads(answer.content)
+
+
+def test_a_stretch_is_kept_once_and_gone_on_with(service: Asked, tmp_path: Path) -> None:
+    first = a_stretch(tmp_path)
+    assert post(service, first)[0] == 201
+    status, kept = post(service, first)
+    assert (status, kept["new"], kept["seq"]) == (200, 0, 3)
+    assert post(service, a_stretch(tmp_path, 5, after=3))[0] == 201
+    assert post(service, first)[0] == 200
+    assert post(service, a_stretch(tmp_path, 5))[0] == 200, "the whole again"
+    held = json.loads(service.get("/api/v1/chains").content)["chains"]
+    assert [(one["seq"], one["own"]) for one in held] == [(5, False)]
+    assert verify(service.desk).findings == []
+
+
+def test_a_gap_is_a_conflict_and_leaves_nothing(service: Asked, tmp_path: Path) -> None:
+    status, problem = post(service, a_stretch(tmp_path, 5, after=3))
+    assert (status, problem["type"]) == (409, "urn:custody:problem:conflict")
+    assert verify(service.desk).records == 0
+
+
+def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: Path) -> None:
+    post(service, a_stretch(tmp_path))
+    other = a_stretch(tmp_path, 3).replace(b'"at_ns":', b'"at_ns":1')
+    assert post(service, other)[0] in (409, 422)
+    about, _, rest = a_stretch(tmp_path, 3).partition(b"\n")
+    lied = json.loads(about) | {"link": "0" * 64}
+    assert post(service, json.dumps(lied).encode() + b"\n" + rest)[0] == 409
+    assert (verify(service.desk).records, verify(service.desk).findings) == (3, [])
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}\n", b"not json\n", b'{"custody":2}\n', b"\xff\n", b'{"custody":1,"store":"x"}\n', b"[]\n" * 3]
+)
+def test_what_is_no_chain_is_refused(service: Asked, body: bytes) -> None:
+    assert post(service, body)[0] == 422
+    assert verify(service.desk).records == 0
+
+
+def test_damaged_records_are_refused_whole(service: Asked, tmp_path: Path) -> None:
+    whole = a_stretch(tmp_path)
+    for old, new in ((b'\\"robot\\"', b'\\"human\\"'), (b'"kind":"decision"', b'"kind":"prompt"')):
+        assert old in whole
+        assert post(service, whole.replace(old, new))[0] in (409, 422)
+    assert post(service, b"".join(whole.splitlines(keepends=True)[:-1]))[0] == 409, "the end is missing"
+    assert verify(service.desk).records == 0
+
+
+def test_the_services_own_chain_is_its_own(service: Asked, tmp_path: Path) -> None:
+    service.send("evidence", json.loads(an_event("prompt", text="hello")))
+    with service.desk.reading() as store:
+        own = store.own()
+    body = a_stretch(tmp_path)
+    chain = json.loads(body.partition(b"\n")[0])["store"]
+    assert post(service, body.replace(chain.encode(), str(own).encode()))[0] == 409
+
+
+def test_scopes_and_projects_are_kept_apart(service: Asked, tmp_path: Path) -> None:
+    body = a_stretch(tmp_path)
+    assert post(service, body, "read")[0] == 403
+    assert post(service, body, "nobody")[0] == 401
+    assert post(service, body)[0] == 201
+    assert service.get("/api/v1/chains", "write").status_code == 403
+    assert json.loads(service.get("/api/v1/chains", "of-another-project").content) == {"chains": []}
+    chain = json.loads(body.partition(b"\n")[0])["store"]
+    assert service.get(f"/api/v1/chains/{chain}", "of-another-project").content == b""
+    assert len(service.get(f"/api/v1/chains/{chain}?after=2").content.splitlines()) == 2
+    assert service.get(f"/api/v1/chains/{chain}?texts=true", "read").status_code == 403
+    for wrong in ("x", f"{chain}?after=-1", f"{chain}?after=x", f"{chain}/origins?digest=x"):
+        assert service.get(f"/api/v1/chains/{wrong}").status_code == 422
+    assert service.get(f"/api/v1/chains/{chain}/origins?digest=sha256:{'0' * 64}").status_code == 404
+
+
+def test_a_push_that_fails_changes_nothing_and_says_what_waits(served: Served, ana: Desk) -> None:
+    for wrong in (replace(served.remote, url="http://127.0.0.1:9"), replace(served.remote, token="nobody")):
+        with pytest.raises((WorldError, Refused)) as caught:
+            push_service(ana, wrong)
+        assert "nobody" not in str(caught.value)
+    assert verify(ana).findings == []
+    assert outcomes(push_service(ana, served.remote)) == [("sent", 10)]
+
+
+def test_a_service_that_asks_to_wait_is_asked_again(served: Served) -> None:
+    waits: list[float] = []
+    answers = iter([(503, {"retry-after": "2"}), (429, {}), (200, {})])
+    with RemoteService(served.remote, sleep=waits.append) as remote:
+        remote._once = lambda *_: client._Answer(*next(answers), b"{}")  # type: ignore[method-assign]
+        assert remote.get("/x") == b"{}"
+    assert waits == [2.0, 1.0]

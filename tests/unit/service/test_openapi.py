@@ -1,0 +1,43 @@
+"""The description is true: requests made from it are answered as it says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.service_fuzz import TOKEN, a_service, fuzz
+from custody.service.routes import ENDPOINTS
+from tests.builders.service import Asked
+
+EXAMPLES = 300
+
+
+def test_every_endpoint_is_described_with_what_it_may_answer(service: Asked) -> None:
+    said = service.get("/openapi.json").json()
+
+    assert said["openapi"] == "3.1.0"
+    for endpoint in ENDPOINTS:
+        operation = said["paths"][endpoint.path][endpoint.method.lower()]
+        assert operation["operationId"] == endpoint.name
+        assert {"401", "403", "413", "422", "429", "503"} <= set(operation["responses"])
+        assert ("requestBody" in operation) == bool(endpoint.takes)
+        assert (operation.get("security") == []) == (endpoint.scope is None)
+    names = [endpoint.name for endpoint in ENDPOINTS]
+    assert len(names) == len(set(names))
+
+
+def test_no_pattern_is_in_pythons_own_dialect(service: Asked) -> None:
+    text = json.dumps(service.get("/openapi.json").json())
+
+    assert "(?!" not in text and "ud800" not in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_requests_made_from_the_description_are_answered_as_it_says(tmp_path: Path) -> None:
+    done = fuzz(a_service(tmp_path), TOKEN, EXAMPLES, seed=20261116)
+
+    assert done.wrong == []
+    assert done.bugs == 0
+    assert done.count > EXAMPLES * 0.8
+    statuses = {status for _, status in done.answers}
+    assert {200, 201, 401, 404, 422} <= statuses
