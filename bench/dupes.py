@@ -36,7 +36,7 @@ from custody.dedupe.weights import SHIPPED
 from custody.model.ids import CommitSha
 from custody.sketch.bottom import bottom_of
 from custody.sketch.hashing import hash32, hash64
-from custody.world.store import Store, Surroundings, open_sqlite
+from custody.world.store import SqliteDb, Store, Surroundings, open_sqlite
 
 COMMITTED = 20_000
 """Changes in one transaction."""
@@ -67,6 +67,20 @@ def populate(ground: Ground, size: int) -> Population:
     """An index of ``size`` synthetic changes: the rows that indexing them one by one gives, put in together."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, {}, Surroundings(lambda: 0, lambda: "0" * 32, None))
+    fill(db, size)
+    searching = Searching(store.dupes, RULES, SHIPPED)
+    asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
+
+    def search() -> int:
+        return sum(len(searching.find(one).likes) for one in asked)
+
+    if not search():
+        raise BenchError("a search finds nothing: there is nothing to measure")
+    return Population(db.connection, {"search": search}, db.close)
+
+
+def fill(db: SqliteDb, size: int) -> None:
+    """Index ``size`` synthetic changes."""
     db.connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
     counts: dict[int, int] = {}
     for start in range(0, size, COMMITTED):
@@ -85,16 +99,6 @@ def populate(ground: Ground, size: int) -> Population:
             db.many("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
     with db.writing():
         db.many("INSERT INTO dupe_term (term, n) VALUES (?, ?)", sorted(counts.items()))
-    counts.clear()
-    searching = Searching(store.dupes, RULES, SHIPPED)
-    asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
-
-    def search() -> int:
-        return sum(len(searching.find(one).likes) for one in asked)
-
-    if not search():
-        raise BenchError("a search finds nothing: there is nothing to measure")
-    return Population(db.connection, {"search": search}, db.close)
 
 
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:

@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file and as ``-m tools.docs``
 
-from tools import conformance, fragments, links
+from tools import accuracy, conformance, fragments, links
 from tools.pages.citations import citations_page
 from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
-from tools.pages.database import database_page
+from tools.pages.database import control_page, database_page
 from tools.pages.errors import errors_page
 from tools.pages.reasons import reasons_page
 from tools.pages.rules import rules_page
@@ -38,6 +38,7 @@ GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
     {
         "citations.md": citations_page,
         "cli.md": cli_page,
+        "control.md": control_page,
         "damage.md": damage_page,
         "errors.md": errors_page,
         "reasons.md": reasons_page,
@@ -47,7 +48,7 @@ GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
         "schemas/": schema_files,
     }
 )
-CHECKS: Sequence[Callable[[Path], list[Problem]]] = (conformance.check, links.check, fragments.check)
+CHECKS: Sequence[Callable[[Path], list[Problem]]] = (conformance.check, links.check, fragments.check, accuracy.check)
 
 
 def generated(generators: Mapping[str, Callable[[], Made]]) -> dict[str, str]:

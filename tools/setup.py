@@ -28,13 +28,12 @@ UV_HOME = ROOT / ".uv"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
-EXTRAS = tuple(
-    word for extra in ("agents", "github", "mcp", "otel", "postgres", "server") for word in ("--extra", extra)
-)
-LOCK_FILES = {"run": ("core.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
+RUN_EXTRAS = ("--extra", "github", "--extra", "postgres", "--extra", "server")
+EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", *RUN_EXTRAS)
+LOCK_FILES = {"run": ("server.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
-    "core.lock": ("pyproject.toml", "--group", "build"),
+    "server.lock": ("pyproject.toml", *RUN_EXTRAS, "--group", "build"),
     "dev.lock": ("pyproject.toml", *EXTRAS, "--group", "build", "--group", "dev"),
     "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
     "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
@@ -159,7 +158,7 @@ def made_from(part: str) -> str:
     """A digest of all that the environment ``part`` depends on: the Python, the place, the locks, the project."""
     files = {
         "uv": ("requirements/uv.lock",),
-        "run": ("requirements/core.lock", "pyproject.toml", "src/custody/__init__.py"),
+        "run": ("requirements/server.lock", "pyproject.toml", "src/custody/__init__.py"),
         "dev": (*(f"requirements/{name}" for name in LOCK_FILES["dev"]), "pyproject.toml", "src/custody/__init__.py"),
     }
     seen = [part, sys.version, sys.base_prefix, str(ROOT)]

@@ -28,20 +28,28 @@ STOP_SECONDS_MAX = 30
 
 # The server lives exactly as long as the pipe on its standard input is held open, so it ends with the process that
 # started it, also when that one is killed, and at whatever moment. Nothing in it is worth an orderly end: SIGQUIT,
-# until it was heard. Nobody needs these data after a crash, so nothing waits for the disk.
+# until it was heard. Nobody needs these data after a crash, so nothing waits for the disk, unless a server is asked for
+# that keeps its word as in life; that one starts again whenever somebody kills it.
 _TIED_TO_STDIN = """
-folder=$1 programs=$2
+folder=$1 programs=$2 durable=$3
 trap : QUIT
 {
+    quick="-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
     "$programs/initdb" -D "$folder/data" --auth=trust --encoding=UTF8 --locale=C --no-sync --username=postgres &&
-    "$programs/postgres" -D "$folder/data" -c listen_addresses= -c unix_socket_directories="$folder" \\
-        -c fsync=off -c synchronous_commit=off -c full_page_writes=off
+    until
+        "$programs/postgres" -D "$folder/data" -c listen_addresses= -c unix_socket_directories="$folder" \\
+            ${durable:-$quick}
+        [ -z "$durable" ] || [ -e "$folder/ending" ]
+    do sleep 0.1; done
     : > "$folder/ended"
 } &
 read -r _
+: > "$folder/ending"
 until [ -e "$folder/ended" ]; do kill -QUIT 0; sleep 0.1; done
 cd / && rm -rf "$folder"
 """
+
+_DURABLE = "-c fsync=on -c synchronous_commit=on"
 
 
 class _Account(TypedDict, total=False):
@@ -51,13 +59,16 @@ class _Account(TypedDict, total=False):
 
 
 @contextmanager
-def a_server() -> Iterator[str]:
-    """The address of a PostgreSQL of our own, gone after the block; ``CannotBeHad`` says why there is none."""
+def a_server(*, durable: bool = False) -> Iterator[str]:
+    """The address of a PostgreSQL of our own, gone after the block; ``CannotBeHad`` says why there is none.
+
+    A ``durable`` one waits for the disk before it says that something is committed, and starts again when it is killed.
+    """
     folder = Path(tempfile.mkdtemp(prefix="custody-pg-"))
     try:
         account = _account(folder)
         programs = _programs(folder, account)
-        with _postgres(programs, folder, account):
+        with _postgres(programs, folder, account, _DURABLE if durable else ""):
             yield _wait_for(f"postgresql://postgres@/postgres?host={folder}", folder)
     except OSError as error:
         raise CannotBeHad(str(error)) from error
@@ -105,6 +116,16 @@ def _programs(folder: Path, account: _Account) -> Path:
     return programs
 
 
+def a_program(name: str) -> Path:
+    """One of PostgreSQL's programs, of the wheel or of this machine."""
+    wheel = importlib.util.find_spec(WHEEL)
+    own = _newest(Path(wheel.origin).parents[1]) / name if wheel and wheel.origin else Path(name)
+    found = shutil.which(own) or shutil.which(name)
+    if found is None:
+        raise CannotBeHad(f"there is no '{name}' here")
+    return Path(found)
+
+
 def _newest(site: Path) -> Path:
     if versions := list(site.glob(f"{WHEEL}/pginstall*/bin")):
         return max(versions)
@@ -112,10 +133,10 @@ def _newest(site: Path) -> Path:
 
 
 @contextmanager
-def _postgres(programs: Path, folder: Path, account: _Account) -> Iterator[None]:
+def _postgres(programs: Path, folder: Path, account: _Account, durable: str) -> Iterator[None]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _TIED_TO_STDIN, "sh", folder, programs],
+            ["/bin/sh", "-c", _TIED_TO_STDIN, "sh", folder, programs, durable],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

@@ -101,7 +101,9 @@ PLANTED_IMPORTS = {
         ("cli/planted.py", "import custody.gate.codes"),
         ("cli/planted.py", "def f() -> None:\n    from custody.world import git"),
         ("writer/planted.py", "import custody.cite.audit"),
+        ("service/planted.py", "import custody.world.store"),
         ("sdk/planted.py", "import custody.world.spool"),
+        ("demo/planted.py", "import custody.world.git"),
         ("__main__.py", "import custody.world.git"),
     ],
     "programs": [
@@ -112,13 +114,16 @@ PLANTED_IMPORTS = {
         ("world/pool/planted.py", "import multiprocessing"),
         ("world/pool/processes.py", "import subprocess"),
         ("world/worker/child.py", "import subprocess"),
+        ("world/signing/planted.py", "import subprocess"),
         ("world/worker/process.py", "import multiprocessing"),
         ("sdk/planted.py", "import subprocess"),
+        ("demo/planted.py", "import subprocess"),
         ("sdk/planted.py", "def f() -> None:\n    import mcp"),
         ("world/store/planted.py", "def f() -> None:\n    import ray"),
     ],
     "databases": [
         ("app/planted.py", "import sqlite3"),
+        ("demo/planted.py", "import sqlite3"),
         ("world/git/planted.py", "import psycopg"),
     ],
     "frameworks": [
@@ -138,6 +143,10 @@ PLANTED_IMPORTS = {
         ("cite/near.py", "def f() -> None:\n    import numpy"),
         ("graph/planted.py", "import numpy"),
         ("graph/engine.py", "def f() -> None:\n    import numpy"),
+    ],
+    "servers": [
+        ("app/planted.py", "import litestar"),
+        ("cli/planted.py", "def f() -> None:\n    import uvicorn"),
     ],
     "telemetry": [
         ("app/planted.py", "def f() -> None:\n    from opentelemetry import trace"),

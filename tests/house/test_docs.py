@@ -270,10 +270,11 @@ class TestDatabase:
             database.tables_of({"0001.sql": sql})
         assert str(refused.value) == wrong
 
-    def test_the_page_has_exactly_what_a_new_database_has(self) -> None:
+    @pytest.mark.parametrize("package", [database.STORE, database.CONTROL])
+    def test_the_page_has_exactly_what_a_new_database_has(self, package: str) -> None:
         """Tables, columns and indexes of our own migrations, made for real, against those that the page shows."""
         connection = sqlite3.connect(":memory:")
-        for step in migrations():
+        for step in migrations(package):
             for statement in step.statements:
                 connection.execute(sqlite.DIALECT.ddl(statement))
         made = {
@@ -282,7 +283,7 @@ class TestDatabase:
         }
         indexes = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
         connection.close()
-        shown = database.tables_of(database.texts())
+        shown = database.tables_of(database.texts(package))
         assert {table.name: {column[0] for column in table.columns} for table in shown} == made
         assert {name for table in shown for name in table.indexes} == {i for i in indexes if "autoindex" not in i}
 

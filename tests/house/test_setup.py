@@ -14,7 +14,7 @@ from tools import setup
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 SOURCE = ROOT / "src" / "custody"
 ROOMS = sorted(file.parent for file in SOURCE.rglob("__init__.py") if file.parent != SOURCE)
-OF_THE_PROJECT = (".ci", "bench", "changes", "demo", "docs", "requirements", "src", "tests", "tools")
+OF_THE_PROJECT = (".ci", "bench", "changes", "docs", "requirements", "src", "tests", "tools")
 # Spelt so that this file does not find itself.
 MACHINE_PATHS = re.compile(rb"(?<![\w.~*-])/(?:[w]ork/(?:main|shared)|[r]oot/|[o]pt/wheels)")
 TARGETS = "demo test check bench test-full docs-check imports lint types fmt lock clean help".split()
@@ -51,7 +51,7 @@ def test_a_lock_names_no_address(lock: Path) -> None:
 
 def test_the_locks_agree_with_each_other() -> None:
     pins = {lock.name: {r.partition(" ")[0] for r in requirements(lock)} for lock in LOCKS}
-    assert pins["core.lock"] <= pins["dev.lock"]
+    assert pins["server.lock"] <= pins["dev.lock"]
 
 
 def test_no_file_names_a_place_on_one_machine() -> None:
@@ -92,7 +92,7 @@ def test_an_environment_counts_only_once_it_was_finished(a_clone: Path) -> None:
     assert not setup.is_made(env, "dev")
 
 
-@pytest.mark.parametrize("changed", ["requirements/core.lock", "pyproject.toml", "src/custody/__init__.py"])
+@pytest.mark.parametrize("changed", ["requirements/server.lock", "pyproject.toml", "src/custody/__init__.py"])
 def test_an_environment_is_made_again_when_its_sources_change(a_clone: Path, changed: str) -> None:
     env = a_clone / ".venv"
     env.mkdir()

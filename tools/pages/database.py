@@ -118,21 +118,30 @@ def tables_of(migrations: Mapping[str, str]) -> list[Table]:
     return list(reader.tables.values())
 
 
+STORE = "custody.world.store"
+CONTROL = "custody.world.store.control"
+
+
 def database_page() -> str:
     """``schema.md``."""
     return page(tables_of(texts()))
 
 
-def texts() -> dict[str, str]:
+def control_page() -> str:
+    """``control.md``."""
+    return page(tables_of(texts(CONTROL)), "The control tables")
+
+
+def texts(package: str = STORE) -> dict[str, str]:
     """Our own migrations, by file name."""
-    folder = resources.files("custody.world.store") / "migrations"
+    folder = resources.files(package) / "migrations"
     return {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".sql")}
 
 
-def page(tables: Sequence[Table]) -> str:
+def page(tables: Sequence[Table], title: str = "The database") -> str:
     """The page of some tables."""
     return (
-        "# The database\n\n"
+        f"# {title}\n\n"
         "The same tables in SQLite and in PostgreSQL. These types stand for what the two call differently:\n\n"
         f"{markdown.table(('type', 'SQLite', 'PostgreSQL'), _types(tables))}"
         f"{''.join(_section(table) for table in tables)}"

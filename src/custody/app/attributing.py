@@ -82,6 +82,7 @@ class Attributing:
         """A file with its origins, as of a commit or (None) as it is on disk."""
         texts = self.texts(path, commit)
         if commit is not None:
+            self.history.hold(commit, path, texts)
             return FileVersion(path, commit, commit, texts, self.history.version(commit, path, keyed=False))
         head = self.repository.head().commit
         committed = [] if head is None else self.history.texts(head, path)
@@ -158,7 +159,7 @@ def attributing(
     rules = rules or loaded(desk)[0].of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
-    with _reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
+    with reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
         evidence = Attributing(desk, store, objects, rules)
         try:
             evidence.catch_up()
@@ -170,10 +171,13 @@ def attributing(
         yield evidence
 
 
-def _reading(desk: Desk) -> AbstractContextManager[Store]:
-    """The desk's store, with what other tools' traces in the work tree say where there are any."""
+def reading(desk: Desk) -> AbstractContextManager[Store]:
+    """The desk's store, with what other tools' traces in the work tree say where there are any.
+
+    What the work tree holds now was not known at a past moment.
+    """
     work_tree = desk.repository.work_tree
-    if work_tree is None or not (work_tree / TRACES).is_dir():
+    if desk.until_ns is not None or work_tree is None or not (work_tree / TRACES).is_dir():
         return desk.reading()
     from custody.app.import_traces import reading_with_traces  # few repositories have any, and it loads much
 

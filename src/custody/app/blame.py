@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from custody.app.answers import Answer
 from custody.app.attributing import Attributing, attributing
@@ -71,12 +72,16 @@ class Reporting:
             profile=self._evidence.rules.profile,
             rules_digest=digest_text(self._evidence.digest),
             attributions=[self.attribution(answer) for answer in answers],
-            notes=[*self._evidence.history.searched.limits, *self._missing()],
+            notes=[*self._evidence.history.searched.limits, *self._missing],
         )
         return Blamed(report, texts)
 
-    def _missing(self) -> Iterator[str]:
+    @cached_property
+    def _missing(self) -> tuple[str, ...]:
         """What the answers had to do without: things that could not be recorded, records that are gone."""
+        return tuple(self._looked_for_missing())
+
+    def _looked_for_missing(self) -> Iterator[str]:
         gaps = sum(len(gaps_in(folder)) for folder in self._evidence.desk.gap_folders)
         if gaps:
             yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"

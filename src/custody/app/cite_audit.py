@@ -62,6 +62,8 @@ def _told(desk: Desk, reports: Mapping[str, Subject], rules: CiteRules, session:
     try:
         desk.repository  # noqa: B018 - only whether there is one
         why = None if desk.exists() else "nothing was recorded here"
+        if not desk.spooled:
+            why = "the repository here is another project's"
     except InputError:
         why = "there is no repository here"
     if why is None:

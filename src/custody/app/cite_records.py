@@ -16,8 +16,10 @@ from custody.app.cite_files import STDIN
 from custody.app.cite_holding import holding_of
 from custody.app.desk import Desk
 from custody.app.findings import Answers
+from custody.app.imported import is_claim
 from custody.app.log import session_named
 from custody.app.source_keepers import InStore
+from custody.attribute.model import Grade
 from custody.cite.codes import Code
 from custody.cite.document import Entry
 from custody.cite.keys import url_key, work_key
@@ -31,9 +33,10 @@ from custody.cite.subject import Found, Subject
 from custody.cite.support import unsupported
 from custody.cite.viewing import readings_of
 from custody.model.errors import InputError
-from custody.model.ids import CommitSha, SessionId
+from custody.model.ids import CommitSha, SessionId, StoreId
 from custody.model.paths import RepoPath
 from custody.model.views import Prompt, PullRequestFact, Reading, SourceRead
+from custody.world.store import Seen
 
 FACTS_MAX = 500
 WEB = "http%"
@@ -67,7 +70,14 @@ class _Lines:
 class Recording:
     """One set of evidence, asked about as many reports as one likes."""
 
-    def __init__(self, evidence: Attributing, session: str | None = None, head: CommitSha | None = None) -> None:
+    def __init__(
+        self,
+        evidence: Attributing,
+        session: str | None = None,
+        head: CommitSha | None = None,
+        *,
+        believes_claims: bool = True,
+    ) -> None:
         self._evidence = evidence
         self._store = evidence.store
         self._answers = Answers(evidence)
@@ -75,6 +85,9 @@ class Recording:
         self._telling: dict[tuple[str, str], bool] = {}
         self._head = head
         """The commit whose version of reports and files is looked at; None for what is on disk, beside HEAD."""
+        self._doubted: set[SessionId] = set()
+        """Sessions that were recorded here, of which imports may not tell what else they read."""
+        self._believes_claims = believes_claims
 
     def look_at(self, path: RepoPath, subject: Subject, rules: CiteRules) -> Recorded:
         """What records say of a report of the commit that is looked at."""
@@ -107,6 +120,8 @@ class Recording:
             for answer in self._answers.of(self._evidence.version(path, self._head)):
                 if answer.story is not None and class_of(answer) in ("agent", "mixed"):
                     trace = answer.story.trace
+                    if not self._believes_claims and answer.story.grade is not Grade.CLAIMED:
+                        self._doubted.add(trace.session)
                     for line in range(answer.lines.first, answer.lines.last + 1):
                         written[line] = (trace.agent, trace.session, answer.story.at_ns)
         if self._asked is not None:
@@ -180,7 +195,7 @@ class Recording:
         """The pages that these sessions opened, listed or tried to open."""
         where = f"session IN ({', '.join('?' * len(sessions))}) AND locator LIKE ?"
         for seen in self._store.views.look_up("source_read", where, (*sorted(sessions), WEB)):
-            if isinstance(read := seen.view, SourceRead):
+            if isinstance(read := seen.view, SourceRead) and not self._is_doubted(seen, read.session):
                 text = None if read.text is None else read.text.content
                 yield Opening(read.locator, read.reading, read.at_ns, read.failed, read.code, text)
 
@@ -188,7 +203,7 @@ class Recording:
         """The addresses in what persons asked: somebody who gives one may have given the text with it."""
         where = f"session IN ({', '.join('?' * len(sessions))})"
         for seen in self._store.views.look_up("prompt", where, sorted(sessions)):
-            if isinstance(asked := seen.view, Prompt):
+            if isinstance(asked := seen.view, Prompt) and not self._is_doubted(seen, asked.session):
                 for url in _ADDRESS.findall(asked.text.content or ""):
                     yield Opening(url.rstrip(".,;:!?"), Reading.ATTEMPTED, asked.at_ns)
 
@@ -197,6 +212,8 @@ class Recording:
         shelf: Shelf = self._store.registry.shelf(self._store.own())
         urls = [one.url for one in subject.listing.entries if one.url] + [url for _, _, url in subject.links]
         for url in dict.fromkeys(urls):
+            if self._doubted and self._is_claimed(url):
+                continue
             work = work_key(url)
             keys = (f"url:{url_key(url)}", "" if work is None else ":".join(work))
             numbers = {number for key in keys if (number := shelf.number_at(key)) is not None}
@@ -204,6 +221,19 @@ class Recording:
                 for one in readings_of(shelf, f"S{number}"):
                     failed = one.reading is Reading.ATTEMPTED
                     yield Opening(url, one.reading, one.stamp.at_ns, failed)
+
+    def _is_doubted(self, seen: Seen, session: SessionId) -> bool:
+        """Whether only an import tells of something that a session did which was recorded here."""
+        return session in self._doubted and is_claim(seen.record, self._owned)
+
+    def _is_claimed(self, url: str) -> bool:
+        """Whether an import tells that a page was read; the registry does not say who told it."""
+        read = self._store.views.look_up("source_read", "locator = ?", (url,))
+        return any(is_claim(seen.record, self._owned) for seen in read)
+
+    @cached_property
+    def _owned(self) -> set[StoreId]:
+        return self._store.tables.owned()
 
     def _names(
         self, subject: Subject, lines: _Lines, path: RepoPath | None, not_looked: dict[Code, str]

@@ -63,9 +63,9 @@ class Said:
         )
 
 
-def cite_add(desk: Desk, said: Said) -> CiteAddReport:
-    """Register a source."""
-    registry = _registry(desk)
+def cite_add(desk: Desk, said: Said, who: str | None = None) -> CiteAddReport:
+    """Register a source; ``who`` does so, without it the user of this machine."""
+    registry = _registry(desk, who)
     identity, is_new = registry.registered(said.source())
     return registry.keeper.look(
         lambda shelf: CiteAddReport(
@@ -91,6 +91,25 @@ def cite_list(desk: Desk) -> CiteListReport:
             elif entry.into is None:
                 shown.append(_shown(shelf, entry))
         return CiteListReport(registry=_name(shelf), sources=shown, lost=lost)
+
+    return _registry(desk).keeper.look(look)
+
+
+def cite_page(desk: Desk, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
+    """The next sources behind a number, and the last one's number where there are more; lost ones are passed over."""
+
+    def look(shelf: Shelf) -> tuple[list[CiteSource], int | None]:
+        shown: list[CiteSource] = []
+        last = after
+        for number in range(after + 1, shelf.last() + 1):
+            entry = shelf.entry(number)
+            if entry is None or entry.into is not None or source_of(shelf, entry) is None:
+                continue
+            if len(shown) == limit:
+                return shown, last
+            shown.append(_shown(shelf, entry))
+            last = number
+        return shown, None
 
     return _registry(desk).keeper.look(look)
 
@@ -152,8 +171,8 @@ def cite_unmerge(desk: Desk, source_id: str, *, url: str | None, reason: str) ->
     return _now(registry, registry.unmerge(source_id, reason), before)
 
 
-def _registry(desk: Desk) -> SourceRegistry:
-    return SourceRegistry(InStore(desk), user(), desk.now_ns, desk.token)
+def _registry(desk: Desk, who: str | None = None) -> SourceRegistry:
+    return SourceRegistry(InStore(desk), who or user(), desk.now_ns, desk.token)
 
 
 def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from custody.app.drain import drain, show
 from custody.model.errors import InputError, SpoolError, StoreError
+from custody.model.projects import DEFAULT_PROJECT, project_name
 from custody.model.views import View
 from custody.wire.canonical import Json
 from custody.wire.events import GENERIC
@@ -95,7 +96,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where a verb works: a folder inside a repository, and a team database if the user named one."""
+    """Where a verb works: a folder inside a repository, a team database if the user named one, and a project of it."""
 
     folder: Path
     database: str | None = None
@@ -103,6 +104,11 @@ class Desk:
     progress: Progress = field(default_factory=Progress)
     now_ns: Callable[[], int] = now_ns
     token: Callable[[], str] = token
+    project: str = DEFAULT_PROJECT
+    spooled: bool = True
+    """Whether events that wait in this repository belong to this project."""
+    bound: bool = False
+    """Whether a team database is refused where row-level security does not hold for us: services ask for this."""
 
     @cached_property
     def repository(self) -> Repository:
@@ -122,7 +128,8 @@ class Desk:
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
         """Where events of this repository wait: its own spool, and the user's where that could not be written."""
-        if self.home is None:
+        # What hooks of a repository record is its own, and so no other embedded project's.
+        if self.home is None or not self.spooled or self.folder_of_project != self.home:
             return ()
         return Spool(self.home / "spool"), Spool(self.fallback / "spool")
 
@@ -162,6 +169,15 @@ class Desk:
             self._settle(store)
             yield store
 
+    @property
+    def until_ns(self) -> int | None:
+        """The past moment that this desk is of, after which nothing counts; None for the present."""
+        return None
+
+    def scratch(self) -> Store:
+        """An empty store that can be written and vanishes when closed; no head file speaks of it."""
+        return Store(overlay(None), READERS, Surroundings(self.now_ns, self.token, None))
+
     def private_copy(self, store: Store) -> Store | None:
         """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
         return self._store(overlay(store.db)) if isinstance(store.db, SqliteDb) else None
@@ -171,10 +187,29 @@ class Desk:
         return self.database is not None or _is_there(self._file) or any(spool.names() for spool in self.spools)
 
     @property
-    def _file(self) -> Path:
+    def service_file(self) -> Path:
+        """Where projects, tokens and jobs of the embedded store are kept."""
         if self.home is None:
             raise InputError("there is no repository here")
-        return self.home / "custody.db"
+        return self.home / "service.db"
+
+    @property
+    def folder_of_project(self) -> Path | None:
+        """Where what the project keeps in files lies: beside the repository's own store, which is the default one."""
+        if self.home is None or self.database is not None or self.project == DEFAULT_PROJECT:
+            return self.home
+        return self.home / "projects" / project_name(self.project)
+
+    @property
+    def _file(self) -> Path:
+        folder = self.folder_of_project
+        if folder is None:
+            raise InputError("there is no repository here")
+        if folder != self.home and not _is_there(folder):
+            raise InputError(
+                f"there is no project '{self.project}'", hint="'custody project list' shows those that there are"
+            )
+        return folder / "custody.db"
 
     def _open(self) -> Store:
         """The store itself, written to if events wait; an empty one in memory if nothing was ever recorded."""
@@ -192,7 +227,7 @@ class Desk:
         """A private copy of the store with the waiting events in it; nothing on disk changes."""
         if self.database is not None:
             # A team database that cannot be written is read as it is: its events wait in each repository's own spool.
-            return self._store(open_postgres(self.database))
+            return self._store(self._database())
         if not _is_there(self._file):
             return self._with_waiting(self._store(overlay(None)))
         base = open_sqlite_to_read(self._file)
@@ -216,10 +251,13 @@ class Desk:
         store.catch_up(self.progress.step)
 
     def _database(self) -> Db:
-        return open_sqlite(self._file) if self.database is None else open_postgres(self.database)
+        if self.database is None:
+            return open_sqlite(self._file)
+        return open_postgres(self.database, self.project, bound=self.bound)
 
     def _store(self, db: Db) -> Store:
-        heads = None if self.home is None else Heads(self.home / db.place)
+        folder = self.folder_of_project
+        heads = None if folder is None else Heads(folder / db.place)
         return Store(db, READERS, Surroundings(self.now_ns, self.token, heads))
 
 

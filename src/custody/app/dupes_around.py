@@ -13,7 +13,7 @@ def arounds(repository: Repository, asked: Asked, likes: Sequence[Like]) -> list
     pairs = {
         Ancestry(like.change.head, descendant)
         for like in likes
-        for descendant in (asked.base, asked.head)
+        for descendant in (asked.base, asked.head, asked.onto)
         if descendant and like.change.head != descendant
     }
     true = repository.ancestries(pairs) if pairs else frozenset()
@@ -21,6 +21,7 @@ def arounds(repository: Repository, asked: Asked, likes: Sequence[Like]) -> list
         Around(
             other_on_main=like.change.on_main,
             other_below_base=Ancestry(like.change.head, asked.base) in true or like.change.head == asked.base,
+            other_on_its_line=Ancestry(like.change.head, asked.onto) in true or like.change.head == asked.onto,
             other_in_branch=Ancestry(like.change.head, asked.head) in true,
             takes_back=like.takes_back,
             taken_back=_taken_back(like, likes),

@@ -9,9 +9,8 @@ import msgspec
 
 from custody.app.desk import Desk
 from custody.app.dupes_around import arounds
-from custody.app.dupes_index import OWN
 from custody.app.dupes_learning import model_for
-from custody.app.dupes_reading import NO_COMMIT, Asked, ReadChange, Unread, read_changes
+from custody.app.dupes_reading import NO_COMMIT, OWN, Asked, ReadChange, Unread, read_changes
 from custody.app.dupes_search import Found, Like, Searching
 from custody.app.dupes_told import evidence_told, named
 from custody.app.dupes_what import typed_change

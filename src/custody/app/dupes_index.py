@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from custody.app.desk import Desk
-from custody.app.dupes_reading import Asked, Batch, SketchedChange, Unread, sketch_batch, travelling
+from custody.app.dupes_reading import OWN, Asked, Batch, SketchedChange, Unread, sketch_batch, travelling
 from custody.app.dupes_search import indexed_rows
 from custody.app.dupes_what import REFS, changes_in, typed_changes
 from custody.app.rules import loaded
@@ -23,8 +23,6 @@ BATCH = 32
 """Changes that one worker is handed at a time."""
 TITLE_CHARS_MAX = 200
 UNREAD_SHOWN_MAX = 20
-OWN = ""
-"""Stands for the repository whose store this is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What people have answered about pairs, and what the model makes of it here."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from custody.app.desk import Desk
 from custody.app.dupes_naming import indexed_change
@@ -14,7 +15,7 @@ from custody.dedupe.rules import DedupeRules
 from custody.dedupe.similar import similarities
 from custody.dedupe.weights import SHIPPED
 from custody.model.errors import InputError
-from custody.model.ids import EventId
+from custody.model.ids import EventId, RecordRef
 from custody.model.views import DuplicateAnswer
 from custody.wire.arrivals import arrival_from
 from custody.wire.canonical import Json
@@ -27,6 +28,25 @@ from custody.world.store.dupes import ChangeRow
 DUPLICATE = ("duplicate", "same-feature", "competing")
 ANSWERS = (*DUPLICATE, "related", "different")
 """What a person may say of two changes; the first ones mean that they should not both land."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """A change as an answer names it."""
+
+    base: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What somebody said that two changes are to each other."""
+
+    one: Ends
+    other: Ends
+    answer: str
+    actor: str
+    reason: str | None = None
 
 
 def model_for(store: Store, rules: DedupeRules) -> Model:
@@ -46,26 +66,13 @@ def dupes_label(
         a, b = indexed_change(store, one), indexed_change(store, other)
         if a.id == b.id:
             raise InputError("a change is no duplicate of itself", hint="name two changes")
-        event: dict[str, Json] = {
-            "custody": 1,
-            "kind": "duplicate_answer",
-            "id": desk.token(),
-            "at": text_from(desk.now_ns()),
-            "head": a.head,
-            "base": a.base,
-            "other_head": b.head,
-            "other_base": b.base,
-            "answer": answer,
-            "actor": actor or user(),
-            **({} if reason is None else {"reason": reason}),
-        }
-        clean = redacted(event, lambda: key_of(str(desk.home)))
-        (made,) = store.append([arrival_from(EventId(f"dupes-{desk.token()}"), clean)]).made
+        said = Answered(Ends(a.base, a.head), Ends(b.base, b.head), answer, actor or user(), reason)
+        made = keep_answer(desk, store, said)
         answers = list(_answers(store))
         model = model_for(store, rules)
         chance = chance_of(similarities(unpacked(a.signature), unpacked(b.signature)), model)
     return DupesLabelReport(
-        record=str(made.ref),
+        record=str(made),
         head=a.head,
         other=b.head,
         answer=answer,
@@ -75,6 +82,34 @@ def dupes_label(
         chance=chance.probability,
         model_version=model.version,
     )
+
+
+def keep_answer(desk: Desk, store: Store, said: Answered) -> RecordRef:
+    """Record what two changes are to each other."""
+    event: dict[str, Json] = {
+        "custody": 1,
+        "kind": "duplicate_answer",
+        "id": desk.token(),
+        "at": text_from(desk.now_ns()),
+        "base": said.one.base,
+        "head": said.one.head,
+        "other_base": said.other.base,
+        "other_head": said.other.head,
+        "answer": said.answer,
+        "actor": said.actor,
+        **({} if said.reason is None else {"reason": said.reason}),
+    }
+    clean = redacted(event, lambda: key_of(str(desk.home)))
+    (made,) = store.append([arrival_from(EventId(f"dupes-{desk.token()}"), clean)]).made
+    return made.ref
+
+
+def answers_about(store: Store, head: str, other: str) -> list[str]:
+    """What was said about two changes, whichever was named first; the last answer stands."""
+    pairs = "(head = ? AND other = ?) OR (head = ? AND other = ?)"
+    seen = store.views.look_up("duplicate_answer", pairs, (head, other, other, head))
+    views = [(one.view.at_ns, one.record.ref, one.view.answer) for one in seen if isinstance(one.view, DuplicateAnswer)]
+    return [answer for _, _, answer in sorted(views)]
 
 
 def _answers(store: Store) -> Iterator[tuple[float, bool]]:

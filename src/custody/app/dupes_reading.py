@@ -57,6 +57,8 @@ _OPAQUE = {Shown.BINARY: "a binary file", Shown.TOO_LARGE: "too large to be comp
 NO_FACTS = Facts()
 PARSE_NS_MAX = 2 * NS
 """A file whose syntax takes longer to read is compared by its words."""
+OWN = ""
+"""Stands for the repository whose store this is."""
 NO_COMMIT = CommitSha("")
 
 
@@ -65,6 +67,7 @@ class Asked:
     """A change that is to be read; ``commits`` are its own, the newest first; ``base`` is empty for a first commit.
 
     Without ``opened_ns`` it was opened when its head was committed; without ``title`` its last message begins with one.
+    ``onto`` is the tip of the line that it is to land on, empty where that is not known.
     """
 
     base: CommitSha
@@ -74,6 +77,7 @@ class Asked:
     opened_ns: int | None = None
     title: str = ""
     on_main: bool = False
+    onto: CommitSha = NO_COMMIT
 
 
 @dataclass(frozen=True, slots=True)

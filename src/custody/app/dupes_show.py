@@ -5,9 +5,8 @@ from typing import Literal
 import msgspec
 
 from custody.app.desk import Desk
-from custody.app.dupes_index import OWN
 from custody.app.dupes_learning import model_for
-from custody.app.dupes_reading import Asked, Unread, read_changes
+from custody.app.dupes_reading import OWN, Asked, Unread, read_changes
 from custody.app.dupes_search import Like, Searching
 from custody.app.dupes_what import own_commits_of
 from custody.app.rules import loaded

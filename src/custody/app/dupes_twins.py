@@ -24,7 +24,7 @@ def twins_of(one: Judged, store: Store, rules: DedupeRules) -> tuple[Twin, ...] 
     """What a change is a duplicate of, or why it could not be looked up."""
     change = one.change
     commits = (change.head,) if one.is_work_tree else own_commits_of(one.repository, change.fork, change.head)
-    asked = Asked(base=change.fork, head=change.head, commits=commits)
+    asked = Asked(base=change.fork, head=change.head, commits=commits, onto=change.base)
     try:
         told = check_change(one.repository, store, asked, rules, "").told
     except (InputError, StoreError) as error:

@@ -64,7 +64,8 @@ def typed_change(repository: Repository, typed: str) -> Asked:
     below = dict.fromkeys(_reached(graph, start), 0)
     line = below | main_line(graph, [start])
     fork = start if end in line else fork_of(graph, line, end) or start
-    return Asked(base=fork, head=end, name=typed, commits=tuple(own_commits(graph, fork, end, COMMITS_READ_MAX)))
+    own = tuple(own_commits(graph, fork, end, COMMITS_READ_MAX))
+    return Asked(base=fork, head=end, name=typed, commits=own, onto=start)
 
 
 def own_commits_of(repository: Repository, base: CommitSha, head: CommitSha) -> tuple[CommitSha, ...]:

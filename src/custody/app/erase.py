@@ -65,6 +65,8 @@ def _digests(store: Store, target: str) -> list[Digest]:
 def _bodies_of(store: Store, record: Record) -> list[Digest]:
     _check_kind(record)
     body = store.tables.bodies([record.entry.digest]).get(record.entry.digest)
+    if body is not None and body.outline is not None:
+        return [record.entry.digest]
     if body is None or body.data is None:
         raise InputError(f"record {record.seq} of chain {record.store} was erased before", hint="there is nothing left")
     return [record.entry.digest, *sorted(parts(parse(body.data, bytes_max=len(body.data))))]

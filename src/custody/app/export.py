@@ -10,9 +10,20 @@ from custody.app.desk import Desk
 from custody.app.whole_file import written_whole
 from custody.model.ids import PENDING, Digest
 from custody.model.record import Record
-from custody.wire.bodies import parts
+from custody.wire.bodies import digest_text, parts
 from custody.wire.canonical import dump, parse
-from custody.wire.exports import EndLine, ForkLine, Line, PendingLine, body_line, encode_line, header, record_line
+from custody.wire.exports import (
+    EndLine,
+    ForkLine,
+    Line,
+    OriginsLine,
+    OutlineLine,
+    PendingLine,
+    body_line,
+    encode_line,
+    header,
+    record_line,
+)
 from custody.wire.reports import ExportReport
 from custody.world.store import Body, Store, batched
 
@@ -71,6 +82,8 @@ def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:
                 yield record_line(record)
             counts.records += len(records)
             desk.progress.step(len(records))
+        for _, digest in sorted(store.origins.files(head.store).items()):
+            yield OriginsLine(head.store, store.origins.read(digest).decode())
     for record in store.tables.forks():
         yield from _bodies(store, record, counts)
         yield record_line(record, ForkLine)
@@ -88,6 +101,9 @@ def _bodies(store: Store, record: Record, counts: _Counts) -> Iterator[Line]:
             counts.written.add(digest)
             body = store.tables.bodies([digest]).get(digest) or Body(digest, None)
             counts.bodies += 1
+            if body.outline is not None:
+                yield OutlineLine(digest_text(digest), body.outline.decode())
+                continue
             counts.erased += body.data is None
             yield body_line(digest, body.data)
 

@@ -1,7 +1,6 @@
 """From origins to answers: which trace wrote a stretch of lines, on what signals, how sure."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import groupby
 
 from custody.app.answers import Answer, Story
@@ -14,11 +13,12 @@ from custody.attribute.lineage import BETWEEN, UNKNOWN
 from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
 from custody.attribute.moments import IMPORTED, TRANSCRIPT
 from custody.model.digests import content_hash
-from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
+from custody.model.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.model.lines import Lines
 from custody.model.merging import merged_calls
 from custody.model.views import FileEdit, Session, ToolCall, TracedFile
 from custody.world.git import Ancestry
+from custody.world.store import Told
 
 NS = 1_000_000_000
 IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
@@ -39,6 +39,7 @@ class Answers:
         self._store = evidence.store
         self._links = Links(evidence.store)
         self._stories: dict[int, Story | None] = {}
+        self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int], tuple[RecordRef, ...]] = {}
 
     def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[Answer]:
@@ -79,14 +80,21 @@ class Answers:
             self._stories[state] = self._read_story(state)
         return self._stories[state]
 
-    @cached_property
-    def is_intact(self) -> bool:
-        """Whether the store's own chain still ends where its head says; only then is anything better than a claim."""
-        own = self._store.own()
-        if own is None or self._store.heads is None:
-            return own is not None
-        head = self._store.heads.read(own)
-        return head is not None and self._store.tables.head(own).seq >= head.seq
+    def is_intact(self, chain: StoreId) -> bool:
+        """Whether a chain still ends where its head says; only then is anything in it better than a claim."""
+        if chain not in self._intact:
+            self._intact[chain] = self._reaches_its_head(chain)
+        return self._intact[chain]
+
+    def _reaches_its_head(self, chain: StoreId) -> bool:
+        heads, own = self._store.heads, self._store.own()
+        head = None if heads is None else heads.read(chain)
+        if head is not None:
+            return self._store.tables.head(chain).seq >= head.seq
+        # What waits will be in this store's own chain, and a team's heads are on the machines that wrote to it.
+        if chain != own and (chain == PENDING or self._store.db.place):
+            return own is not None and self.is_intact(own)
+        return heads is None
 
     def _segments(self, version: FileVersion, stretches: Sequence[Lines]) -> Iterator[tuple[Segment, Line]]:
         wanted = stretches or ([Lines(1, len(version.lines))] if version.lines else [])
@@ -145,7 +153,7 @@ class Answers:
             precedes=precedes,
             supports=len(segment.lines),
             grade=story.grade,
-            intact=self.is_intact,
+            intact=self.is_intact(story.record.store),
             call=story.call,
             records=(story.record,),
             link_records=links,
@@ -173,11 +181,15 @@ class Answers:
             trace=Trace(f"{told.agent}:{told.session}", told.agent, told.session),
             call=told.call,
             model=self._model(told.agent, told.session, told.call, told.at_ns),
-            grade=Grade.RECORDED if self.is_intact and told.kind not in IMPORTED_KINDS else Grade.CLAIMED,
+            grade=self._grade(told),
             at_ns=told.at_ns,
             revision=told.revision,
             record=told.ref,
         )
+
+    def _grade(self, told: Told) -> Grade:
+        is_claim = told.kind in IMPORTED_KINDS or not self.is_intact(told.ref.store)
+        return Grade.CLAIMED if is_claim else Grade.RECORDED
 
     def _model(self, agent: AgentName, session: SessionId, call: str | None, at_ns: int) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""

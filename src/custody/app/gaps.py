@@ -12,7 +12,9 @@ FILE = "gaps"
 
 def gaps(desk: Desk) -> list[Gap]:
     """Every gap that may concern this repository; a ``StoreError`` where one cannot tell."""
-    return [_gap(line) for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
+    found = [_gap(line) for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
+    until_ns = desk.until_ns
+    return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
 
 def _has_gaps(folder: Path) -> bool:

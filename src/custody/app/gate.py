@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from custody.app.desk import Desk
 from custody.app.gate_change import Judged, judged
 from custody.app.gate_policy import Policy, policy_of
+from custody.app.gate_rests import Rests, rests_on
 from custody.app.gate_seen import Looked, looked_at
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.calls import calls
@@ -20,8 +21,18 @@ from custody.gate.codes import CODES, Level, Reason, Spot
 from custody.gate.engine import Check, judge
 from custody.gate.model import Unseen, Verdict, Whose
 from custody.gate.rules import GateRules
+from custody.model.digests import digest_of
 from custody.wire.bodies import digest_text
-from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven, SkippedCheck, UnreadFile
+from custody.wire.gate import (
+    AddedLines,
+    ChainRead,
+    GateReport,
+    IndexRead,
+    PlaceGiven,
+    ReasonGiven,
+    SkippedCheck,
+    UnreadFile,
+)
 from custody.wire.rules import rules_digest
 from custody.wire.sarif import SarifRule
 from custody.wire.times import text_from
@@ -39,6 +50,8 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
 )
 """Every check by its name."""
 
+LOOKS_MAX = 3
+"""So often a change is looked at while records arrive; then what was there is looked at in a copy."""
 TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 """The rules on which a verdict rests."""
 
@@ -53,12 +66,27 @@ class Request:
 
 def gate(desk: Desk, request: Request) -> GateReport:
     """Judge what a change brings, by the rules of its base."""
-    with judged(desk, request.change) as one:
+    now_ns = desk.now_ns()
+    still = replace(desk, now_ns=lambda: now_ns)
+    with judged(still, request.change) as one:
         policy = policy_of(one)
-        now_ns = desk.now_ns()
-        looked = looked_at(desk, one, policy, request.description, now_ns)
+        rests, looked = _looked(still, one, policy, request.description)
         verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
-        return _report(one, policy, looked, verdict, now_ns)
+        return _report(one, policy, looked, verdict, _Bound(now_ns, rests, request.description))
+
+
+def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) -> tuple[Rests, Looked]:
+    """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
+    rests = rests_on(desk)
+    for _ in range(LOOKS_MAX):
+        looked = looked_at(desk, one, policy, description, desk.now_ns())
+        before, rests = rests, rests_on(desk)
+        if rests == before:
+            return rests, looked
+    from custody.app.past import past_desk  # agents are at work in this very moment
+
+    with past_desk(desk, rests) as past:
+        return rests, looked_at(past, one, policy, description, desk.now_ns())
 
 
 def formed(report: GateReport, form: str, version: str) -> bytes:
@@ -73,12 +101,23 @@ def formed(report: GateReport, form: str, version: str) -> bytes:
     return encode_gate_sarif(report, version, rules)
 
 
-def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_ns: int) -> GateReport:
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a verdict is bound to beside its change and its rules."""
+
+    now_ns: int
+    rests: Rests
+    description: bytes | None
+
+
+def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, bound: _Bound) -> GateReport:
     seen, change = looked.seen, one.change
     lines = Counter[Whose]()
     for file in seen.files:
         for stretch in () if isinstance(file.found, Unseen) else file.found:
             lines[stretch.whose] += len(stretch.lines)
+    rests = bound.rests
+    index = None if "duplicates" in looked.skipped else rests.index
     digest = rules_digest({table: policy.rules.tables[table] for table in TABLES})
     return GateReport(
         outcome="found" if verdict.level is Level.BLOCK else "fine",
@@ -94,8 +133,12 @@ def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, now_n
         skipped=[SkippedCheck(name, why) for name, why in looked.skipped.items()],
         rules_digest=digest_text(digest),
         rules_from=list(policy.sources),
-        as_of=text_from(now_ns),
-        chain_head=looked.chain_head,
+        as_of=text_from(bound.now_ns),
+        chain_head=rests.chain_head,
+        chains=[ChainRead(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
+        index=None if index is None else IndexRead(index.changes, index.last),
+        gaps=rests.gaps,
+        description=None if bound.description is None else digest_text(digest_of(bound.description)),
         trust=list(looked.agents),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from custody.app.graph_learn import Unit, all_units, units_of
 from custody.app.graph_sessions import call_span
+from custody.app.imported import BROUGHT_KINDS, IMPORT_EVENT
 from custody.gate.model import Before, Unseen
 from custody.gate.rules import GateRules
 from custody.graph.calls import Call
@@ -33,7 +34,10 @@ def befores_of(store: Store, edited: Edited, gate: GateRules, rules: GraphRules)
         return ()
     units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))
     sessions = {session for _, session, _ in asked}
-    others = [calls for unit in units if unit.id not in sessions for calls in unit.calls(rules)]
+    # What is usual cannot be taught by a file that anybody may write.
+    brought = store.graph.brought(IMPORT_EVENT, sorted(BROUGHT_KINDS))
+    taught = (unit for unit in units if unit.id not in sessions and unit.name not in brought)
+    others = [calls for unit in taught for calls in unit.calls(rules)]
     known = sum(map(len, others))
     if known < gate.calls_learnt_min:
         least = f"gate.calls_learnt_min is {gate.calls_learnt_min}"

@@ -10,26 +10,25 @@ from custody.app.change import Addition
 from custody.app.desk import Desk
 from custody.app.gaps import gaps
 from custody.app.gate_change import Judged
+from custody.app.gate_doubts import Doubts
 from custody.app.gate_policy import Policy
+from custody.app.gate_worded import has_words
+from custody.app.integrity import checked
 from custody.app.trust import Asked, settled
 from custody.app.trust_approve import Said, agent_asked
-from custody.app.trust_asking import Asking, by_agent, heads_digest
+from custody.app.trust_asking import Asking, by_agent
 from custody.app.trust_authors import Operators, author_of
-from custody.app.verify import verify
 from custody.attribute.model import Grade
 from custody.attribute.rules import AttributeRules
-from custody.cite.rules import CiteRules
 from custody.dedupe.rules import DedupeRules
 from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules
 from custody.graph.rules import GraphRules
 from custody.model.errors import InputError, StoreError
-from custody.model.ids import Digest
 from custody.model.lines import Lines
-from custody.trust.approval import Author, may_land
+from custody.trust.approval import Author
 from custody.trust.rules import TrustRules
 from custody.wire.blame import Attribution
-from custody.wire.bodies import digest_text
 from custody.wire.trust import AgentAsked
 from custody.world.store import Store
 
@@ -40,14 +39,13 @@ NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What checks look at, the agents' cases for the report, how far it goes, and the checks that did not look.
+    """What checks look at, the agents' cases for the report, and the checks that did not look.
 
     ``edited`` has the answers about the added lines of each file.
     """
 
     seen: Seen
     agents: tuple[AgentAsked, ...] = ()
-    chain_head: str | None = None
     edited: Mapping[str, Sequence[Attribution]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,10 +61,10 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
     texts: tuple[Text, ...] = ()
     if rules.citations == "off":
         skipped["citations"] = "gate.citations is 'off'"
-    else:
+    elif has_words(one, description):
         from custody.app.gate_texts import texts_of  # loads parsers, which most verdicts need not
 
-        texts = texts_of(desk, one, description, rules, policy.rules.of(CiteRules))
+        texts = texts_of(desk, one, description, policy)
     befores: tuple[Before, ...] | Unseen | None = None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
@@ -86,8 +84,12 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
     try:
         with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
             reporting, operators = Reporting(evidence), Operators(evidence)
+            if one.version is not None:
+                evidence.history.prepare(one.version, [addition.path for addition in change.additions])
             told = {addition.path: _told(reporting, one, addition) for addition in change.additions}
-            files = tuple(_added(addition, told[addition.path], operators) for addition in change.additions)
+            doubts = Doubts(evidence, one.version)
+            files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
+            recorded = doubts.recorded(recorded)
             evidence.save()
             seen = Seen((*files, *left_out), change.period, recorded)
             edited = {path.display: found for path, found in told.items() if not isinstance(found, Unseen)}
@@ -103,10 +105,10 @@ def _recorded(desk: Desk) -> Recorded | Unseen | None:
     try:
         if not desk.exists():
             return None
-        checked = verify(desk)
-        if not (checked.records or checked.pending or checked.findings):
+        report = checked(desk)
+        if not (report.records or report.pending or report.findings):
             return None
-        return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in checked.findings))
+        return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
     except StoreError as error:
         return Unseen(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
 
@@ -122,18 +124,20 @@ def _told(reporting: Reporting, one: Judged, addition: Addition) -> Sequence[Att
         return Unseen(f"cannot be read: {error.message}", READ_IT)
 
 
-def _added(addition: Addition, told: Sequence[Attribution] | Unseen, operators: Operators) -> AddedTo:
+def _added(addition: Addition, told: Sequence[Attribution] | Unseen, operators: Operators, doubts: Doubts) -> AddedTo:
     """What is known of the lines that one file gets."""
     path = addition.path.display
     if isinstance(told, Unseen):
         return AddedTo(path, told)
     if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
         return AddedTo(path, Unseen("has lines about which there is no answer", READ_IT))
-    return AddedTo(path, tuple(_stretch(one, operators) for one in told))
+    doubted = doubts.of(addition.path, told)
+    return AddedTo(path, tuple(_stretch(one, operators, is_doubted=one.start_line in doubted) for one in told))
 
 
-def _stretch(one: Attribution, operators: Operators) -> Stretch:
-    grade = None if one.grade is None else Grade(one.grade)
+def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> Stretch:
+    """What is known of some lines; where records contradict each other, none of them is more than a claim."""
+    grade = None if one.grade is None else Grade.CLAIMED if is_doubted else Grade(one.grade)
     lines = Lines(one.start_line, one.end_line)
     return Stretch(lines, Whose(one.kind), one.tier, grade, author_of(one, operators))
 
@@ -145,18 +149,16 @@ def _asked(store: Store, one: Judged, asked: Asked, seen: Seen) -> Looked:
     for stretch in stretches:
         if stretch.author is not None:
             lines[stretch.author] += len(stretch.lines)
-    chain_head = digest_text(Digest(heads_digest(store.tables.chains())))
     if not lines:
-        return Looked(seen, chain_head=chain_head)
+        return Looked(seen)
     asking = Asking(store, asked, one.change)
     with settled(store):
         known = [asking.known(author) for author in by_agent(lines)]
         cases = [asking.case(one) for one in known]
-        chain_head = digest_text(Digest(heads_digest(store.tables.chains())))
-    said = [Said(case, may_land(case, asked.rules), one.chance) for case, one in zip(cases, known, strict=True)]
+        said = [Said(case, asking.allowed(case), one.chance) for case, one in zip(cases, known, strict=True)]
     agents = tuple(agent_asked(one, lines[one.case.author], asked.rules) for one in said)
     answers = tuple(Answered(one.case.author, one.approval) for one in said)
-    return Looked(replace(seen, trust=answers), agents, chain_head)
+    return Looked(replace(seen, trust=answers), agents)
 
 
 def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[Twin, ...] | Unseen | None:

@@ -1,6 +1,5 @@
 """What a change says in words, for the gate: its documents, its commits' messages, and its description."""
 
-import stat
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,9 @@ from custody.app.attributing import attributing
 from custody.app.change import Change
 from custody.app.desk import Desk
 from custody.app.gate_change import Judged
+from custody.app.gate_policy import Policy
+from custody.app.gate_worded import could_cite, is_document
+from custody.attribute.rules import AttributeRules
 from custody.cite.audit import Finding
 from custody.cite.brought import brought, unregistered
 from custody.cite.rules import CiteRules
@@ -21,26 +23,26 @@ from custody.world.git import FileDiff, NoObject, Object, ObjectReader, Side
 if TYPE_CHECKING:
     from custody.app.cite_records import Recording
 
-MARKDOWN = (".md", ".markdown", ".mdx")
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 READ_IT = "have a person read it"
 SHA_DIGITS = 12
 
 
-def texts_of(desk: Desk, one: Judged, description: bytes | None, gate: GateRules, rules: CiteRules) -> tuple[Text, ...]:
+def texts_of(desk: Desk, one: Judged, description: bytes | None, policy: Policy) -> tuple[Text, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
-    documents = [file for file in one.change.files if _is_document(file)]
+    gate, rules = policy.rules.of(GateRules), policy.rules.of(CiteRules)
+    documents = [file for file in one.change.files if is_document(file)]
     texts: list[Text] = []
     if documents:
         with one.repository.objects(TEXT_BYTES_MAX) as objects:
             texts += [_document(objects, file, gate, rules) for file in documents]
-            texts += _by_records(desk, one, objects, documents, rules)
+            texts += _by_records(desk, one, objects, documents, policy)
     texts += _messages(desk, one.change, description, rules)
     return tuple(text for text in texts if text.lacks)
 
 
 def _by_records(
-    desk: Desk, one: Judged, objects: ObjectReader[Object], documents: Sequence[FileDiff], rules: CiteRules
+    desk: Desk, one: Judged, objects: ObjectReader[Object], documents: Sequence[FileDiff], policy: Policy
 ) -> Iterator[Text]:
     """What records say of the lines that the change adds to its documents; nothing where nothing was recorded."""
     if not desk.exists():
@@ -48,14 +50,16 @@ def _by_records(
     from custody.app.cite_records import Recording  # it loads much, and few changes have documents
 
     try:
-        with attributing(desk, "lineage") as evidence:
-            recording = Recording(evidence, head=one.version)
+        with attributing(desk, "lineage", policy.rules.of(AttributeRules)) as evidence:
+            recording = Recording(evidence, head=one.version, believes_claims=False)
             for file in documents:
                 new = file.change.new
                 assert new is not None, "a document is there after the change"
                 content = _content(objects, new)
                 if isinstance(content, bytes):
-                    yield Text(new.path.display, _recorded(recording, file, Subject.of(content), rules))
+                    yield Text(
+                        new.path.display, _recorded(recording, file, Subject.of(content), policy.rules.of(CiteRules))
+                    )
     except (StoreError, InputError):
         return  # the check of attribution tells that the store, or the file, cannot be read
 
@@ -68,11 +72,6 @@ def _recorded(recording: "Recording", file: FileDiff, subject: Subject, rules: C
         if any(lines.first <= line <= lines.last for lines in added):
             lacks.append(Lack(found.code, line, found.message))
     return tuple(sorted(lacks, key=lambda lack: lack.line))
-
-
-def _is_document(file: FileDiff) -> bool:
-    new = file.change.new
-    return new is not None and stat.S_ISREG(new.mode) and new.path.display.casefold().endswith(MARKDOWN)
 
 
 def _document(objects: ObjectReader[Object], file: FileDiff, gate: GateRules, rules: CiteRules) -> Text:
@@ -99,7 +98,7 @@ def _messages(desk: Desk, change: Change, description: bytes | None, rules: Cite
     said = [] if description is None else [("the description", description)]
     said += [(f"the message of {one.id[:SHA_DIGITS]}", _body(one.message)) for one in reversed(change.commits)]
     for name, text in said:
-        if b"[" not in text and "【".encode() not in text:
+        if not could_cite(text):
             continue
         if len(text) > TEXT_BYTES_MAX:
             yield Text(name, Unseen("is too large to be read", READ_IT), is_file=False)

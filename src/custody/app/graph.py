@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from msgspec import structs
+
 from custody.app.desk import Desk
 from custody.app.graph_learn import Learnt, Unit, all_units, graph_rules, learnt, units_of
+from custody.app.graph_outcomes import outcomes_of
 from custody.app.graph_told import edge_told, node_told
 from custody.graph.calls import Call
 from custody.graph.elements import Element
@@ -16,7 +19,7 @@ from custody.graph.next import NextModel, Session
 from custody.graph.paths import Cost
 from custody.graph.rules import GraphRules
 from custody.graph.similar import Formula
-from custody.graph.spans import Forest, forest_of
+from custody.graph.spans import forest_of
 from custody.graph.view_graph import difference_view, graph_view
 from custody.graph.view_lanes import lanes_view
 from custody.graph.view_tree import tree_view
@@ -55,14 +58,16 @@ def graph_show(desk: Desk, look: Look) -> GraphShowReport:
             snapshot = found.engine.get_graph_snapshot()
             elements = graph_view(snapshot).as_json(look.palette, look.theme)
             return _shown("graph", found, snapshot, found.repairs, elements)
-        forest = _forest(store, look.session, found.rules)
+        units = list(units_of(store, _named(store, look.session)))
+        forest = forest_of((span for unit in units for span in unit.spans), found.rules)
         view = (lanes_view if look.lanes else tree_view)(forest, found.rules)
         own = GraphEngine(found.rules)
         own.update_from_code_execution(forest.spans)
         repairs = {code.value: count for code, count in forest.repairs.counts.items()}
         name = "lanes" if look.lanes else "tree"
         elements = view.as_json(look.palette, look.theme)
-        return _shown(name, Learnt(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
+        shown = _shown(name, Learnt(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
+        return structs.replace(shown, outcomes=outcomes_of(store, units))
 
 
 def graph_path(desk: Desk, start: str, end: str, measure: Cost) -> GraphPathReport:
@@ -176,13 +181,8 @@ def _shown(view: str, found: Learnt, snapshot: Snapshot, repairs: dict[str, int]
         aside=[edge_told(edge) for edge in snapshot.aside],
         repairs=repairs,
         elements=elements,
+        outcomes=[],
     )
-
-
-def _forest(store: Store, session: str, rules: GraphRules) -> Forest:
-    """The spans of a session, or of an execution."""
-    chosen = _named(store, session)
-    return forest_of((span for unit in units_of(store, chosen) for span in unit.spans), rules)
 
 
 def _named(store: Store, session: str) -> tuple[str, ...]:

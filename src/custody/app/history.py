@@ -4,16 +4,18 @@ git says which lines each commit removed and added; this carries origins along. 
 edit (and two days) are not walked: of their lines nothing can be known.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.app.gone import Gone, hunk_of
+from custody.app.history_many import Touch, touches_of
 from custody.app.lineage import Lineage
 from custody.attribute.introduce import (
     NO_LINES,
     Commit,
     Donor,
     Hunk,
+    Like,
     Line,
     Open,
     Removed,
@@ -34,6 +36,8 @@ from custody.world.store import StateRow
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS
 DAY_NS = 24 * HOUR_NS
+TOGETHER_MIN = 8
+"""So many files are worth reading the whole line of commits instead of each file's own."""
 
 
 @dataclass(slots=True)
@@ -73,7 +77,12 @@ class History:
         self._states: dict[int, StateRow] = {}
         self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
         self._has_redacted = self._tables.has_redacted()
+        self._renames: dict[CommitSha, Mapping[RepoPath, RepoPath]] = {}
+        self._touches: Mapping[RepoPath, list[Touch]] = {}
+        self._touches_of: CommitSha | None = None
         self.searched = Searched()
+        self.liked: Callable[[CommitSha, RepoPath, Sequence[Like]], None] | None = None
+        """Told what commits have like captured states, if somebody wants to know."""
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
         before = int(self._rules.horizon_days_before * DAY_NS)
         self.since_ns = None if earliest is None else earliest - before
@@ -92,6 +101,24 @@ class History:
         lines = self._walked(commit, path, texts)
         self._keep(commit, path, lines)
         return lines
+
+    def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> None:
+        """Read the history of several files at once, as far as nothing is kept of it; answers are the same."""
+        if self.since_ns is None:
+            return
+        unread = [path for path in paths if self._tables.version(path, commit, self._lineage.version) is None]
+        if len(unread) >= TOGETHER_MIN:
+            self._touches = touches_of(self._repository, commit, unread, self._since_seconds)
+            self._touches_of = commit
+
+    def walked(self, commit: CommitSha, path: RepoPath) -> None:
+        """Read the history of a file up to a commit, whatever is kept of it."""
+        if self.since_ns is not None:
+            self._walked(commit, path, self.texts(commit, path))
+
+    def hold(self, commit: CommitSha, path: RepoPath, texts: list[str]) -> None:
+        """Take a file's lines from somebody who has just read them."""
+        self._texts = {(commit, path): texts}
 
     def texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
         """The file's lines in a commit; none when it is not there or no text."""
@@ -118,6 +145,8 @@ class History:
             version.take_moved(_all_removed(hunks))
         if not version.is_settled:
             version.take_words([one for one in hunks if one[1].is_known], donors)
+            if self.liked is not None and commit.id is not None and version.likes:
+                self.liked(commit.id, path, version.likes)
         # Only a line that some call once brought can have come from elsewhere.
         if not version.is_settled and self._voted(version):
             version.take_moved(self._removed_elsewhere(commit, path, version))
@@ -194,8 +223,11 @@ class History:
 
     def _changes(self, commit: CommitSha, path: RepoPath) -> list[_Change]:
         """The commits that changed a file since the horizon, newest first, each with its diffs against its parents."""
-        since = None if self.since_ns is None else max(0, self.since_ns // NS)
-        walk = Walk(since_seconds=since, simplified=True)
+        if commit == self._touches_of and path in self._touches:
+            touches = self._touches[path]
+            self.searched.commits += len(touches)
+            return [_touched(one, older) for one, older in zip(touches, [*touches[1:], None], strict=True)]
+        walk = Walk(since_seconds=self._since_seconds, simplified=True)
         commits = list(self._repository.log([commit], [path], walk))
         self.searched.commits += len(commits)
         questions = [Comparison(c.id, parent) for c in commits for parent in (c.parents or (None,))]
@@ -207,6 +239,10 @@ class History:
             changes.append(_Change(one, one.parents, diffs))
             at += count
         return changes
+
+    @property
+    def _since_seconds(self) -> int | None:
+        return None if self.since_ns is None else max(0, self.since_ns // NS)
 
     def _changed(self, change: _Change, path: RepoPath) -> list[Line]:
         """The version that a commit made."""
@@ -246,13 +282,19 @@ class History:
 
     def _renamed(self, commit: GitCommit, path: RepoPath) -> FileDiff | None:
         """How a commit that brought ``path`` did so, when it renamed or copied a file to it."""
-        (answer,) = self._repository.changes([Comparison(commit.id)])
-        change = next((c for c in answer.files if c.kind is Kind.RENAMED and c.path == path), None)
-        if change is None or change.old is None or change.new is None:
+        old = self._renames_of(commit.id).get(path)
+        if old is None:
             return None
-        paths = [change.old.path, path]
-        (diff,) = self._repository.diffs([Comparison(commit.id)], paths, renames=True)
+        (diff,) = self._repository.diffs([Comparison(commit.id)], [old, path], renames=True)
         return _of_path(diff.files, path)
+
+    def _renames_of(self, commit: CommitSha) -> Mapping[RepoPath, RepoPath]:
+        """The old names of what a commit renamed, by the new ones; asked once, for a commit may bring many files."""
+        if commit not in self._renames:
+            (answer,) = self._repository.changes([Comparison(commit)])
+            renamed = (one for one in answer.files if one.kind is Kind.RENAMED and one.old is not None)
+            self._renames[commit] = {one.path: one.old.path for one in renamed if one.old is not None}
+        return self._renames[commit]
 
     def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[Line]:
         """A file as of another place in history, followed as far as the rules allow."""
@@ -274,14 +316,15 @@ class History:
         voted = [state for state in self._voted(version) if state.path == path and state.at_ns <= until]
         around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
         rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
-        return [self._donor(row) for row in rows.values()]
+        return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
         """States of other files that lines may have come from: only what those files no longer have."""
         until = self._until_ns(commit)
         rows = [state for state in self._voted(version) if state.path != path and state.at_ns <= until]
         return [
-            self._donor(row, self._absent_from(commit, row.path)) for row in rows[: self._rules.candidate_edits_max]
+            self._donor(row, commit, self._absent_from(commit, row.path))
+            for row in rows[: self._rules.candidate_edits_max]
         ]
 
     def _until_ns(self, commit: Commit) -> int:
@@ -296,7 +339,7 @@ class History:
         found = [self._states[state] for state in votes if state in self._states]
         return sorted(found, key=lambda row: (-votes[row.id], -row.at_ns, -row.id))
 
-    def _donor(self, row: StateRow, absent: Callable[[int], bool] | None = None) -> Donor:
+    def _donor(self, row: StateRow, commit: Commit, absent: Callable[[int], bool] | None = None) -> Donor:
         return Donor(
             state=row.id,
             at_ns=row.at_ns,
@@ -305,6 +348,7 @@ class History:
             read=lambda: self._lineage.text_of_state(row),
             read_before=lambda: self._lineage.text_before_state(row),
             absent=absent,
+            withheld=self._lineage.withheld(row, commit.id),
         )
 
     def _absent_from(self, commit: Commit, path: RepoPath) -> Callable[[int], bool]:
@@ -339,6 +383,12 @@ class History:
 
 def _of_path(files: Iterable[FileDiff], path: RepoPath) -> FileDiff | None:
     return next((diff for diff in files if diff.change.path == path), None)
+
+
+def _touched(touch: Touch, older: Touch | None) -> _Change:
+    """A commit of a file's history with the one before it as its parent, or its own where there is none."""
+    parents = touch.commit.parents if older is None else (older.commit.id,)
+    return _Change(touch.commit, parents, (touch.diff,))
 
 
 def _is_new(diff: FileDiff | None) -> bool:

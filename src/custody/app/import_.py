@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from custody.app.chain_sharing import checked_origins
 from custody.app.desk import Desk
 from custody.model.damage import Damage, DamageCode, cut, misfit
 from custody.model.digests import digest_of
@@ -15,7 +16,7 @@ from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, Seq, StoreId
 from custody.model.record import Head, Record, empty_head, head_at
 from custody.wire.arrivals import ERASED, Arrival, arrival_of
-from custody.wire.bodies import digest_text, parts
+from custody.wire.bodies import digest_from, digest_text, parts
 from custody.wire.canonical import dump, parse
 from custody.wire.exports import (
     LINE_BYTES_MAX,
@@ -24,14 +25,17 @@ from custody.wire.exports import (
     ForkLine,
     Header,
     Line,
+    OriginsLine,
+    OutlineLine,
     PendingLine,
     RecordLine,
     decode_line,
     record_from,
     stored_body,
 )
+from custody.wire.outlines import views_from
 from custody.wire.reports import Finding, ImportedChain, ImportReport
-from custody.world.store import Body, Fork, erased_digest
+from custody.world.store import Body, Fork, Store, erased_digest
 
 
 def import_export(desk: Desk, path: Path) -> ImportReport:
@@ -48,6 +52,8 @@ def _import(desk: Desk, file: Path, path: str) -> ImportReport:
     with desk.writing() as store:
         desk.progress.start("importing", checked.lines)
         copied = store.copy(_items(desk, file, checked.digest))
+        with store.db.writing():
+            _keep_origins(store, checked)
         made = store.append(checked.pending).made if checked.pending else ()
         store.catch_up()
     return ImportReport(
@@ -56,6 +62,14 @@ def _import(desk: Desk, file: Path, path: str) -> ImportReport:
         pending=len(made),
         findings=[],
     )
+
+
+def _keep_origins(store: Store, checked: "_Checked") -> None:
+    """Inside a write: keep the origins of the chains that are here without their texts."""
+    ours = store.tables.owned()
+    for chain, files in checked.origins.items():
+        if chain not in ours:
+            store.origins.put(chain, checked_origins(files, checked.reached[chain]))
 
 
 @dataclass(slots=True)
@@ -72,6 +86,7 @@ class _Checked:
     erased: set[Digest] = field(default_factory=set)
     """Bodies that come without bytes: some record of the file must say that they were erased."""
     explained: set[Digest] = field(default_factory=set)
+    origins: dict[StoreId, list[bytes]] = field(default_factory=dict)
     lines: int = 0
     digest: str | None = None
     """Of everything before the last line; None while that has not come."""
@@ -96,6 +111,8 @@ def _check(desk: Desk, file: Path, path: str) -> _Checked:
         raise InputError(f"'{path}' ends after line {checked.lines}, before its last line", hint="it was cut short")
     for head in checked.promised.values():
         checked.damages.extend(_unkept(head, checked.reached.get(head.store, empty_head(head.store))))
+    for chain, files in checked.origins.items():
+        checked_origins(files, checked.reached.get(chain, empty_head(chain)))
     for digest in sorted(checked.erased - checked.explained):
         what = f"the bytes of {digest_text(digest)} are not in the file, and no record in it says that they were erased"
         checked.damages.append(Damage(DamageCode.BODY_MISSING, what))
@@ -120,6 +137,8 @@ def _look(checked: _Checked, line: Line, *, first: bool) -> None:
                 checked.promised[store] = Head(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
         case BodyLine():
             _look_at_body(checked, line)
+        case OutlineLine() | OriginsLine():
+            _look_at_shared(checked, line)
         case ForkLine():
             checked.damages.extend(_held(checked, record_from(line)))
         case RecordLine():
@@ -128,6 +147,15 @@ def _look(checked: _Checked, line: Line, *, first: bool) -> None:
             checked.pending.append(arrival_of(EventId(event), data.encode()))
         case EndLine(digest=digest):
             checked.digest = digest
+
+
+def _look_at_shared(checked: _Checked, line: OutlineLine | OriginsLine) -> None:
+    """What a chain brings that came here without its texts."""
+    if isinstance(line, OutlineLine):
+        views_from(line.views.encode("utf-8", "surrogatepass"))
+        checked.bodies.add(digest_from(line.digest))
+    else:
+        checked.origins.setdefault(StoreId(line.store), []).append(line.data.encode("utf-8", "surrogatepass"))
 
 
 def _look_at_body(checked: _Checked, line: BodyLine) -> None:
@@ -177,6 +205,8 @@ def _items(desk: Desk, file: Path, digest: str | None) -> Iterator[Record | Body
             case BodyLine():
                 body = stored_body(line)
                 yield Body(body.digest, body.data)
+            case OutlineLine(digest=named, views=views):
+                yield Body(digest_from(named), None, views.encode("utf-8", "surrogatepass"))
             case ForkLine():
                 yield Fork(record_from(line))
             case RecordLine():

@@ -1,7 +1,10 @@
 """Replay what was captured, file by file, and keep where each line of each state comes from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from custody.app.imported import is_imported
+from custody.app.origin_adopting import Adopted
+from custody.attribute.introduce import Withheld
 from custody.attribute.lineage import ENGINE_VERSION, Known, Step, replayed
 from custody.attribute.moments import IMPORTED, Moment, applied, merged, moment_of
 from custody.attribute.packing import pack_origins, unpack_origins
@@ -14,8 +17,6 @@ from custody.model.views import FileEdit, FileState
 from custody.world.git import FileAt, Object, Repository
 from custody.world.store import REDACTED, StateRow, Store, Told
 
-IMPORT_EVENT = "import"
-"""How the name of an event begins that was not recorded as it happened."""
 MARKER = "[redacted:"
 """How what stands for a secret begins."""
 RENAMED_LINES_MAX = 200
@@ -51,37 +52,49 @@ class Lineage:
         self._texts: dict[int, list[str]] = {}
         self._ids: dict[str, int] = {}
         self._newest = 0
+        self._adopted = Adopted(store)
 
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
         """Replay what arrived since the last time; killed anywhere, the next time finishes it."""
         spans = self.tables.unread(self.version)
-        if not spans:
+        if not spans and self._adopted.is_current:
             return
         if not self.tables.is_of(self.version) or any(self.tables.has_erasures(*span) for span in spans):
             with self.store.db.writing():
                 self.tables.forget_all()
-            spans = self.tables.unread(self.version)
+        again = self._adopted.catch_up()
+        spans = self.tables.unread(self.version)
         after = {store: first for store, first, _ in spans}
+        own = [span for span in spans if span[0] not in self._adopted.stores]
         # A file that took another's lines is replayed after it.
-        paths = self.tables.by_first_moment({path for span in spans for path in self.tables.touched(*span)})
+        paths = self.tables.by_first_moment({*again, *(path for span in own for path in self.tables.touched(*span))})
         start("replaying", len(paths))
         for path in paths:
             with self.store.db.writing():
-                self._replay(path, after)
+                self._replay(path, after, anew=path in again)
             step(1)
         with self.store.db.writing():
             for store, _, until in spans:
                 self.tables.read_until(store, until, self.version)
 
-    def known(self, state: StateRow) -> Known:
-        """A state's lines with their origins."""
-        return Known(self.text_of_state(state), unpack_origins(state.origins))
+    def known(self, state: StateRow, beside: Sequence[str] = ()) -> Known:
+        """A state's lines with their origins; of a withheld text those lines that ``beside`` has too."""
+        if state.ref.store not in self._adopted.stores:
+            return Known(self.text_of_state(state), unpack_origins(state.origins))
+        texts = dict(zip(keys_of(beside), beside, strict=True))
+        lines = [texts.get(key, f"\0{n}") for n, key in enumerate(state.keys)]
+        return Known(lines, unpack_origins(state.origins))
 
-    def _replay(self, path: RepoPath, after: dict[StoreId, int]) -> None:
+    def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld | None:
+        """What stands for the text of a state that its store withheld; None where the text is here."""
+        return self._adopted.withheld(state, commit) if state.ref.store in self._adopted.stores else None
+
+    def _replay(self, path: RepoPath, after: dict[StoreId, int], *, anew: bool) -> None:
         """Replay a file's new moments; all of them when some are not the latest or tell of a known call again."""
-        moments = self.tables.moments(path)
+        moments = [moment for moment in self.tables.moments(path) if moment[2].store not in self._adopted.stores]
         done = self.tables.replayed(path)
-        new = [m for m in moments if m[2].seq > after.get(m[2].store, m[2].seq) and (m[2], m[3]) not in done]
+        late = [m for m in moments if anew or m[2].seq > after.get(m[2].store, m[2].seq)]
+        new = [m for m in late if (m[2], m[3]) not in done]
         last = self.tables.last_of(path)
         fresh = self._loaded(new)
         in_order = last is None or all(moment.at_ns > last.at_ns for moment in fresh)
@@ -96,10 +109,12 @@ class Lineage:
 
     def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[Moment]:
         found = []
+        # A chain that was pulled from the team's remote is what it is at home; one from a file is a claim.
+        owned = self.store.tables.owned() | self.store.origins.pulled()
         for _, _, ref, n in moments:
             seen = self.store.views.at(ref, n)
             if seen is not None and isinstance(seen.view, FileEdit | FileState):
-                found.append(moment_of(seen.view, ref, n, _kind(seen.record)))
+                found.append(moment_of(seen.view, ref, n, _kind(seen.record, owned)))
         return found
 
     def _keep(self, path: RepoPath, moment: Moment) -> None:
@@ -146,7 +161,8 @@ class Lineage:
         row = row or self.tables.last_of(path, moment.at_ns)
         if row is None and before:
             row = self._under_another_name(path, moment, before)
-        previous = self._renamed_by(moment) if row is None else self.known(row)
+        beside = lines_of(moment.after or "") if before is None else before
+        previous = self._renamed_by(moment) if row is None else self.known(row, beside)
         if moment.before is None and moment.after is not None:
             committed = self._committed(path, moment.revision)
             if committed is not None and _is_nearer(committed, previous, lines_of(moment.after)):
@@ -182,7 +198,7 @@ class Lineage:
             if isinstance(view, FileState) and view.gone:
                 row = self.tables.last_of(view.path, moment.at_ns - 1)
                 committed = self._committed(view.path, view.revision)
-                known = self.known(row) if row is not None else None
+                known = self.known(row, lines_of(moment.after or "")) if row is not None else None
                 if known is None or not known.lines:
                     known = None if committed is None else self._carried_to(committed, None)
                 if known is not None and len(wanted.intersection(keys_of(known.lines))) * 2 > len(wanted):
@@ -227,9 +243,9 @@ def _told(moment: Moment) -> Told:
     )
 
 
-def _kind(record: Record) -> str:
+def _kind(record: Record, owned: Collection[StoreId]) -> str:
     """Who told of it: the record's kind, or that it was imported, whatever its kind."""
-    return IMPORTED if record.entry.event.startswith(IMPORT_EVENT) else record.entry.kind
+    return IMPORTED if is_imported(record, owned) else record.entry.kind
 
 
 def _base(call: str) -> str:

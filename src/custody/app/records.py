@@ -8,8 +8,13 @@ from custody.model.errors import InputError
 from custody.model.ids import StoreId
 from custody.model.record import Record
 from custody.wire.bodies import digest_text
+from custody.wire.canonical import Json, parse
 from custody.wire.reports import Kept, RecordsReport, ShowReport
 from custody.wire.times import text_from
+from custody.world.store import Store
+
+WITHHELD = "$withheld"
+"""Stands around what is known of a record whose texts stayed with the store that shared it."""
 
 
 def records(desk: Desk, *, limit: int, kind: str | None = None) -> RecordsReport:
@@ -26,7 +31,14 @@ def show(desk: Desk, target: str) -> ShowReport:
         if not found:
             raise InputError(f"no record is named '{target}'", hint=HINT)
         own = store.own()
-        return ShowReport(records=_kept(found, own), payloads=[store.tables.payload(record) for record in found])
+        return ShowReport(records=_kept(found, own), payloads=[_says(store, record) for record in found])
+
+
+def _says(store: Store, record: Record) -> Json:
+    """A record's payload; of one whose texts were withheld, what its own store tells of it."""
+    payload = store.tables.payload(record)
+    outline = store.tables.outline(record.entry.digest) if payload is None else None
+    return payload if outline is None else {WITHHELD: parse(outline)}
 
 
 def _kept(records: Sequence[Record], own: StoreId | None) -> list[Kept]:

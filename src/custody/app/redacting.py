@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from custody.app.desk import Desk
 from custody.model.errors import InputError
 from custody.wire.canonical import Json, dump
 from custody.world.hook.cleaning import REDACTION_FAILURES
+from custody.world.hook.homes import key_of
 from custody.world.hook.redact import redact_value
 from custody.world.hook.trip import trips
 
@@ -21,6 +23,11 @@ def redacted(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json
         raise InputError(f"its secrets cannot be taken out ({type(error).__name__})") from error
     made: dict[str, Json] = clean
     return {**made, "redacted": list(marks)} if marks else made
+
+
+def key_for(desk: Desk) -> bytes:
+    """The key under which marks are made at ``desk``: this machine's own; one that is forgotten where none is kept."""
+    return desk.token().encode() if desk.home is None else key_of(str(desk.home))
 
 
 def _bytes(event: dict[str, Json]) -> bytes:

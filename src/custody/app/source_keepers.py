@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from custody.app.desk import Desk
-from custody.app.redacting import redacted
+from custody.app.redacting import key_for, redacted
 from custody.app.source_adopting import Told, decided, pages, source_in, stamp_of
 from custody.cite.applying import apply
 from custody.cite.events import RegistryEvent
@@ -27,7 +27,6 @@ from custody.model.ids import EventId
 from custody.model.views import Reading, SourceRead
 from custody.wire.arrivals import Arrival, arrival_from
 from custody.wire.canonical import Json
-from custody.world.hook.homes import key_of
 from custody.world.store import Seen, Store, StoreUnwritable, vanishes
 from custody.world.store.registry_codec import payload_of
 from custody.world.store.source_file import SourceFile
@@ -186,7 +185,7 @@ class InStore:
         return clean
 
     def _key(self) -> bytes:
-        return key_of(str(self._desk.home))
+        return key_for(self._desk)
 
 
 _TEXTS = ("title", "url", "author", "publisher", "source_type")

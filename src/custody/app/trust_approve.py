@@ -14,7 +14,7 @@ from custody.app.user import user
 from custody.app.verify import verify
 from custody.model.errors import InputError
 from custody.model.ids import Digest
-from custody.trust.approval import Case, Proposed, budget_left, budget_of, may_land, nobody_known
+from custody.trust.approval import Case, Proposed, budget_left, budget_of, nobody_known
 from custody.trust.model import Approval, DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
@@ -128,7 +128,7 @@ class _Landing:
 
     def _said(self, known: Known) -> Said:
         case = self._asking.case(known, approver=self._request.approver, damage=self._damage)
-        return Said(case, may_land(case, self._asked.rules), known.chance)
+        return Said(case, self._asking.allowed(case), known.chance)
 
     def _arrivals(self, answer: Answer) -> Iterable[Arrival]:
         for place, one in enumerate(answer.said):

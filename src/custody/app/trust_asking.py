@@ -2,25 +2,28 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from custody.app.change import Change
-from custody.app.trust import Asked
-from custody.app.trust_chance import ChanceSaid, memory_of, said_by
+from custody.app.imported import IMPORT_EVENT, is_imported
+from custody.app.trust import Asked, entries_from
+from custody.app.trust_chance import ChanceSaid, decisions, memory_of, said_by
 from custody.app.trust_record import areas_of, changed_lines
 from custody.app.trust_standing import Position, anew, carried_on
 from custody.model.ids import AgentName
 from custody.model.record import Head
 from custody.model.views import Decision, DecisionKind
-from custody.trust.approval import Author, Case, Proposed, Spent, Touched, budget_since_ns
-from custody.trust.engine import standing_at, trust_at
+from custody.trust.approval import Author, Case, Proposed, Spent, Touched, budget_since_ns, may_land
+from custody.trust.corrections import may_override
+from custody.trust.engine import beginning, carry, standing_at, trust_at
 from custody.trust.levels import Case as Changing
-from custody.trust.model import Running
+from custody.trust.model import Approval, Running, Trust
 from custody.trust.past import HERE, Memory
 from custody.trust.rules import TrustRules
+from custody.wire.arrivals import decision_named
 from custody.world.git import FileDiff, Person, Shown
-from custody.world.store import Store
+from custody.world.store import Seen, Store
 
 FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 _ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
@@ -39,9 +42,7 @@ class Known:
 
     def against(self, rules: TrustRules) -> str | None:
         """What the control of risk has against the change, once enough was decided for it to know anything."""
-        if self.chance is None or self.chance.control.seen < rules.chance_decisions_min:
-            return None
-        return self.chance.against
+        return _against(self.chance, rules)
 
 
 class Asking:
@@ -55,9 +56,8 @@ class Asking:
 
     def known(self, author: Author) -> Known:
         """Fold everything about an author anew, whatever a cache says. Inside one moment."""
-        position = anew(self._store, author.agent, self.asked, Running(author.model))
-        change, moment = self.proposed(), self.asked.now_ns
-        said = said_by(self._memory, Changing(author.agent, HERE, change.areas, author.operator, change.lines, moment))
+        position = anew(self._store, author.agent, self.asked, Running(author.model), self._about(author.agent))
+        said = said_by(self._memory, self._changing(author))
         return Known(author, position, said if said.control.seen else None)
 
     def case(self, known: Known, *, approver: str | None = None, damage: str | None = None) -> Case:
@@ -76,12 +76,62 @@ class Asking:
             approver=approver,
             rejected_by=_rejected_by(self._store, change.head),
             chance=known.against(rules),
+            erased=_erased(self._store, author, change.head, budget_since_ns(self.asked.now_ns, rules)),
             damage=damage,
         )
 
+    def allowed(self, case: Case) -> Approval:
+        """Whether the change may land, as far as a case goes: decisions that were imported speak only against it.
+
+        Anybody can write a file of decisions, so the case has to hold without them too. Inside one moment.
+        """
+        rules = self.asked.rules
+        said = may_land(case, rules)
+        if not self._imported:
+            return said
+        alone = may_land(replace(case, trust=self._own_trust(case.author), chance=self._own_chance(case)), rules)
+        known = {(one.code, one.sentence) for one in said.against}
+        note = f"; without the {self._imported} decision(s) that were imported, which speak only against a change"
+        more = (one for one in alone.against if (one.code, one.sentence) not in known)
+        return Approval((*said.against, *(replace(one, sentence=one.sentence + note) for one in more)))
+
+    def _own_trust(self, author: Author) -> Trust:
+        """What an author's record is worth by the decisions that were made here."""
+        rules, running, owned = self.asked.rules, Running(author.model), self._store.tables.owned()
+        entries = entries_from([seen for seen in self._about(author.agent) if not is_imported(seen.record, owned)])
+        agent = AgentName(author.agent)
+        folded = carry(agent, beginning(rules), entries, rules, running=running).folded
+        standing = standing_at(agent, folded, self.asked.now_ns, rules, running=running)
+        return trust_at(standing, self.asked.now_ns, rules)
+
+    def _own_chance(self, case: Case) -> str | None:
+        return _against(said_by(self._own_memory, self._changing(case.author)), self.asked.rules)
+
+    def _changing(self, author: Author) -> Changing:
+        change = self.proposed()
+        return Changing(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
+
+    @cached_property
+    def _imported(self) -> int:
+        return self._store.standing.imported(IMPORT_EVENT)
+
+    @cached_property
+    def _own_memory(self) -> Memory:
+        owned = self._store.tables.owned()
+        here = [seen for seen in self._decisions if not is_imported(seen.record, owned)]
+        return memory_of(self._store, self.asked.rules, self.asked.now_ns, here)
+
     @cached_property
     def _memory(self) -> Memory:
-        return memory_of(self._store, self.asked.rules, self.asked.now_ns)
+        return memory_of(self._store, self.asked.rules, self.asked.now_ns, self._decisions)
+
+    @cached_property
+    def _decisions(self) -> list[Seen]:
+        """All decisions, as of the moment in which the first author was asked about: each is read once."""
+        return decisions(self._store)
+
+    def _about(self, agent: str) -> list[Seen]:
+        return [seen for seen in self._decisions if isinstance(seen.view, Decision) and seen.view.agent == agent]
 
     def proposed(self) -> Proposed:
         """The change in the terms of trust."""
@@ -96,6 +146,10 @@ class Asking:
             unknown_lines=self._unknown_lines,
             newest_ns=max(self._store.standing.newest_ns(), last_ns),
         )
+
+
+def _against(said: ChanceSaid | None, rules: TrustRules) -> str | None:
+    return None if said is None or said.control.seen < rules.chance_decisions_min else said.against
 
 
 def spent_by(store: Store, author: Author, change: Proposed, asked: Asked) -> Spent:
@@ -131,25 +185,41 @@ def _sum(rows: Iterator[_Landed]) -> int:
     return sum(heads.values())
 
 
+def _erased(store: Store, author: Author, head: str, since_ns: int) -> int:
+    """How many erased decisions were about the author or this very head, or may have used up a budget."""
+    return sum(
+        agent == author.agent or head in name or at_ns > since_ns
+        for (agent, name), at_ns in ((decision_named(key), at_ns) for key, at_ns in store.standing.erased())
+    )
+
+
 def _rejected_by(store: Store, head: str) -> str | None:
     """Who rejected this very head, or took it back, if that stands."""
-    views = _about(store, head)
-    overridden = {view.overrides for view in views if view.decision is not DecisionKind.REJECTED}
-    for view in views:
+    about = _about(store, head)
+    owned = store.tables.owned()
+    overridden = {
+        view.overrides
+        for seen, view in about
+        if view.decision is not DecisionKind.REJECTED
+        and not is_imported(seen.record, owned)
+        and may_override(view.agent, view.actor, view.reason)
+    }
+    for _, view in about:
         refused = view.decision is DecisionKind.REJECTED or view.reverts is not None
         if refused and view.id not in overridden:
             return view.actor or "somebody"
     return None
 
 
-def _about(store: Store, head: str) -> list[Decision]:
+def _about(store: Store, head: str) -> list[tuple[Seen, Decision]]:
     """The decisions about a head, and those that override them."""
     found = store.views.look_up("decision", "commit_sha = ? OR head = ?", (head, head))
-    views = [seen.view for seen in found if isinstance(seen.view, Decision)]
-    for view in tuple(views):
-        corrections = store.views.look_up("decision", "agent = ? AND target = ?", (view.agent, view.id))
-        views += [seen.view for seen in corrections if isinstance(seen.view, Decision) and seen.view not in views]
-    return views
+    about = {seen.record.ref: (seen, seen.view) for seen in found if isinstance(seen.view, Decision)}
+    for _, view in tuple(about.values()):
+        for seen in store.views.look_up("decision", "agent = ? AND target = ?", (view.agent, view.id)):
+            if isinstance(seen.view, Decision):
+                about.setdefault(seen.record.ref, (seen, seen.view))
+    return list(about.values())
 
 
 def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:

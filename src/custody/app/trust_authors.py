@@ -1,8 +1,8 @@
 """Who wrote what a change adds, as attribution tells it: an agent by its name, its model and who runs it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from custody.app.attributing import Attributing, attributing
 from custody.app.blame import Reporting
@@ -19,11 +19,19 @@ from custody.world.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known."""
+    """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known.
+
+    ``sessions`` are those of each agent's lines, by the agent's name.
+    """
 
     authors: Mapping[Author, int]
     persons: int = 0
     unknown: int = 0
+    sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def lines(self, agent: str) -> int:
+        """How many lines the agent of this name wrote, whatever its models."""
+        return sum(lines for author, lines in self.authors.items() if author.agent == agent)
 
     def author(self, agent: str) -> Author:
         """The agent of this name as it wrote most of its lines; by its name alone where it wrote none."""
@@ -34,12 +42,19 @@ class Written:
 
 def written(desk: Desk, additions: Sequence[Addition], commit: CommitSha) -> Written:
     """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
-    with attributing(desk) as evidence:
-        reporting = Reporting(evidence)
-        told = [one for addition in additions for one in _told(reporting, addition, commit)]
-        found = written_by(told, Operators(evidence))
-        evidence.save()
+    (found,) = written_each(desk, [(additions, commit)])
     return found
+
+
+def written_each(desk: Desk, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[Written]:
+    """The same for any number of changes, with everything that it needs opened once."""
+    with attributing(desk) as evidence:
+        reporting, operators = Reporting(evidence), Operators(evidence)
+        for additions, commit in changes:
+            told = [one for addition in additions for one in _told(reporting, addition, commit)]
+            found = written_by(told, operators)
+            evidence.save()
+            yield found
 
 
 class Operators:
@@ -72,14 +87,19 @@ def written_by(told: Iterable[Attribution], operators: Operators) -> Written:
     """The lines of some answers, counted by whose they are."""
     authors: Counter[Author] = Counter()
     others: Counter[str] = Counter()
+    sessions: dict[str, set[str]] = {}
     for one in told:
         lines = one.end_line - one.start_line + 1
         author = author_of(one, operators)
         if author is not None:
             authors[author] += lines
+            mine = sessions.setdefault(author.agent, set())
+            if one.session_id is not None:
+                mine.add(one.session_id)
         else:
             others["person" if one.kind == "person" else "unknown"] += lines
-    return Written(dict(authors), others["person"], others["unknown"])
+    by_agent = {agent: tuple(sorted(ids)) for agent, ids in sessions.items()}
+    return Written(dict(authors), others["person"], others["unknown"], by_agent)
 
 
 def _told(reporting: Reporting, addition: Addition, commit: CommitSha) -> list[Attribution]:

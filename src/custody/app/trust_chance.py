@@ -123,16 +123,20 @@ def said_by(memory: Memory, case: Case) -> ChanceSaid:
     return ChanceSaid(memory.chances.predict(here), memory.risk.control(case.opened_ns))
 
 
-def memory_of(store: Store, rules: TrustRules, now_ns: int) -> Memory:
-    """Everything that was recorded until a moment, folded in the order in which it happened."""
-    return remembered(recorded(store, rules, now_ns), rules, now_ns)
+def memory_of(store: Store, rules: TrustRules, now_ns: int, seen: Sequence[Seen] | None = None) -> Memory:
+    """Everything that was recorded until a moment, or these decisions, folded in the order in which they happened."""
+    return remembered(recorded(store, rules, now_ns, seen), rules, now_ns)
 
 
-def recorded(store: Store, rules: TrustRules, until_ns: int) -> list[Past]:
-    """What counts of everything recorded until a moment about every agent, in the order of the log."""
-    seen = store.views.look_up("decision", "1 = 1", ())
+def decisions(store: Store) -> list[Seen]:
+    """Every decision about every agent."""
+    return store.views.look_up("decision", "1 = 1", ())
+
+
+def recorded(store: Store, rules: TrustRules, until_ns: int, seen: Sequence[Seen] | None = None) -> list[Past]:
+    """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""
     by_agent: dict[str, list[Seen]] = {}
-    for one in seen:
+    for one in decisions(store) if seen is None else seen:
         if isinstance(one.view, Decision) and one.view.at_ns <= until_ns:
             by_agent.setdefault(one.view.agent, []).append(one)
     pasts = [past for agent, about in by_agent.items() for past in _pasts(agent, about, rules, until_ns)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.app.desk import Desk
-from custody.app.redacting import redacted
+from custody.app.redacting import key_for, redacted
 from custody.app.trust import Asked, agents_in, appended, entries_from, entries_of, settled, unknown
 from custody.app.trust_folder import trust_rules
 from custody.app.trust_show import step_taken, trust_line
@@ -19,7 +19,6 @@ from custody.wire.arrivals import Arrival, arrival_from
 from custody.wire.canonical import Json
 from custody.wire.times import text_from
 from custody.wire.trust import TrustRecordReport
-from custody.world.hook.homes import key_of
 from custody.world.store import Seen, Store
 
 NAME_DIGITS_MIN = 4
@@ -127,7 +126,7 @@ def arrival_of_decision(
         "agent": agent,
         **{name: value for name, value in fields.items() if value is not None},
     }
-    clean = redacted(event, lambda: key_of(str(desk.home)))
+    clean = redacted(event, lambda: key_for(desk))
     for name in exact:
         if clean.get(name) != event.get(name):
             raise InputError(f"the decision's '{name}' looks like a secret", hint="choose another name")

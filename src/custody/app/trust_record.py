@@ -26,6 +26,8 @@ SHA_DIGITS = (40, 64)
 AREAS_MAX = 1000
 """No more areas are recorded with a decision; nobody reads a change of more."""
 AREA_SIGNS_MAX = 1000
+SESSIONS_MAX = 1000
+"""No more sessions are recorded with a decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,9 @@ class Wanted:
     model: str | None = None
     operator: str | None = None
     areas: tuple[str, ...] = ()
+    head: str | None = None
+    outcome: str | None = None
+    sessions: tuple[str, ...] = ()
 
 
 def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
@@ -57,12 +62,12 @@ def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
     assert wanted.commit is not None, "the caller names a commit"
     commit = desk.repository.resolve(wanted.commit)
     files = changed_files(desk.repository, commit)
-    lines = _at_least("lines", wanted.lines, changed_lines(files, rules))
+    lines = at_least("lines", wanted.lines, changed_lines(files, rules))
     author = _written(desk, files, commit).author(wanted.agent)
     whole = replace(
         wanted,
         commit=commit,
-        complexity=_complexity(wanted.complexity, complexity_of(lines, rules)),
+        complexity=raised(wanted.complexity, complexity_of(lines, rules)),
         lines=lines,
         actor=wanted.actor or user(),
         id=f"commit:{commit}",
@@ -75,11 +80,20 @@ def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
 
 def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recorded:
     """Record a decision as it is said."""
+    fields = decision_fields(desk, wanted)
+    with desk.writing() as store:
+        return Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
+
+
+def decision_fields(desk: Desk, wanted: Wanted) -> dict[str, Json]:
+    """A decision as it is recorded; refused where it cannot be one."""
     check_number("the size of the change", wanted.lines)
     check_number("the time of the review", wanted.review_ms)
     if wanted.actor is not None and wanted.actor == wanted.agent and wanted.decision is not DecisionType.REJECTED:
         raise InputError(f"'{wanted.agent}' cannot decide about its own change", hint="name the person who decided")
-    fields: dict[str, Json] = {
+    if wanted.opened is not None and ns_from(wanted.opened) > desk.now_ns():
+        raise InputError(f"the change was opened at '{wanted.opened}', which is yet to come", hint="give a past moment")
+    return {
         "decision": wanted.decision.value,
         "complexity": None if wanted.complexity is None else wanted.complexity.word,
         "changed_lines": wanted.lines,
@@ -90,17 +104,16 @@ def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recor
         "model": wanted.model,
         "operator": wanted.operator,
         "areas": list(wanted.areas) or None,
+        "head": wanted.head,
+        "outcome": wanted.outcome,
+        "sessions": list(wanted.sessions[:SESSIONS_MAX]) or None,
         **_commit_fields(wanted.commit),
     }
-    if wanted.opened is not None and ns_from(wanted.opened) > desk.now_ns():
-        raise InputError(f"the change was opened at '{wanted.opened}', which is yet to come", hint="give a past moment")
-    with desk.writing() as store:
-        return Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
 
 
 def override(desk: Desk, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str) -> Recorded:
     """Record that an earlier decision was wrong: from now on ``decision`` counts in its place."""
-    _check_said(agent, actor, reason)
+    check_said(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent)
         wrong = log.find(target)
@@ -112,7 +125,7 @@ def override(desk: Desk, agent: str, target: str, decision: DecisionType, *, act
 
 def revert(desk: Desk, agent: str, target: str, *, actor: str, reason: str) -> Recorded:
     """Record that a change which had landed was taken back: a rejection with everything that was at stake."""
-    _check_said(agent, actor, reason)
+    check_said(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent)
         landed = log.find(target)
@@ -135,7 +148,7 @@ def recover(
     desk: Desk, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
 ) -> Recorded:
     """Lift the score of an agent that has a record, by at most the recovery rate."""
-    _check_said(agent, actor, reason)
+    check_said(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent, rules)
         amount = log.rules.recovery_rate if boost is None else boost
@@ -186,7 +199,8 @@ def _commit_fields(commit: str | None) -> dict[str, Json]:
     return {"commit" if is_full else "commit_name": commit}
 
 
-def _at_least(what: str, said: int | None, seen: int) -> int:
+def at_least(what: str, said: int | None, seen: int) -> int:
+    """What was said of a size, where the diff does not show more."""
     check_number(what, said)
     if said is not None and said < seen:
         raise InputError(
@@ -195,7 +209,8 @@ def _at_least(what: str, said: int | None, seen: int) -> int:
     return seen if said is None else said
 
 
-def _complexity(said: ChangeComplexity | None, seen: ChangeComplexity) -> ChangeComplexity:
+def raised(said: ChangeComplexity | None, seen: ChangeComplexity) -> ChangeComplexity:
+    """What was said of a complexity, where the diff does not show more."""
     if said is not None and said.value < seen.value:
         raise InputError(
             f"a change of this size is {seen.word}, not {said.word}",
@@ -204,7 +219,8 @@ def _complexity(said: ChangeComplexity | None, seen: ChangeComplexity) -> Change
     return said or seen
 
 
-def _check_said(agent: str, actor: str, reason: str) -> None:
+def check_said(agent: str, actor: str, reason: str) -> None:
+    """Refuse a correction that nobody answers for, or the agent itself."""
     if not actor.strip() or not reason.strip():
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
     if actor == agent:

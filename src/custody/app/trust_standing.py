@@ -3,7 +3,7 @@
 What is kept is a cache. Whoever decides that a change lands folds the records themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.app.trust import Asked, entries_from, entries_of, settled
@@ -11,7 +11,7 @@ from custody.model.ids import AgentName, RecordRef, Seq, StoreId
 from custody.trust.engine import beginning, carry, follows, standing_at
 from custody.trust.model import Decided, Entry, Folded, Running, Standing
 from custody.wire.trust_standing import KeptStanding, decode_standing, encode_standing
-from custody.world.store import Store, StoreUnwritable
+from custody.world.store import Seen, Store, StoreUnwritable
 
 VERSION = 1
 """Of the fold: raised when the same entries and rules give another standing."""
@@ -43,9 +43,11 @@ def position_of(store: Store, agent: str, asked: Asked) -> Position:
     return anew(store, agent, asked) if kept is None else carried_on(store, agent, asked, kept)
 
 
-def anew(store: Store, agent: str, asked: Asked, running: Running | None = None) -> Position:
-    """The fold of everything about ``agent``, whatever was kept."""
-    entries = entries_of(store, agent)
+def anew(
+    store: Store, agent: str, asked: Asked, running: Running | None = None, seen: Sequence[Seen] | None = None
+) -> Position:
+    """The fold of everything about ``agent``, whatever was kept; from ``seen`` where all of it was read already."""
+    entries = entries_of(store, agent) if seen is None else list(entries_from(seen))
     folded = carry(AgentName(agent), beginning(asked.rules), entries, asked.rules, running=running).folded
     return Position(folded, _read(store), len(entries))
 

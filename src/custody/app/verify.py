@@ -23,7 +23,7 @@ def verify(desk: Desk) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
         with desk.reading() as store, store.db.reading():
-            return _verified(desk, store)
+            return verified(desk, store)
     except StoreDamaged as error:
         # The file cannot even be opened or read through: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
@@ -32,7 +32,8 @@ def verify(desk: Desk) -> VerifyReport:
         )
 
 
-def _verified(desk: Desk, store: Store) -> VerifyReport:
+def verified(desk: Desk, store: Store) -> VerifyReport:
+    """The same of a store that is open, inside one moment."""
     own = store.own()
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     records = sum(head.seq for head in heads)
@@ -42,10 +43,10 @@ def _verified(desk: Desk, store: Store) -> VerifyReport:
         *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.db.check()),
         *_bodies(desk, store, erasures),
         *(damage for head in heads for damage in _chain(desk, store, head)),
-        *_heads(store, heads),
-        *_forks(store),
+        *head_damage(store, heads),
+        *fork_damage(store),
         *_views(store),
-        *_spool(desk),
+        *spool_damage(desk),
     ]
     pending = store.tables.head(PENDING).seq
     return VerifyReport(
@@ -54,6 +55,7 @@ def _verified(desk: Desk, store: Store) -> VerifyReport:
         records=records,
         bodies=store.tables.body_count(),
         erased=len(erasures),
+        withheld=store.tables.withheld_count(),
         pending=int(pending),
         findings=[_finding(damage) for damage in found],
     )
@@ -66,7 +68,7 @@ def _bodies(desk: Desk, store: Store, erasures: Erasures) -> Iterator[Damage]:
             body = readable[digest]
             if body is None or (body.data is not None and digest_of(body.data) != digest):
                 yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
-            elif body.data is None and not _is_explained(store, digest, erasures):
+            elif body.data is None and body.outline is None and not _is_explained(store, digest, erasures):
                 yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
         desk.progress.step(len(digests))
 
@@ -115,11 +117,11 @@ def _chain(desk: Desk, store: Store, head: Head) -> Iterator[Damage]:
     remembered = store.heads.read(head.store) if store.heads else None
     yield from check_chain(head.store, store.tables.records(head.store), remembered)
     for records in batched(store.tables.records(head.store), PAGE):
-        yield from _held(store, records)
+        yield from held_damage(store, records)
         desk.progress.step(len(records))
 
 
-def _held(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
+def held_damage(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
     """Whether every body that these records name is there at all."""
     readable = _readable(store, sorted({record.entry.digest for record in records}))
     wanted = {record.ref: {record.entry.digest} | _texts(readable.get(record.entry.digest)) for record in records}
@@ -139,7 +141,8 @@ def _texts(body: Body | None) -> frozenset[Digest]:
     return parts(parse(body.data, bytes_max=len(body.data)))
 
 
-def _heads(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
+def head_damage(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
+    """What is wrong with the head files, and which chains have none."""
     kept = store.heads.all() if store.heads else []
     here = {head.store for head in heads}
     for file in kept:
@@ -162,7 +165,8 @@ def _head(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
         yield from check_chain(file.head.store, (), file.head)
 
 
-def _forks(store: Store) -> Iterator[Damage]:
+def fork_damage(store: Store) -> Iterator[Damage]:
+    """The records that claim a place which another has."""
     for record in store.tables.forks():
         yield Damage(
             DamageCode.CHAIN_FORK,
@@ -184,7 +188,8 @@ def _views(store: Store) -> Iterator[Damage]:
         return  # views are made from bodies; that a body is damaged has been said
 
 
-def _spool(desk: Desk) -> Iterator[Damage]:
+def spool_damage(desk: Desk) -> Iterator[Damage]:
+    """The waiting events that were set aside."""
     for spool in desk.spools:
         for refused in spool.refused():
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")

@@ -246,7 +246,8 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
         return EndLink(why="the prompt was not captured")
     prompt, records = found.view, [str(found.record.ref)]
     if prompt.text.content is None:
-        return EndLink(why=f"the prompt '{prompt.id}' was erased", records=records)
+        gone = "was withheld by the store that shared it" if _is_withheld(store, found) else "was erased"
+        return EndLink(why=f"the prompt '{prompt.id}' {gone}", records=records)
     return PromptLink(
         id=prompt.id,
         at=text_from(prompt.at_ns),
@@ -254,6 +255,10 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
         named=prompt.id == named,
         records=records,
     )
+
+
+def _is_withheld(store: Store, seen: Seen) -> bool:
+    return store.tables.outline(seen.record.entry.digest) is not None
 
 
 def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> Seen | None:

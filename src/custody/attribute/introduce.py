@@ -71,6 +71,25 @@ class Donor:
     read: Callable[[], Sequence[str]]
     read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
+    withheld: "Withheld | None" = None
+    """Given for a state whose text is not here."""
+
+
+class Like(NamedTuple):
+    """That a line of a version is like lines of a state: how like, and whose words it has."""
+
+    state: int
+    place: int
+    share: float
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What the owner of a state's text found out from it: keys of the text before, and what a commit has like it."""
+
+    before: Container[int]
+    likes: Sequence[Like]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +172,9 @@ class Version:
         opened = ((j, lines[j]) for j in self._first_open)
         self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, Open)})
         self._aligned: dict[int, list[Block]] = {}
-        self._found: dict[int, set[int]] = {}
+        self._found: dict[int, Container[int]] = {}
+        self.likes: list[Like] = []
+        """What was found to be like lines of donors, for those who will not have the donors' texts."""
 
     @property
     def open_keys(self) -> list[int]:
@@ -208,7 +229,8 @@ class Version:
                 offers[j] = (share, origin, trail)
         # What was written after the commit may be like its lines, but they were there before.
         for donor in (donor for donor in donors if donor.at_ns <= self._commit.at_ns):
-            for j, share, origin in self._like_donor(donor):
+            for state, j, share, origin in self._likes_of(donor):
+                self.likes.append(Like(state, j, share, origin))
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
         # A line that a call found there is older than that call, however like it what the call made of it is.
@@ -258,7 +280,9 @@ class Version:
             return False
         return donor.keys[i] in self._before(donor)
 
-    def _before(self, donor: Donor) -> set[int]:
+    def _before(self, donor: Donor) -> Container[int]:
+        if donor.withheld is not None:
+            return donor.withheld.before
         if donor.state not in self._found:
             self._found[donor.state] = set(keys_of(donor.read_before()))
         return self._found[donor.state]
@@ -318,6 +342,11 @@ class Version:
             if words.share >= self._rules.carry_words_share_min:
                 generous = words.parts[0][0]
                 yield j, words.share, blended(words, removed.known.origins), removed.trails[generous]
+
+    def _likes_of(self, donor: Donor) -> Iterable[Like]:
+        if donor.withheld is not None:
+            return [like for like in donor.withheld.likes if like.place in self._open]
+        return [Like(donor.state, j, share, origin) for j, share, origin in self._like_donor(donor)]
 
     def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, Origin]]:
         if donor.absent is not None or not self._is_unused(donor):

@@ -26,6 +26,13 @@ _STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
 @click.option(
     "--profile", type=click.Choice(("lineage", "document")), help="Which rules of evidence; see docs/attribution.md."
 )
+@click.option(
+    "--remote",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    help="Answer from a service's evidence beside our own; NAME is one of 'custody remote list'.",
+)
 @click.option("--porcelain", is_flag=True, help="Print one line per line with fields parted by tabs, for programs.")
 @click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each stretch.")
 @json_option
@@ -37,6 +44,7 @@ def command(  # noqa: PLR0913 - one argument for each option
     *,
     stretches: tuple[str, ...],
     profile: Profile | None,
+    remote: str | None,
     porcelain: bool,
     verbose: bool,
     as_json: bool,
@@ -52,9 +60,16 @@ def command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py
       custody blame src/app.py -L 10,20 -v
       custody blame src/app.py HEAD~3 --json
+      custody blame src/app.py --remote
     """
     wanted = [_stretch(text) for text in stretches]
-    blamed = blame(the_desk(ctx), file, revision=revision, stretches=wanted, profile=profile)
+    desk = the_desk(ctx)
+    if remote is not None:
+        from custody.app.remote_cache import cached
+        from custody.app.sharing import the_service
+
+        desk = cached(desk, the_service(remote or None))
+    blamed = blame(desk, file, revision=revision, stretches=wanted, profile=profile)
     if as_json:
         words = ""
     elif porcelain:

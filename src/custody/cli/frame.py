@@ -9,6 +9,7 @@ import click
 
 from custody.app.desk import Desk, Progress
 from custody.model.errors import EXIT, InputError, Outcome
+from custody.model.projects import DEFAULT_PROJECT, project_name
 from custody.wire.reports import Report, encode_report
 
 if TYPE_CHECKING:
@@ -20,13 +21,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON on one line.")
 
 
+def _named(ctx: click.Context, _parameter: click.Parameter, database: str | None) -> None:
+    if database is not None:
+        ctx.obj = (ctx.obj[0], database)
+
+
+database_option = click.option(
+    "--database", metavar="URL", expose_value=False, callback=_named, help="The same as --database before the verb."
+)
+"""For verbs about a team's database itself: there people look for it behind the verb."""
+
+
 def the_desk(ctx: click.Context, at: Path | None = None) -> Desk:
     """Where this verb works, from the options before the verb, or at the repository that it was given itself."""
     folder, database = ctx.obj
     path = Path(folder) if at is None else at
     if not path.is_dir():
         raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
-    return Desk(path, database, talk=say, progress=_progress(ctx))
+    project = ctx.meta.get("custody.project") or DEFAULT_PROJECT
+    return Desk(path, database, talk=say, progress=_progress(ctx), project=project_name(project))
 
 
 def say(sentence: str) -> None:

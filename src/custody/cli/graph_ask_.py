@@ -170,6 +170,7 @@ def _graph_words(report: GraphShowReport) -> Iterator[str]:
         yield from _listed([_edge_words(edge) for edge in edges])
     else:
         yield from _listed([_row_words(row) for row in report.elements["table"]])
+    yield from (f"its change was {one.told} at {one.at}: record {one.record}" for one in report.outcomes)
     if report.aside:
         yield f"set aside, since they would close a circle: {len(report.aside)}"
     if report.repairs:

@@ -107,7 +107,7 @@ def _branch(call: CallLine, below: Mapping[str, list[CallLine]], depth: int) -> 
 
 
 def _prompt(prompt: PromptLine) -> str:
-    words = "(erased)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
+    words = "(not here any more, or withheld)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
     return f"{prompt.at[11:19]}  > {words}"
 
 

@@ -30,6 +30,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
         ),
         "Set up": MappingProxyType(
             {
+                "demo": "Show every verb at work on a sample repository, in a minute.",
                 "init": "Have agents' work in this repository recorded as it happens.",
                 "uninstall": "Take out of settings and hooks what 'custody init' put there.",
                 "record": "Record one event of an agent.",
@@ -46,7 +47,18 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "erase": "Forget what a record says, and keep the proof that it was there.",
             }
         ),
-        "Team": MappingProxyType({}),
+        "Team": MappingProxyType(
+            {
+                "github": "Judge pull requests on GitHub, and learn from what becomes of them.",
+                "project": "Keep projects apart, each with its own store, tokens and retention.",
+                "pull": "Take over what others recorded and share through a git remote or a service.",
+                "push": "Share what was recorded here with a git remote or a service.",
+                "remote": "Name the services to push to and to pull from.",
+                "serve": "Answer over HTTP, for programs and for a team.",
+                "token": "Make, list and revoke the tokens that open a service.",
+                "worker": "Do what waits to be done: retention, and jobs of a service.",
+            }
+        ),
     }
 )
 """Every verb with its one-line help, so that the overview imports none of them. A test holds them to the verbs' own."""
@@ -103,15 +115,23 @@ class Verbs(click.Group):
     show_envvar=True,
     help="Use a team's PostgreSQL database instead of this repository's own store.",
 )
+@click.option(
+    "--project",
+    metavar="NAME",
+    envvar="CUSTODY_PROJECT",
+    show_envvar=True,
+    help="Work on this project of the store; 'default' if none is named.",
+)
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
-def cli(ctx: click.Context, folder: str, database: str | None) -> None:
+def cli(ctx: click.Context, folder: str, database: str | None, project: str | None) -> None:
     """Who wrote this line, on what grounds, and may we rely on it.
 
     custody keeps what coding agents did in a chain of records that cannot be changed unnoticed, beside your
     repository, and answers questions from it.
     """
     ctx.obj = (folder, database)
+    ctx.meta["custody.project"] = project
 
 
 def main() -> NoReturn:

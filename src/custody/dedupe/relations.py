@@ -13,11 +13,13 @@ from custody.sketch.bottom import containment
 class Around:
     """What git tells about two changes: ``other`` is the earlier one.
 
+    ``other_on_its_line``: it has landed where this one is to land.
     ``takes_back``: this one is the other one inverted. ``taken_back``: another change has undone the other since.
     """
 
     other_on_main: bool = False
     other_below_base: bool = False
+    other_on_its_line: bool = False
     other_in_branch: bool = False
     takes_back: bool = False
     taken_back: bool = False
@@ -54,6 +56,8 @@ def _again(title: str, this: Signature, other: Signature, around: Around) -> Ite
         yield Relation.RELAND_OF, "the other one was taken back since" if around.taken_back else "its title says so"
     elif around.other_below_base:
         yield Relation.ALREADY_ON_MAIN, "the other one is below its base"
+    elif around.other_on_its_line:
+        yield Relation.ALREADY_ON_MAIN, "the other one has landed there since its base"
     elif picked:
         yield Relation.BACKPORT_OF, "its message names the other one's commit"
     elif around.other_on_main:

@@ -70,6 +70,8 @@ class About:
 
 
 _TRUST = tuple(code for code in Code if code.value.startswith("TRUST-"))
+_BY_AGENTS = (*_TRUST, Code.CITE_UNREAD, Code.CITE_MISSING, Code.GRAPH_UNSEEN, Code.GRAPH_UNUSUAL)
+"""What is said only of lines that are known to be an agent's."""
 _CITE = tuple(code for code in Code if code.value.startswith("CITE-"))
 _ANSWERS = tuple(code for code in Code if code.value.partition("-")[0] not in ("INTEG", "POLICY"))
 READ_IT = "have a person read the change"
@@ -81,13 +83,13 @@ CODES: Mapping[Code, About] = MappingProxyType(
             " something could not be recorded while the change was made, the store cannot be read, or a file has no"
             " lines that can be read.",
             "have a person read the change; 'custody doctor' says what is missing",
-            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, Code.CITE_UNREAD, Code.CITE_MISSING, *_TRUST),
+            (Code.ATTR_NONE, Code.ATTR_WEAK, Code.ATTR_SHARE, *_BY_AGENTS),
         ),
         Code.ATTR_NONE: About(
             "It was looked up, and for some added lines nothing shows who wrote them. That never means that a person"
             " did.",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
-            (Code.ATTR_WEAK, Code.ATTR_SHARE, Code.CITE_UNREAD, Code.CITE_MISSING, *_TRUST),
+            (Code.ATTR_WEAK, Code.ATTR_SHARE, *_BY_AGENTS),
         ),
         Code.ATTR_WEAK: About(
             "It is known who wrote the lines, but not well enough: the tier is above `gate.tier_max`, or the grade is"

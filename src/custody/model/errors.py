@@ -48,6 +48,14 @@ class SpoolError(WorldError):
     """An event could not be made durable; it is not acknowledged."""
 
 
+class Later(WorldError):
+    """Somebody outside asks us to come again, not before ``seconds`` have passed."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message, hint=f"it is asked again in {seconds} s")
+        self.seconds = seconds
+
+
 class Outcome(Enum):
     """How a verb that ran to its end came out."""
 

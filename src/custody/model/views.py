@@ -268,6 +268,7 @@ class Decision:
     ``commit_name`` is the commit as it was named where that is no full id. ``reverts`` and ``overrides`` are ids of
     earlier decisions; ``boost`` is how much a recovery lifts the score. ``areas`` are the parts of the repository that
     the change touches. What landed without review is ``unreviewed``, and bound to a head, rules and a chain's head.
+    ``outcome`` is what became of the change, where that was told; ``sessions`` wrote its lines.
     """
 
     agent: AgentName
@@ -293,6 +294,8 @@ class Decision:
     head: CommitSha | None = None
     rules_digest: str | None = None
     chain_head: str | None = None
+    outcome: str | None = None
+    sessions: tuple[SessionId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

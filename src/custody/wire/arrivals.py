@@ -5,7 +5,7 @@ This file is the only one that says what an event's natural key is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from custody.model.digests import digest_of
 from custody.model.ids import Digest, EventId, NaturalKey
@@ -92,6 +92,16 @@ def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value
 def transcript_key(agent: str, line: str) -> NaturalKey:
     """The key of a transcript's line: by its own id, since sessions that are resumed repeat the lines of others."""
     return NaturalKey(f"transcript:{quote(agent, safe='')}:{quote(line, safe='')}")
+
+
+def decision_named(key: NaturalKey) -> tuple[str, str]:
+    """The agent and the id in a decision's key, which say whom and what it was about when its words are gone.
+
+    >>> decision_named(NaturalKey("decision:claude-code::decision:commit%3A1a2b3c4d"))
+    ('claude-code', 'commit:1a2b3c4d')
+    """
+    _, agent, _, _, name = key.split(":")
+    return unquote(agent), unquote(name)
 
 
 def _natural_key(event: AnyEvent) -> NaturalKey:

@@ -195,7 +195,8 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     wrong. ``commit_name`` is the commit as the caller named it, where that is no full id. ``operator`` runs the agent,
     ``areas`` are the parts of the repository that the change touches, ``opened_at`` is when it was proposed. A change
     that landed without review is ``unreviewed``; such an approval holds for ``head`` alone, under the rules with
-    ``rules_digest``, on what was recorded until ``chain_head``.
+    ``rules_digest``, on what was recorded until ``chain_head``. Where it was told what became of the change, that is
+    its ``outcome``; ``sessions`` are those that wrote its lines.
     """
 
     agent: Name
@@ -219,6 +220,8 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     head: Sha | None = None
     rules_digest: DigestText | None = None
     chain_head: Name | None = None
+    outcome: Literal["merged", "changed", "closed", "reverted"] | None = None
+    sessions: Annotated[list[Name], Meta(max_length=1000)] | None = None
 
 
 class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answer"):

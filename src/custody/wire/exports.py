@@ -1,7 +1,8 @@
 """The export: JSON lines that carry chains verbatim, so that an import is the same bytes again.
 
 A header says how far each chain reaches; then come bodies, each before the first record that needs it, and records in
-the order of their chains; then forks, then events that wait; last a line with the digest of everything before it.
+the order of their chains; of a chain that came here without its texts, outlines stand for payloads and origins of lines
+come behind it; then forks, then events that wait; last a line with the digest of everything before it.
 """
 
 from base64 import b64decode, b64encode
@@ -51,6 +52,20 @@ class BodyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="bod
     base64: str | None = None
 
 
+class OutlineLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="outline", tag_field="line"):
+    """What a payload says without its texts, in place of its bytes: its views, as canonical JSON."""
+
+    digest: str
+    views: str
+
+
+class OriginsLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="origins", tag_field="line"):
+    """Where the lines of one file come from, as the store that holds the texts worked it out."""
+
+    store: StoreText
+    data: str
+
+
 class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record", tag_field="line"):
     """A record at its place."""
 
@@ -81,7 +96,7 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
     digest: str
 
 
-Line = Header | BodyLine | RecordLine | ForkLine | PendingLine | EndLine
+Line = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,22 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     recursions: int
 
 
+class GraphOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a change that a session wrote lines of: merged, changed, closed or reverted."""
+
+    session: str
+    agent: str
+    told: str
+    commit: str | None
+    at: str
+    record: str
+
+
 class GraphShowReport(Report, frozen=True, kw_only=True, tag="graph-show"):
     """The graph, or one session of it: nodes, edges, and the same as elements for Cytoscape.
 
     ``aside`` are edges that would have closed a cycle. ``repairs`` counts what had to be mended in what was learnt now.
+    ``outcomes`` tell what became of the change that the session wrote, the last one of which stands.
     """
 
     view: Literal["graph", "tree", "lanes"]
@@ -60,6 +72,7 @@ class GraphShowReport(Report, frozen=True, kw_only=True, tag="graph-show"):
     aside: list[GraphEdge]
     repairs: dict[str, int]
     elements: dict[str, Any]
+    outcomes: list[GraphOutcome]
 
 
 class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):

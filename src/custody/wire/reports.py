@@ -32,7 +32,7 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
-    """What was checked and what is wrong."""
+    """What was checked and what is wrong; ``withheld`` bodies stayed with the stores that shared their chains."""
 
     chains: list[Chain]
     records: int
@@ -40,6 +40,7 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     erased: int
     pending: int
     findings: list[Finding]
+    withheld: int = 0
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from custody.wire.cite_context import CiteContextReport, CiteNearReport, CiteSea
 from custody.wire.cite_links import CiteLinksReport
 from custody.wire.cite_registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
 from custody.wire.cite_writing import Beside, CiteContractReport, CiteReportReport
+from custody.wire.demo import DemoReport
 from custody.wire.dupes import (
     DupesBenchReport,
     DupesCheckReport,
@@ -21,6 +22,7 @@ from custody.wire.dupes import (
 from custody.wire.events import AnyEvent
 from custody.wire.exports import Line
 from custody.wire.gate import GateReport
+from custody.wire.github_reports import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.wire.graph import (
     GraphDagReport,
     GraphDiffReport,
@@ -50,19 +52,37 @@ from custody.wire.reports import (
     UninstallReport,
     VerifyReport,
 )
+from custody.wire.serving import ServeReport
+from custody.wire.sharing import PullReport, PushReport, RemoteReport
 from custody.wire.stats import StatsReport
+from custody.wire.tenancy import (
+    ProjectInitReport,
+    ProjectListReport,
+    ProjectReadsReport,
+    ProjectReport,
+    TokenCreateReport,
+    TokenListReport,
+    TokenRevokeReport,
+    WorkerListReport,
+    WorkerReport,
+    WorkerRetryReport,
+)
 from custody.wire.trust import (
     TrustApproveReport,
     TrustListReport,
+    TrustOutcomeReport,
     TrustRecordReport,
+    TrustRevertsReport,
     TrustShowReport,
     TrustVerifyReport,
     TrustWhyReport,
 )
 from custody.wire.trust_chance import TrustBenchReport, TrustSimulateReport
+from custody.wire.verdict import VerdictReport
 from custody.wire.why import WhyReport
 
 REPORTS: tuple[type[Report], ...] = (
+    DemoReport,
     DoctorReport,
     EraseReport,
     ExportOtlpReport,
@@ -77,14 +97,22 @@ REPORTS: tuple[type[Report], ...] = (
     LogReport,
     RecordsReport,
     RulesReport,
+    ServeReport,
     SessionReport,
     ShowReport,
     UninstallReport,
+    VerdictReport,
     VerifyReport,
+    PushReport,
+    PullReport,
+    RemoteReport,
     BlameReport,
     WhyReport,
     StatsReport,
     GateReport,
+    GitHubBackfillReport,
+    GitHubConnectReport,
+    GitHubListReport,
     GraphRunReport,
     GraphShowReport,
     GraphPathReport,
@@ -110,6 +138,8 @@ REPORTS: tuple[type[Report], ...] = (
     TrustShowReport,
     TrustWhyReport,
     TrustRecordReport,
+    TrustOutcomeReport,
+    TrustRevertsReport,
     TrustVerifyReport,
     TrustBenchReport,
     TrustSimulateReport,
@@ -119,6 +149,16 @@ REPORTS: tuple[type[Report], ...] = (
     DupesClusterReport,
     DupesLabelReport,
     DupesBenchReport,
+    ProjectInitReport,
+    ProjectListReport,
+    ProjectReadsReport,
+    ProjectReport,
+    TokenCreateReport,
+    TokenListReport,
+    TokenRevokeReport,
+    WorkerListReport,
+    WorkerReport,
+    WorkerRetryReport,
 )
 
 

@@ -153,3 +153,97 @@ class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve")
     recorded: list[str]
     agents: list[AgentAsked]
     reasons: list[ReasonAgainst]
+
+
+class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the outcome of a change means for one agent that wrote a part of it.
+
+    ``state``: it was recorded; it corrects an earlier decision; the same is known already; or the change landed without
+    review and waits to count. ``taken`` is what the record did, None where nothing was recorded.
+    """
+
+    agent: str
+    model: str | None
+    lines: int
+    state: Literal["recorded", "corrected", "known", "waiting"]
+    note: str | None
+    taken: StepTaken | None
+    standing: TrustLine
+
+
+class PairLabelled(msgspec.Struct, frozen=True, kw_only=True):
+    """What an outcome says about two changes, for the search for duplicates: the other one, the answer, its record."""
+
+    other: str
+    answer: str
+    record: str
+
+
+class TrustOutcomeReport(Report, frozen=True, kw_only=True, tag="trust-outcome"):
+    """What became of a change, and what that means for each agent whose lines it has; no agents where it has none.
+
+    ``change`` is the commit under which it is decided, ``head`` the one that was proposed; ``lines`` counts what the
+    change adds and removes, ``person_lines`` and ``unknown_lines`` what it adds that no agent is known to have written.
+    """
+
+    told: Literal["merged", "changed", "closed", "reverted"]
+    change: str
+    head: str
+    base: str | None
+    lines: int
+    person_lines: int
+    unknown_lines: int
+    profile: str
+    agents: list[AgentOutcome]
+    labels: list[PairLabelled]
+
+
+class RevertFound(msgspec.Struct, frozen=True, kw_only=True):
+    """That the commit ``by`` takes back ``target``, how it says so, and what was found out; only ``whole`` counts.
+
+    Of ``changed`` lines of the target ``left`` were there until then, and ``undone`` of these were taken back. ``base``
+    is what the target is compared with. ``said`` is the name that the message gives, ``cancelled_by`` what takes this
+    one back. ``outcomes`` are what it means for the agents whose lines it took back, where that was to be recorded.
+    """
+
+    by: str
+    subject: str
+    at: str | None
+    target: str | None
+    target_subject: str | None
+    base: str | None
+    how: Literal["id", "number", "title", "diff"]
+    state: Literal[
+        "whole",
+        "partial",
+        "untrue",
+        "gone",
+        "cancelled",
+        "unlanded",
+        "unknown",
+        "elsewhere",
+        "ambiguous",
+        "short",
+        "unseen",
+    ]
+    said: str | None
+    changed: int
+    left: int
+    undone: int
+    cancelled_by: str | None
+    outcomes: list[AgentOutcome]
+
+
+class TrustRevertsReport(Report, frozen=True, kw_only=True, tag="trust-reverts"):
+    """The reverts of a stretch of history, the oldest first, and how many there are in each state.
+
+    ``recorded`` counts the decisions that were recorded now.
+    """
+
+    tip: str | None
+    base: str | None
+    commits: int
+    found: list[RevertFound]
+    counts: dict[str, int]
+    recording: bool
+    recorded: int

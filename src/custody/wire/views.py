@@ -206,6 +206,8 @@ def _decision(event: DecisionEvent) -> Decision:
         head=_commit(event.head),
         rules_digest=event.rules_digest,
         chain_head=event.chain_head,
+        outcome=event.outcome,
+        sessions=tuple(map(SessionId, event.sessions or ())),
     )
 
 

@@ -146,6 +146,18 @@ def test_a_change_that_has_landed_below_its_base_is_already_on_main(world: World
     assert "already on main" in {one.relation for one in best.relations}
 
 
+def test_what_has_landed_on_the_same_line_since_its_base_is_no_backport(world: World) -> None:
+    landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
+    pick = f"Make it robust\n\n(cherry picked from commit {landed})"
+    for number, message in ((7, "Make it robust"), (8, pick)):
+        stale = world.propose(number, {b"src/app.py": RETRY}, message)
+        world.index()
+        found = {one.evidence.other.head: one.evidence for one in world.check(stale).suggestions}
+        assert [one.relation for one in found[landed].relations] == ["already on main"]
+        reasons = gate(world.desk, Request(change=f"main..{stale}")).reasons
+        assert [one.sentence for one in reasons if one.code == "DUPE-SAME" and landed[:12] in one.sentence]
+
+
 def test_a_larger_change_contains_a_smaller_one(world: World) -> None:
     small = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     more = b"\n\ndef more(state):\n    total = sum(state.values())\n    return total / len(state.values())\n"

@@ -10,6 +10,7 @@ import pytest
 
 from custody.app.change import change_of
 from custody.app.desk import Desk
+from custody.app.erase import erase
 from custody.app.gate import Request, gate
 from custody.app.trust_show import trust_list
 from custody.model.errors import InputError
@@ -155,6 +156,25 @@ class TestTrust:
         report = world.said()
         assert codes(report) == ["TRUST-BUDGET"] * 3
         assert report.trust[0].budget_left == 1
+
+    def test_an_erased_rejection_does_not_let_the_change_land(self, world: World) -> None:
+        world.edited()
+        refused = {"decision": "rejected", "commit": world.second, "agent": "robot"}
+        spool_of(world.built.path).put(an_event("decision", id="no", at=text_from(NOON * NS), **refused))
+        assert "TRUST-REJECTED" in codes(world.said())
+        erase(world.desk, ["decision:robot::decision:no"], who="ana", why="it named a person")
+        assert codes(world.said()) == ["TRUST-UNKNOWN"]
+
+    @pytest.mark.parametrize(("at", "told"), [(NOON, ["TRUST-UNKNOWN"]), (NOON - 90 * 24 * 3600, [])])
+    def test_an_erased_decision_about_another_agent_counts_while_it_may_use_up_a_budget(
+        self, world: World, at: int, told: list[str]
+    ) -> None:
+        world.edited()
+        landed = {"agent": "other", "unreviewed": True, "changed_lines": 1, "head": "c" * 40, "areas": ["."]}
+        spool_of(world.built.path).put(an_event("decision", id="u", at=text_from(at * NS), **landed))
+        assert codes(world.said()) == []
+        erase(world.desk, ["decision:other::decision:u"], who="ana", why="it named a person")
+        assert codes(world.said()) == told
 
     def test_a_change_of_persons_only_is_not_asked_about(self, world: World) -> None:
         report = world.edited(OLD).said()

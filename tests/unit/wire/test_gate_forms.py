@@ -34,6 +34,10 @@ def a_report(*reasons: ReasonGiven, level: str = "review") -> GateReport:
         rules_from=[],
         as_of="2026-11-16T09:00:00Z",
         chain_head=None,
+        chains=[],
+        index=None,
+        gaps=0,
+        description=None,
         trust=[],
     )
 

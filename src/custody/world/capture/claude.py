@@ -3,11 +3,9 @@
 Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
 """
 
-import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.model.errors import InputError
 from custody.model.ids import AgentName, CallId, CommitSha, PromptId, SessionId
 from custody.model.paths import RepoPath
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
@@ -16,6 +14,7 @@ from custody.wire.times import ns_from
 from custody.wire.views import about_of
 from custody.world.capture.fields import Fields, model, string, text
 from custody.world.capture.fields import fields as fields_of
+from custody.world.capture.hook_paths import located
 from custody.world.capture.sources import reads
 from custody.world.capture.tools import Done, edits, git_facts
 
@@ -49,25 +48,7 @@ class _Seen:
 
     def path(self, named: object) -> RepoPath | None:
         """A path of the repository; None for one outside it, or that is no path."""
-        name, root = string(named), self.event.worktree
-        if name is None or root is None or name[1:2] == ":":
-            return None
-        whole = self._real(name)
-        if not whole.startswith(root.rstrip("/") + "/"):
-            return None
-        try:
-            return RepoPath.of(whole[len(root.rstrip("/")) + 1 :])
-        except InputError:
-            return None  # it leaves the repository: nothing of ours
-
-    def _real(self, name: str) -> str:
-        """The path where it really is, as far as the hook saw: below the agent's folder, links on the way resolved."""
-        given, folder = string(self.fields.get("cwd")), self.event.folder
-        if folder is None:
-            return posixpath.normpath(name)
-        if given is not None and name.startswith(given.rstrip("/") + "/"):
-            name = name[len(given.rstrip("/")) + 1 :]
-        return posixpath.normpath(posixpath.join(folder, name))
+        return located(self.event, named)
 
 
 def _session(seen: _Seen) -> Iterator[View]:

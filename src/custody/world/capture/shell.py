@@ -426,12 +426,13 @@ def _unescaped(text: str) -> str | None:
 class Ran:
     """A simple command: its words (None where something is left to expand), and the here-document that it reads.
 
-    ``alone``: nothing else was run with it, and all that it printed was shown.
+    ``alone``: nothing else was run with it, and all that it printed was shown; ``shown``: it printed into no file.
     """
 
     words: tuple[str | None, ...]
     here: str | None
     alone: bool
+    shown: bool
 
 
 def commands(command: str) -> tuple[Ran, ...] | None:
@@ -451,6 +452,7 @@ def commands(command: str) -> tuple[Ran, ...] | None:
             tuple(word.text for word in _without_assignments(step.words)),
             None if step.here is None else step.here.text,
             alone=len(steps) == 1 and not step.out and not step.piped,
+            shown=not step.out,
         )
         for step in steps
     )

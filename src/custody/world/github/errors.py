@@ -1,14 +1,10 @@
 """What GitHub says instead of an answer: that one should come again, or that it will not."""
 
-from custody.model.errors import WorldError
+from custody.model.errors import Later, WorldError
 
 
-class GitHubBusy(WorldError):
-    """Come again after ``seconds``: a rate limit, a server that failed, a network that did not carry."""
-
-    def __init__(self, message: str, seconds: int) -> None:
-        super().__init__(message, hint=f"it is asked again in {seconds} s")
-        self.seconds = seconds
+class GitHubBusy(Later):
+    """Come again: a rate limit, a server that failed, a network that did not carry."""
 
 
 class GitHubRefused(WorldError):

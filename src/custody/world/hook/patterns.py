@@ -32,6 +32,8 @@ class Rule:
 
 
 RULES: Final = (
+    # Our own
+    Rule("custody-token", "cdy_", r"cdy_[0-9a-f]{64}"),
     # Clouds
     Rule("aws-key-id", "AKIA  ASIA  ABIA  ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}"),
     Rule("aws-session", "IQoJb3JpZ2lu  FwoGZXIvYXdz", r"(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9+/_-]{80,}={0,2}"),

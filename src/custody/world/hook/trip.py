@@ -868,7 +868,7 @@ TOKENS = tuple(
     " CCIPAT_ CCIPRJ_ bkua_ bkaj_ sqp_ squ_ sqa_ phx_ pat-na pat-eu ops_eyJ EAAC EAAB EAAG NRAK- NRII- NRAA-"
     " CFPAT- tfp_"
     " PMAK- AGE-SECRET-KEY- duffel_ pnu_ rdme_ shippo_ sm_pat_ xkeysib- xsmtpsib- p8e- EZAK EZTK dnkey- A3-"
-    " LS0tLS1CRUdJTi $2a$ $2b$ $2y$ $5$ $6$ $apr1$ $argon2 tk-us- fio-u- .acc-".split()
+    " LS0tLS1CRUdJTi $2a$ $2b$ $2y$ $5$ $6$ $apr1$ $argon2 tk-us- fio-u- .acc- cdy_".split()
 )
 """How tokens that are known by their shape begin, or what is in the middle of them; all of one long word."""
 

@@ -1,0 +1,187 @@
+"""Ingest through the service against the database alone: the same PostgreSQL, the same tables, the same indexes.
+
+``single`` sends a trace a request, from several clients, against as many clients of pgbench that insert one row of a
+record a transaction. ``batch`` sends traces by the batch, against COPY of the very rows that came of them, in one
+transaction. Both sides grow alike. What the service does besides is its own affair: it reads, checks, redacts, chains
+and looks for what is there already.
+"""
+
+import re
+import secrets
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.bars import BenchError
+from bench.service_load import Client, clients, drive, request, serving
+from custody.app.desk import Desk
+from custody.app.projects import init_database
+from custody.app.tenancy_model import Scope
+from custody.app.tokens import Wanted, create_token
+from custody.world.store.schemas import SCHEMA
+
+CLIENTS = 8
+SINGLES = 400
+"""Traces sent in one timing, one by one; pgbench makes as many commits."""
+BATCH, BATCHES = 256, 4
+"""Traces of a batch, and batches of one timing."""
+ALONE = "alone"
+PATH = "/api/v1/traces"
+NOT_ROWS = ("state", "fork", "erasure")
+"""Tables with a place of a chain whose rows do not come from single records of it."""
+
+SCRIPT = f"""\
+\\set n :n + 1
+INSERT INTO {ALONE}.record (store_id, seq, event_id, kind, natural_key, at_ns, digest, link) VALUES (
+  'd1f0c0de00000000000000000000' || lpad(:client_id::text, 4, '0'), :n, 'import-' || md5(:client_id || '-' || :n),
+  'trace', 'import:trace:load-' || :client_id || '-' || :n, 1769860800000000000,
+  sha256((:client_id || '-' || :n)::bytea), sha256((:n || '-' || :client_id)::bytea));
+"""
+_RATE = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
+
+
+def a_trace(name: str) -> dict[str, object]:
+    """A trace of one file, as an agent's tool writes it."""
+    ranges = [{"start_line": 1, "end_line": 5}, {"start_line": 20, "end_line": 41}]
+    told = {"contributor": {"type": "ai", "model_id": "m/1"}, "url": f"https://x.example/{name}", "ranges": ranges}
+    return {
+        "version": "0.1.0",
+        "id": name,
+        "timestamp": "2026-01-31T12:00:00Z",
+        "tool": {"name": "robot", "version": "1"},
+        "vcs": {"type": "git", "revision": "a" * 40},
+        "files": [{"path": f"src/{name}.py", "conversations": [told]}],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """The rows that some records have in every table, as COPY takes them."""
+
+    records: int
+    rows: dict[str, bytes]
+
+
+@dataclass(slots=True)
+class Place:
+    """A service on a database, clients of it, and the same tables beside it."""
+
+    url: str
+    pgbench: Path
+    folder: Path
+    asked: Sequence[Client]
+    tokens: Sequence[str]
+    admin: Any
+    made: int = 0
+    alone: int = 0
+    copied: int = 0
+    lots: deque[Lot] = field(default_factory=deque)
+
+    def names(self, count: int) -> list[str]:
+        """Names of traces that were never sent."""
+        self.made += count
+        return [f"load-{n}" for n in range(self.made - count, self.made)]
+
+    def singles(self) -> float:
+        """Traces a second, one a request."""
+        named = zip(self.names(SINGLES), self._spread(SINGLES), strict=True)
+        took = drive(self.asked, [request(PATH, a_trace(name), token) for name, token in named], 201)
+        self.copied = self._last()  # these are nobody's lot
+        return SINGLES / took
+
+    def inserts(self) -> float:
+        """Commits a second of pgbench, by its own count and without its connecting."""
+        script = self.folder / "single.sql"
+        script.write_text(SCRIPT)
+        each = SINGLES // CLIENTS
+        words = ["-n", "-f", script, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "-D", f"n={self.alone}", self.url]
+        done = subprocess.run([self.pgbench, *words], capture_output=True, text=True, check=False)
+        self.alone += each
+        found = _RATE.search(done.stdout)
+        if done.returncode or found is None:
+            raise BenchError(f"pgbench: {done.stderr[-500:]}")
+        return float(found[1])
+
+    def batches(self) -> float:
+        """Traces a second, by the batch; what came of them is a lot for COPY."""
+        sent = [
+            request(PATH, [a_trace(name) for name in self.names(BATCH)], token) for token in self._spread(BATCHES)
+        ]
+        took = drive(self.asked[:BATCHES], sent, 201)
+        self.lots.append(self._lot())
+        return BATCH * BATCHES / took
+
+    def copies(self) -> float:
+        """Records a second by COPY into the tables beside it, of the oldest lot that was not copied."""
+        import time
+
+        lot = self.lots.popleft()
+        began = time.perf_counter()
+        with self.admin.transaction(), self.admin.cursor() as cursor:
+            for table, rows in lot.rows.items():
+                with cursor.copy(f"COPY {ALONE}.{table} FROM STDIN") as copy:
+                    copy.write(rows)
+        return lot.records / (time.perf_counter() - began)
+
+    def _spread(self, count: int) -> list[str]:
+        """A token for each of some requests: each has a rate of its own."""
+        return [self.tokens[n % len(self.tokens)] for n in range(count)]
+
+    def _last(self) -> int:
+        ((last,),) = self.admin.execute(f"SELECT coalesce(max(seq), 0) FROM {SCHEMA}.record").fetchall()
+        return int(last)
+
+    def _lot(self) -> Lot:
+        """The rows of what was kept since the last lot."""
+        first, last = self.copied, self._last()
+        self.copied = last
+        behind = f"seq > {first} AND seq <= {last}"
+        rows = {table: self._read(f"SELECT * FROM {SCHEMA}.{table} WHERE {behind}") for table in self._tables()}
+        held = f"IN (SELECT digest FROM {SCHEMA}.record WHERE {behind})"
+        rows["body"] = self._read(f"SELECT * FROM {SCHEMA}.body WHERE digest {held}")
+        rows["part"] = self._read(f"SELECT * FROM {SCHEMA}.part WHERE body {held}")
+        return Lot(last - first, {table: data for table, data in rows.items() if data})
+
+    def _tables(self) -> list[str]:
+        found = self.admin.execute(
+            "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name IN"
+            " ('store_id', 'seq') GROUP BY table_name HAVING count(*) = 2 ORDER BY 1",
+            (SCHEMA,),
+        ).fetchall()
+        return [str(name) for (name,) in found if name not in NOT_ROWS]
+
+    def _read(self, sql: str) -> bytes:
+        with self.admin.cursor() as cursor, cursor.copy(f"COPY ({sql}) TO STDOUT") as copy:
+            return b"".join(bytes(chunk) for chunk in copy)
+
+
+@contextmanager
+def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
+    """A service on the empty database at ``url``, warm, with the tables beside it."""
+    import psycopg
+
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    desk = Desk(folder, url)
+    init_database(desk, None)
+    wanted = Wanted(desk.project, (Scope.WRITE,), "1d", "load")
+    tokens = [create_token(desk, wanted).secret for _ in range(CLIENTS)]
+    with (
+        psycopg.connect(url, autocommit=True) as admin,
+        serving(folder, url) as made,
+        clients(made.port, CLIENTS) as asked,
+    ):
+        place = Place(url, pgbench, folder, asked, tokens, admin, made=secrets.randbits(30) << 20)
+        drive(asked[:1], [request(PATH, a_trace(place.names(1)[0]), tokens[0])], 201)
+        _beside(place)
+        yield place
+
+
+def _beside(place: Place) -> None:
+    """The same tables with the same indexes, under another name."""
+    place.admin.execute(f"CREATE SCHEMA {ALONE}")
+    for table in (*place._tables(), "body", "part"):
+        place.admin.execute(f"CREATE TABLE {ALONE}.{table} (LIKE {SCHEMA}.{table} INCLUDING ALL)")

@@ -1,0 +1,179 @@
+"""A service in a process of its own, and clients that ask it over connections that stay open.
+
+The clients send bytes that were made before and look at little of what comes back, so that most of the time that is
+measured is the service's.
+"""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.bars import BenchError
+
+START_SECONDS_MAX = 60
+ANSWER_SECONDS_MAX = 120
+CHUNK = 65_536
+HEAD_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A service that answers: its process, its port, and what it said of itself."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    said: str
+    """Its first line on stderr."""
+
+
+@contextmanager
+def running(words: Sequence[str], folder: Path) -> Iterator[Running]:
+    """A program that prints an object with its ``port`` once it answers; killed after the block."""
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    late = threading.Timer(START_SECONDS_MAX, process.kill)
+    late.start()
+    try:
+        assert process.stdout is not None and process.stderr is not None
+        line = process.stdout.readline()
+        late.cancel()
+        if not line:
+            raise BenchError(f"the service did not start: {process.stderr.read()}")
+        yield Running(process, int(json.loads(line)["port"]), process.stderr.readline())
+    finally:
+        late.cancel()
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def serving(folder: Path, database: str | None) -> Iterator[Running]:
+    """``custody serve`` as a user starts it, on a free port."""
+    words = [sys.executable, "-m", "custody", "serve", "--port", "0", "--json"]
+    with running(words + ([] if database is None else ["--database", database]), folder) as made:
+        yield made
+
+
+def request(path: str, body: object, token: str) -> bytes:
+    """A request with a JSON body as it goes over the wire."""
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    )
+    return head.encode() + data
+
+
+class Client:
+    """One connection that stays open."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, data: bytes) -> tuple[int, bytes]:
+        """Send a request; the status and the body of its answer."""
+        self._socket.sendall(data)
+        got = b""
+        while HEAD_END not in got:
+            got += self._more()
+        head, _, body = got.partition(HEAD_END)
+        length = _LENGTH.search(head)
+        if length is None:
+            raise BenchError(f"an answer without a length: {head[:200]!r}")
+        parts, missing = [body], int(length[1]) - len(body)
+        while missing > 0:
+            parts.append(self._more())
+            missing -= len(parts[-1])
+        return int(head[9:12]), b"".join(parts)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _more(self) -> bytes:
+        chunk = self._socket.recv(CHUNK)
+        if not chunk:
+            raise BenchError("the service hung up")
+        return chunk
+
+
+@contextmanager
+def clients(port: int, count: int) -> Iterator[list[Client]]:
+    """So many connections, closed after the block."""
+    with ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            made.append(Client(port))
+            stack.callback(made[-1].close)
+        yield made
+
+
+def dealt(items: Sequence[bytes], hands: int) -> list[list[bytes]]:
+    """Items dealt out in turn, like cards.
+
+    >>> dealt([b"a", b"b", b"c"], 2)
+    [[b'a', b'c'], [b'b']]
+    """
+    return [list(items[n::hands]) for n in range(hands)]
+
+
+def drive(asked: Sequence[Client], requests: Sequence[bytes], expected: int) -> float:
+    """Send all requests, each client its share one after the other; the seconds that it took.
+
+    An answer with another status than ``expected`` is an error: what failed quickly must not look fast.
+    """
+    wrong: list[str] = []
+    ready = threading.Barrier(len(asked) + 1)
+
+    def work(client: Client, own: Sequence[bytes]) -> None:
+        ready.wait()
+        try:
+            for data in own:
+                status, body = client.ask(data)
+                if status != expected:
+                    wrong.append(f"status {status}: {body[:500]!r}")
+                    return
+        except (OSError, BenchError) as error:
+            wrong.append(str(error))
+
+    hands = dealt(requests, len(asked))
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(asked, hands, strict=True)]
+    for thread in threads:
+        thread.start()
+    ready.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    took = time.perf_counter() - began
+    if wrong:
+        raise BenchError(wrong[0])
+    return took
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used until now, in user and kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / _TICKS
+
+
+_TICKS = 100
+"""The kernel's USER_HZ, the same on every Linux that this runs on."""
+
+
+def rates(seconds: Mapping[str, float], counts: Mapping[str, int]) -> dict[str, float]:
+    """How many a second, side by side.
+
+    >>> rates({"subject": 2.0}, {"subject": 10})
+    {'subject': 5.0}
+    """
+    return {side: counts[side] / took for side, took in seconds.items()}

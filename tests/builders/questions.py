@@ -1,0 +1,88 @@
+"""A project about which every question has an answer: a repository with changes, or a team's database without one."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from custody.app.cite_registry import Said, cite_add
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.ingest import keep
+from custody.app.intake import Intake
+from tests.builders.events import an_event
+from tests.builders.lines import NS, an_edit_event, moment
+from tests.builders.repo import NOON, Built, a_repository
+
+NOW_NS = (NOON + 20_000) * NS
+SECRET = "please hide the zebra"
+"""What was asked; nobody sees it without the scope for it."""
+MARK = "gnu"
+"""Stands in names and titles of this project only."""
+
+APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
+RETRY = APP.replace(
+    b"return state.advance(3, options)",
+    b"for attempt in range(options.retry_limit):\n        state = state.advance(3, options)\n    return state",
+)
+WITH_LOG = RETRY.replace(b"    return state\n", b"    options.logger.info('gave up')\n    return state\n", 1)
+LINE = RETRY.decode().splitlines().index("        state = state.advance(3, options)") + 1
+"""A line that the agent wrote."""
+REPORT = "# Report\n\nIt is so [1]. It is not [7].\n\n## Sources\n\n[1] A page: https://example.org/a\n"
+
+
+def what_happened() -> list[dict[str, Any]]:
+    """Events of two agents, one of which has a slash in its name."""
+    spans = [
+        an_event("span", id=f"x:{n}:whole", at=moment(n), execution=f"run-{MARK}", span=str(n), phase="whole")
+        for n in range(3)
+    ]
+    events = [
+        an_event("session", session=f"s1-{MARK}", model="maker/model-1", at=moment(1)),
+        an_event("prompt", id="p1", session=f"s1-{MARK}", text=SECRET, at=moment(2)),
+        *(
+            an_event("call", id=f"c{n}", session=f"s1-{MARK}", name=("Read", "Edit")[n % 2], at=moment(n))
+            for n in (3, 4)
+        ),
+        an_event("source_read", id="r1", session=f"s1-{MARK}", title=f"A {MARK} page", at=moment(4)),
+        an_event("source", id="q2", url=f"https://example.org/{MARK}", title=f"Another {MARK}", at=moment(5)),
+        *(
+            an_event("decision", id=f"d{n}", changed_lines=9, reason=f"fine {MARK}", at=moment(50 + n))
+            for n in range(3)
+        ),
+        an_event("decision", id="slash", agent=f"{MARK}/robot", at=moment(60)),
+    ]
+    made: list[dict[str, Any]] = [json.loads(event) for event in (*events, *spans)]
+    return [
+        one | {"ended_at": one["at"], "status": "ok", "parent": None} if one["kind"] == "span" else one for one in made
+    ]
+
+
+def told(desk: Desk, events: list[dict[str, Any]]) -> Desk:
+    """The desk with these events in its store, and a source with a passage that was read."""
+    intake = Intake(desk)
+    arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
+    with desk.writing() as store:
+        keep(store, arrivals)
+    cite_add(desk, Said(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
+    return desk
+
+
+def a_project(folder: Path) -> tuple[Desk, Built]:
+    """A repository with an agent's line in it, proposals that are alike, an index, and a clock that stands still."""
+    built = a_repository(folder)
+    root = built.commit({b"src/app.py": APP}, at=NOON - 100)
+    edit = an_edit_event("src/app.py", APP.decode(), RETRY.decode(), at=4, head=root, session=f"s1-{MARK}", call="c4")
+    built.commit({b"src/app.py": RETRY}, root, message=f"Retry {MARK}".encode(), at=NOON + 60)
+    built.commit({b"src/app.py": RETRY}, root, message=b"Retry", at=NOON + 70, ref="refs/pull/1/head")
+    built.commit({b"src/app.py": WITH_LOG}, root, message=b"Retry, told", at=NOON + 80, ref="refs/pull/2/head")
+    built.checkout()
+    desk = a_still(Desk(folder))
+    told(desk, [*what_happened(), json.loads(edit)])
+    dupes_index(desk, Wanted(workers=1))
+    return desk, built
+
+
+def a_still(desk: Desk) -> Desk:
+    """The same desk with a clock that stands still, so that two answers are the same."""
+    return replace(desk, now_ns=lambda: NOW_NS)

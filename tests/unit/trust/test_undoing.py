@@ -1,0 +1,69 @@
+"""How much of a commit a later one takes back."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.trust.rules import TrustRules
+from custody.trust.undoing import States, Taken, Undone, lines_of, undone_lines, undone_whole
+
+RULES = TrustRules()
+FILES = st.lists(st.sampled_from([b"one", b"two", b"three", b"four", b"}"]), max_size=12)
+
+
+def counted(lines: Sequence[bytes]) -> Counter[bytes]:
+    return Counter(lines)
+
+
+@given(FILES, FILES)
+def test_what_is_put_back_as_it_was_is_taken_back_whole(old: list[bytes], new: list[bytes]) -> None:
+    undone = undone_lines(States(counted(old), counted(new), counted(new), counted(old)))
+    assert undone.taken == undone.left == undone.changed
+    if undone.changed:
+        assert undone.how_much(RULES) is Taken.WHOLE
+
+
+@given(FILES, FILES)
+def test_what_nobody_touched_is_not_taken_back(old: list[bytes], new: list[bytes]) -> None:
+    undone = undone_lines(States(counted(old), counted(new), counted(new), counted(new)))
+    assert undone.taken == 0
+    if undone.changed:
+        assert undone.how_much(RULES) is Taken.NOTHING
+
+
+@given(FILES, FILES, FILES, FILES)
+def test_no_more_is_taken_than_was_left(
+    old: list[bytes], new: list[bytes], then: list[bytes], now: list[bytes]
+) -> None:
+    undone = undone_lines(States(counted(old), counted(new), counted(then), counted(now)))
+    assert 0 <= undone.taken <= undone.left <= undone.changed
+
+
+def test_what_others_changed_in_between_counts_on_neither_side() -> None:
+    old, new = lines_of(b"a\nb\n"), lines_of(b"a\nb\nc\nd\ne\nf\n")
+    then, now = lines_of(b"a\nb\nc\nd\ne\nother\n"), lines_of(b"a\nb\nother\n")
+    undone = undone_lines(States(old, new, then, now))
+    assert undone == Undone(4, 3, 3)
+    assert undone.how_much(RULES) is Taken.WHOLE
+
+
+def test_lines_without_a_word_show_nothing() -> None:
+    old, new = lines_of(b"a\n"), lines_of(b"a\nif b {\n}\n\n")
+    assert undone_lines(States(old, new, new, lines_of(b"a\nif b {\n"))) == Undone(1, 1, 0)
+
+
+def test_a_part_is_a_part_and_what_was_rewritten_is_gone() -> None:
+    assert Undone(10, 10, 7).how_much(RULES) is Taken.PARTIAL
+    assert Undone(10, 10, 8).how_much(RULES) is Taken.WHOLE
+    assert Undone(10, 4, 4).how_much(RULES) is Taken.PARTIAL
+    assert Undone(10, 5, 5).how_much(RULES) is Taken.WHOLE
+    assert Undone(10, 9, 0).how_much(RULES) is Taken.GONE
+    assert Undone().how_much(RULES) is Taken.GONE
+
+
+def test_what_has_no_lines_is_compared_whole() -> None:
+    assert undone_whole(("1", "2", "2", "1")) == Undone(1, 1, 1)
+    assert undone_whole(("1", "2", "2", "3")) == Undone(1, 1, 0)
+    assert undone_whole(("1", "2", "3", "1")) == Undone(1, 0, 0)
