@@ -24,12 +24,12 @@ Edited = Mapping[str, Sequence[Attribution]]
 def befores_of(store: Store, edited: Edited, gate: GateRules, rules: GraphRules) -> tuple[Before, ...] | Unseen:
     """What was called before each risky file of a change was changed; each session and file once."""
     risky = {path: told for path, told in edited.items() if any(matches(one, path) for one in gate.risky_paths)}
-    asked = dict.fromkeys(
-        (path, one.session_id, one.tool_call_id)
-        for path, told in risky.items()
-        for one in told
-        if one.session_id is not None and one.tool_call_id is not None
-    )
+    written = [(path, one) for path, told in risky.items() for one in told if one.kind in ("agent", "mixed")]
+    asked: dict[tuple[str, str, str], None] = {}
+    for path, one in written:
+        if one.session_id is None or one.tool_call_id is None:
+            return Unseen(f"nothing shows by which call '{path}' was changed", READ_IT)
+        asked[path, one.session_id, one.tool_call_id] = None
     if not asked:
         return ()
     units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))

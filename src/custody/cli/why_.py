@@ -132,7 +132,7 @@ def _around(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLin
 def _standing(link: StandingLink) -> str:
     if link.score is None:
         return f"nothing was decided about {link.agent} yet"
-    return f"{link.agent} stands at {link.score:.4f}, {link.tier}, after {link.decisions} decision(s)"
+    return f"{link.agent} stands at {link.score:.4f}, {(link.tier or '').upper()}, after {link.decisions} decision(s)"
 
 
 def _change(link: ChangeLink) -> Iterator[str]:

@@ -41,13 +41,14 @@ class Writer:
         self._metrics = metrics
         self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting_max)
         self._store = Keeping(desk)
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="custody-writer", daemon=True)
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
         """Whether it still takes records."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._ended
 
     def put(self, arrivals: Sequence[Arrival]) -> "asyncio.Future[list[Kept]]":
         """Queue records; what is waited for comes once they are committed, or says why they are not."""
@@ -57,6 +58,8 @@ class Writer:
             self._jobs.put_nowait(job)
         except queue.Full as error:
             raise busy("too many requests wait to be written") from error
+        if self._ended:
+            self._turn_away()  # it ended while this was put: nobody would look at it
         return job.waiting
 
     def close(self) -> None:
@@ -73,7 +76,19 @@ class Writer:
                 if last:
                     return
         finally:
+            self._ended = True
             self._store.close()
+            self._turn_away()
+
+    def _turn_away(self) -> None:
+        """Tell whoever still waits that it would work later."""
+        while True:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+            if job is not None:
+                job.loop.call_soon_threadsafe(_settle, job.waiting, busy("the writer ended"))
 
     def _next(self) -> tuple[list[_Job], bool]:
         """What waits now, as much as one transaction takes; and whether nothing comes after it."""
@@ -101,6 +116,7 @@ class Writer:
             answers = self._kept(group)
         except BaseException as error:
             # A bug of ours ends this thread and is seen there; whoever waits is told, and the next request starts anew.
+            self._ended = True
             answers = [error] * len(group)
             raise
         finally:

@@ -5,7 +5,7 @@ They stand apart from the readers, which most questions need not load.
 
 READER_VERSION = 4
 """Of generic events."""
-HOOK_VERSION = 3
+HOOK_VERSION = 4
 """Of hook events and snapshots."""
 TRANSCRIPT_VERSION = 2
 """Of transcripts' lines."""

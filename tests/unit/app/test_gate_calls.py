@@ -38,18 +38,18 @@ class World:
             spool_of(self.built.path).put(event)
         return self
 
-    def edits(self, name: str, *calls: str) -> GateReport:
+    def edits(self, name: str, *calls: str, **fields: str | None) -> GateReport:
         """A session makes these calls, the last of which changes the file."""
         self.session(name, *calls)
         edit = an_event(
             id=f"{name}-edit",
             at=text_from((NOON + 60 + 10 * (len(calls) - 1)) * NS),
             session=name,
-            call=f"{name}-{len(calls) - 1}",
             path=self.file,
             before=OLD,
             after=NEW,
             head=self.base,
+            **{"call": f"{name}-{len(calls) - 1}", **fields},
         )
         spool_of(self.built.path).put(edit)
         desk = Desk(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
@@ -70,6 +70,12 @@ def test_calls_that_nobody_makes_before_an_edit_are_named(tmp_path: Path) -> Non
     reason = next(reason for reason in report.reasons if reason.code == "GRAPH-UNUSUAL")
     assert "session odd called WebFetch, Download, Decrypt" in reason.sentence
     assert [place.path for place in reason.places] == [LOGIN]
+
+
+def test_an_agents_line_of_which_no_call_is_known_is_unseen(tmp_path: Path) -> None:
+    report = World(tmp_path).edits("odd", "WebFetch", "Download", "Edit", call=None)
+    assert report.added.agent == 1
+    assert codes(report) == ["GRAPH-UNSEEN"]
 
 
 def test_a_file_that_is_not_risky_is_not_looked_at(tmp_path: Path) -> None:

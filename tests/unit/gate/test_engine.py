@@ -76,8 +76,9 @@ def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> N
             assert set(about.never_milder_than) >= others
 
 
-def test_lines_of_nobody_known_are_never_milder_than_what_an_agents_record_could_say() -> None:
-    records = {code for code in Code if code.value.startswith("TRUST-")}
+def test_lines_of_nobody_known_are_never_milder_than_what_is_said_of_an_agents_lines() -> None:
+    records = {code for code in Code if code.value.startswith(("TRUST-", "GRAPH-"))}
+    records |= {Code.CITE_UNREAD, Code.CITE_MISSING}
     for code in (Code.ATTR_UNSEEN, Code.ATTR_NONE):
         assert set(CODES[code].never_milder_than) >= records
 

@@ -31,13 +31,13 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     records[Code.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
     texts = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("CITE-")}
     texts[Code.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
-    by_records = texts[Code.CITE_UNREAD], texts[Code.CITE_MISSING]
+    calls = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("GRAPH-")}
+    calls[Code.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
+    by_records = texts[Code.CITE_UNREAD], texts[Code.CITE_MISSING], calls[Code.GRAPH_UNSEEN]
     none = draw(st.integers(max(weak, share, records[Code.TRUST_UNKNOWN], *by_records), 2))
     unseen = draw(st.integers(none, 2))
     twins = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("DUPE-")}
     twins[Code.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
-    calls = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("GRAPH-")}
-    calls[Code.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
     places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
     places |= records | twins | texts | calls
     damage = draw(st.integers(max(places.values()), 2))

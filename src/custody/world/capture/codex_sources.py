@@ -70,7 +70,9 @@ def _file(done: Done, answer: Answer, step: Ran, name: str, path: str) -> Source
 
 def _files(name: str, words: Sequence[str | None]) -> list[str]:
     """The files that a command shows, by its words; none where one of them is left to expand, or nothing is shown."""
-    if any(word is None for word in words) or (name == "sed" and any((w or "").startswith(("-i", "--in")) for w in words)):
+    if any(word is None for word in words) or (
+        name == "sed" and any((w or "").startswith(("-i", "--in")) for w in words)
+    ):
         return []
     files, left, scripted = list[str](), iter(words), name != "sed"
     for word in left:

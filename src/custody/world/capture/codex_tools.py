@@ -255,9 +255,7 @@ def written(done: Done, found: Sequence[Write]) -> Iterator[FileEdit]:
             yield replace(edit, part=write.append)
 
 
-def _edit(
-    done: Done, path: RepoPath, n: int, before: Text | None, after: Text | None, piece: Piece | None
-) -> FileEdit:
+def _edit(done: Done, path: RepoPath, n: int, before: Text | None, after: Text | None, piece: Piece | None) -> FileEdit:
     known = None if after is None else after.content
     return FileEdit(
         agent=done.agent,

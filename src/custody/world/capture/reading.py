@@ -9,10 +9,12 @@ from custody.wire.canonical import Json
 from custody.wire.events import TranscriptEvent, event_from
 from custody.wire.views import observation_of
 from custody.world.capture.claude_transcript import ClaudeTranscripts
+from custody.world.capture.codex_rollout import CodexRollouts
+from custody.world.capture.gemini_transcript import GeminiTranscripts
 from custody.world.capture.transcripts import TranscriptReader
 
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
-    {reader.agent: reader for reader in (ClaudeTranscripts(),)}
+    {reader.agent: reader for reader in (ClaudeTranscripts(), CodexRollouts(), GeminiTranscripts())}
 )
 
 

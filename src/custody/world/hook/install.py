@@ -24,6 +24,7 @@ LIBRARY = (
     "patterns.py",
     "redact.py",
     "snapshot.py",
+    "calls.py",
     "recording.py",
     "linking.py",
 )

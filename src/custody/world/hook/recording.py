@@ -47,6 +47,7 @@ REPEATED = frozenset(
 """Events of which one prompt may have several, so that the prompt does not name them."""
 
 CLAUDE_CODE = "claude-code"
+GEMINI = "gemini"
 CURSORS_OWN = ("cursor_version", "conversation_id")
 """Fields that Cursor sends and Claude Code does not."""
 
@@ -226,11 +227,12 @@ def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     """Who, which, when and where."""
-    call = name_in(fields, CALL)
+    named = name_in(fields, CALL)
+    call = named or _by_content(words, fields)
     around: Fields = {
         "custody": 1,
         "agent": words.agent[:NAME_MAX],
-        "id": call or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
+        "id": named or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
         "at": now(),
     }
     session = name_in(fields, SESSION)
@@ -243,6 +245,17 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
         around["head"] = head_of(found[1])
         around["worktree"] = _shown(found[0])
     return {name: value for name, value in around.items() if value is not None}
+
+
+def _by_content(words: Words, fields: Fields) -> str | None:
+    """What names a call of the agent that does not; None for other agents, and before the call has ended."""
+    if words.agent != GEMINI or event_of(words, fields) != "AfterTool":
+        return None
+    from .calls import call_of  # no other agent needs it
+
+    answer = fields.get("tool_response")
+    shown = answer.get("llmContent") if isinstance(answer, dict) else None
+    return call_of(str(fields.get("tool_name")), fields.get("tool_input"), shown)
 
 
 def _prompted(event: str, fields: Fields) -> str | None:

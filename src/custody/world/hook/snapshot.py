@@ -31,8 +31,10 @@ SIGKILL = 9  # the module that names it is slow to import
 BEFORE, AFTER = "before", "after"
 
 _SHELL = frozenset(
-    ("bash", "shell", "shell_command", "exec_command", "run_shell_command", "functions.shell", "functions.exec_command")
+    "bash shell shell_command exec_command run_shell_command local_shell functions.shell functions.shell_command"
+    " functions.exec_command apply_patch functions.apply_patch".split()
 )
+"""Shell tools, and Codex's patches: these say what they change, not what was there before."""
 _PHASES = {
     "PreToolUse": BEFORE,
     "preToolUse": BEFORE,

@@ -30,6 +30,10 @@ ROWS_TOGETHER = 500
 _ROW = re.compile(r"(?<= VALUES )\((?:\?, )*\?\)")
 
 
+CONNECT_SECONDS_MAX = 10
+"""For a server to answer, unless its address says otherwise."""
+
+
 class PostgresDb:
     """One connection to one schema of one database."""
 
@@ -139,11 +143,14 @@ def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb
     """A connection that is bound to ``schema`` and ``project``, which need not be there; names a missing extra."""
     try:
         import psycopg
+        from psycopg.conninfo import make_conninfo
     except ImportError as error:
         raise InputError(
             "PostgreSQL needs the extra 'postgres'", hint="install it with: pip install 'custody[postgres]'"
         ) from error
     with translated():
+        if "connect_timeout" not in url:
+            url = make_conninfo(url, connect_timeout=CONNECT_SECONDS_MAX)
         db = PostgresDb(psycopg.connect(url, autocommit=True, application_name="custody"), schema)
     try:
         # pg_temp last, by name: unnamed it would come first, and a table there would stand before one of ours.

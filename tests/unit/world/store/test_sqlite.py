@@ -1,8 +1,10 @@
 """What SQLite is told and how its complaints are passed on."""
 
 import shutil
+import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,29 @@ server:/home /home nfs4 rw 0 0
 )
 def test_network_file_systems_are_known_by_the_mount_table(path: str, network: bool) -> None:
     assert on_network(Path(path), MOUNTS) is network
+
+
+def test_a_store_that_another_process_makes_at_this_very_moment_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, path = sqlite3.connect, tmp_path / "custody.db"
+    looks: list[str] = []
+
+    class Interrupted(sqlite3.Connection):
+        """Somebody else makes the store's tables between the first look at it and the second."""
+
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            looks.append(sql)
+            if len(looks) == 2:
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                a_sqlite_store(tmp_path).db.close()
+            return super().execute(sql, *values)
+
+    path.touch()
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Interrupted))
+
+    with closing(open_sqlite(path)) as db:
+        assert db.version() > 0
 
 
 def test_the_journal_is_a_write_ahead_log_and_every_commit_is_synced(tmp_path: Path) -> None:

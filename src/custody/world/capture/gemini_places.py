@@ -1,0 +1,142 @@
+"""Where Gemini CLI keeps its chats, and of which project each of them is.
+
+A project's folder in ``tmp`` is named by the SHA-256 of its root's path (``utils/paths.ts``), since 2026 by a short
+name that ``projects.json`` and a file ``.project_root`` tie to the path (``config/projectRegistry.ts``, 5411f113).
+Chats say the hash in either case.
+"""
+
+import hashlib
+import os
+import posixpath
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from custody.model.errors import InputError
+from custody.wire.canonical import parse
+from custody.world.capture.fields import Fields, fields, string
+from custody.world.capture.lines import files_below, lines_of
+
+SUFFIXES = (".json", ".jsonl")
+CHATS = "chats"
+CHAT = "session-"
+MARKER = ".project_root"
+REGISTRY = "projects.json"
+SMALL_BYTES_MAX = 1 << 20
+PEEK_LINES = 50
+FOLDERS_MAX = 100
+"""So many folders above a file are asked whether they are the project's root."""
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """``tmp`` in the user's Gemini folder."""
+    named = environment.get("GEMINI_CLI_HOME") or environment.get("HOME") or "~"
+    return Path(named).expanduser() / ".gemini" / "tmp"
+
+
+def project_hash(root: str) -> str:
+    """What stands for a project's root in chats and in older folders' names.
+
+    >>> project_hash("/home/ana/shop")[:12]
+    '549df1e2e63b'
+    """
+    return hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def chats_below(place: Path) -> list[Path]:
+    """The chats at or below ``place``, those written last at the end; other files of the agent's are left out."""
+    return [file for file in files_below(place, SUFFIXES) if file == place or _is_chat(file)]
+
+
+def _is_chat(file: Path) -> bool:
+    if file.parent.name == CHATS or file.parent.parent.name == CHATS:
+        return True
+    return file.name.startswith(CHAT) or any(is_opening(line) for line in _first_lines(file))
+
+
+def is_opening(data: bytes) -> bool:
+    """Whether a line is one of a chat's first: what it says of itself, on one line or over several."""
+    if b'"projectHash"' not in data:
+        return False
+    said = _object(data) or _object(b"{%s}" % data.strip().rstrip(b","))
+    return isinstance(said.get("projectHash"), str)
+
+
+def chats_of(home: Path, trees: Sequence[str]) -> list[Path]:
+    """The chats below ``home`` of projects in one of these work trees or below it."""
+    roots = {root for tree in trees for root in (tree, os.path.realpath(tree))}
+    names = {project_hash(root) for root in roots}
+    names |= {slug for path, slug in _registered(home).items() if isinstance(slug, str) and _is_in(path, roots)}
+    ours: dict[str, bool] = {}
+    found = []
+    for file in chats_below(home):
+        project = file.relative_to(home).parts[0]
+        if project not in ours:
+            marked = marked_root(home / project)
+            ours[project] = project in names if marked is None else _is_in(marked, roots)
+        if ours[project] or _hash_in(file) in names:
+            found.append(file)
+    return found
+
+
+def root_of(file: Path) -> str | None:
+    """The root of a chat's project, where a file above it says so."""
+    above = (marked_root(folder) for folder in islice(file.parents, 1, 3))
+    return next((root for root in above if root is not None), None)
+
+
+def marked_root(folder: Path) -> str | None:
+    """The path that a project's folder is tied to."""
+    said = _small(folder / MARKER).decode("utf-8", "surrogateescape").strip()
+    return said if posixpath.isabs(said) and "\0" not in said else None
+
+
+def root_above(name: str, said: str) -> str | None:
+    """The folder above a file whose hash is ``said``: a chat does not name its project's root otherwise."""
+    folder = posixpath.dirname(posixpath.normpath(name))
+    for _ in range(FOLDERS_MAX):
+        if project_hash(folder) == said:
+            return folder
+        if folder == posixpath.dirname(folder):
+            return None
+        folder = posixpath.dirname(folder)
+    return None
+
+
+def _hash_in(file: Path) -> str | None:
+    for line in _first_lines(file):
+        if is_opening(line):
+            said = _object(line) or _object(b"{%s}" % line.strip().rstrip(b","))
+            return string(said.get("projectHash"))
+    return None
+
+
+def _registered(home: Path) -> Fields:
+    return fields(_object(_small(home.parent / REGISTRY)).get("projects"))
+
+
+def _first_lines(file: Path) -> list[bytes]:
+    try:
+        return [line.data for line in islice(lines_of(file), PEEK_LINES)]
+    except OSError:
+        return []  # named when it is read
+
+
+def _small(file: Path) -> bytes:
+    try:
+        if not file.is_file() or file.stat().st_size > SMALL_BYTES_MAX:
+            return b""
+        return file.read_bytes()
+    except OSError:
+        return b""  # it would only have told us a place
+
+
+def _object(data: bytes) -> Fields:
+    try:
+        return fields(parse(data))
+    except InputError:
+        return {}  # whoever reads the file says so
+
+
+def _is_in(path: str, roots: set[str]) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

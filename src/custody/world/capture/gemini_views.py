@@ -1,0 +1,117 @@
+"""What one kept message or call of Gemini CLI's chats says: a pure function of it and of what was put beside it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from custody.model.ids import AgentName, CallId, SessionId
+from custody.model.paths import RepoPath
+from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.wire.events import CallMade, TranscriptEvent
+from custody.wire.times import ns_from
+from custody.wire.views import about_of, text_view
+from custody.world.capture.fields import Fields, fields, items, model, string
+from custody.world.capture.gemini import prompt_id
+from custody.world.capture.gemini_sources import sources
+from custody.world.capture.gemini_tools import Called, commit_links, edits, shell_edits
+from custody.world.hook.calls import words_of
+
+OK = "success"
+STATUSES: Mapping[str, CallStatus] = MappingProxyType({OK: CallStatus.OK, "error": CallStatus.FAILED})
+"""How a call ended, by the chat's word for it; any other end, such as ``cancelled``, left it undone."""
+NOT_TYPED = (
+    "<session_context>",
+    "<hook_context>",
+    "<state_snapshot>",
+    "<system-reminder",
+    "This is the Gemini CLI. We are setting up the context",
+    "System: Please continue.",
+)
+"""How texts begin that stand where a person's do, and were put there by the program."""
+
+
+def views_of(event: TranscriptEvent) -> tuple[View, ...]:
+    """The views that one kept message or call gives."""
+    line = fields(event.payload)
+    read = MESSAGES.get(string(line.get("type")) or "")
+    opening = (_session(event, line),) if event.opens else ()
+    return (*opening, *(read(event, line) if read else ()))
+
+
+def called_of(
+    call: Fields, locate: Callable[[object], RepoPath | None], event: TranscriptEvent | None = None
+) -> Called:
+    """A call of a chat as its tools are read; without an event only for what it names."""
+    return Called(
+        agent=AgentName("gemini" if event is None else event.agent),
+        session=SessionId("" if event is None else event.session),
+        call=CallId(event.calls[0].id if event is not None and event.calls else ""),
+        at_ns=0 if event is None else ns_from(event.at),
+        tool=string(call.get("name")) or "",
+        given=fields(call.get("args")),
+        display=call.get("resultDisplay"),
+        shown=words_of(call.get("result")),
+        failed=call.get("status") != OK,
+        locate=locate,
+    )
+
+
+def _session(event: TranscriptEvent, line: Fields) -> Session:
+    return Session(
+        agent=AgentName(event.agent),
+        id=SessionId(event.session),
+        started_ns=ns_from(event.at),
+        worktree=event.worktree,
+        model=None if event.subagent is not None else model(line.get("model")),
+    )
+
+
+def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    said = words_of(line.get("content"))
+    if event.subagent is not None or not said.strip() or said.lstrip().startswith(NOT_TYPED):
+        return
+    # What a person typed, where files that it names were put into what the model got.
+    typed = words_of(line.get("displayContent")) or said
+    named = prompt_id(_joined(line.get("content")))
+    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), text_view(typed))
+
+
+def _joined(content: object) -> str:
+    """A prompt as hooks tell it: its parts without anything between them."""
+    return "".join(map(words_of, items(content))) or words_of(content)
+
+
+def _calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    for call, made in zip(map(fields, items(line.get("toolCalls"))), event.calls, strict=False):
+        yield from _call(event, line, call, made)
+
+
+def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallMade) -> Iterator[View]:
+    at_ns = ns_from(event.at)
+    yield ToolCall(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=CallId(made.id),
+        name=made.name,
+        started_ns=at_ns,
+        ended_ns=at_ns,
+        status=STATUSES.get(string(call.get("status")) or "", CallStatus.ABANDONED),
+        parent=None if event.parent_call is None else CallId(event.parent_call),
+        subagent=event.subagent,
+        model=model(line.get("model")),
+        about=about_of(call.get("args")),
+    )
+    called = called_of(call, lambda named: _located(event.paths, named), event)
+    yield from sources(called)
+    yield from edits(called)
+    yield from shell_edits(called)
+    yield from commit_links(called, event.commits)
+
+
+def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
+    path = paths.get(named) if isinstance(named, str) else None
+    return None if path is None else RepoPath.of(path)
+
+
+MESSAGES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
+    {"user": _prompt, "gemini": _calls}
+)

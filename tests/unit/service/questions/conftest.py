@@ -1,0 +1,32 @@
+"""Services about whose projects much is known."""
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from custody.app.desk import Desk
+from tests.builders.questions import a_project, a_still, told, what_happened
+from tests.builders.service import Asked, a_keeper, asked
+from tests.builders.teams import a_team
+from tests.house.postgres import a_database
+
+
+@pytest.fixture(scope="package")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A service in a repository about which much is known; another project has an empty repository of its own."""
+    folder = tmp_path_factory.mktemp("embedded")
+    desk, _ = a_project(folder / "own")
+    subprocess.run(["git", "init", "-q", str(folder / "other")], check=True)
+    with asked(a_keeper(desk, a_still(Desk(folder / "other")))) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A service on a team's database, outside any repository, as a role that is bound to one project."""
+    with a_database(postgres_url) as url, a_team(url, tmp_path_factory.mktemp("team"), "other") as made:
+        own, other = a_still(made.desk()), a_still(made.desk("other"))
+        told(own, what_happened())
+        with asked(a_keeper(own, other)) as service:
+            yield service
