@@ -19,6 +19,7 @@ from bench import (
     otlp,
     peers,
     sanity,
+    service,
     service_fuzz,
     service_kill,
     sketch,
@@ -27,6 +28,7 @@ from bench import (
     store,
     tables,
     tenancy,
+    tenants,
     trust,
     trust_growth,
 )
@@ -74,11 +76,13 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "graph-next": graph_next.main,
         "otlp": otlp.main,
         "peers": peers.main,
+        "service": service.main,
         "service-fuzz": service_fuzz.main,
         "service-kill": service_kill.main,
         "sketch": sketch.main,
         "tables": tables.main,
         "tenancy": tenancy.main,
+        "tenants": tenants.main,
         "trust": trust.main,
     }
 )

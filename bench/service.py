@@ -22,14 +22,13 @@ from bench.columns import columns
 from bench.names import UnknownName, by_name, chosen
 from bench.progress import Progress, Tell
 from bench.runner import Verdict, judged
+from bench.service_load import CLOCK, PROCESSOR, Rates
 from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_program, a_server
 
-Rates = dict[str, float]
-"""What a side reaches: a second by the clock, and, where it is known, a second of its processor time."""
 Side = Callable[[], Rates]
-CLOCK, PROCESSOR = "clock", "processor"
+Of = Callable[[service_ingest.Place], Side]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +71,18 @@ class Result:
         return judged(self.part.bar, found.median) if found.steady else Verdict.UNSTABLE
 
 
-def _ingest(folder: Path, subject: str, baseline: str) -> Iterator[Sides]:
+def _ingest(folder: Path, subject: Of, baseline: Of) -> Iterator[Sides]:
     pgbench = a_program("pgbench")
     with a_server(durable=True) as url, service_ingest.a_place(folder, url, pgbench) as place:
-        yield Sides(lambda: {CLOCK: getattr(place, subject)()}, lambda: {CLOCK: getattr(place, baseline)()})
+        yield Sides(subject(place), baseline(place))
 
 
 def _single(folder: Path) -> Iterator[Sides]:
-    yield from _ingest(folder, "singles", "inserts")
+    yield from _ingest(folder, lambda place: place.singles, lambda place: place.inserts)
 
 
 def _batch(folder: Path) -> Iterator[Sides]:
-    yield from _ingest(folder, "batches", "copies")
+    yield from _ingest(folder, lambda place: place.batches, lambda place: place.copies)
 
 
 def _blame(_folder: Path) -> Iterator[Sides]:
@@ -99,8 +98,8 @@ def _blame(_folder: Path) -> Iterator[Sides]:
 PARTS = (
     Part(
         name="ingest-single",
-        what="traces kept a second, one a request, 8 clients",
-        baseline="commits a second of pgbench, one row each, 8 clients",
+        what="traces kept a second, one a request, 16 clients",
+        baseline="commits a second of pgbench, one row each, 16 clients",
         bar=at_least(0.3),
         set_up=_single,
     ),

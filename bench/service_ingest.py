@@ -7,8 +7,10 @@ and looks for what is there already.
 """
 
 import re
+import resource
 import secrets
 import subprocess
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,18 +19,31 @@ from pathlib import Path
 from typing import Any
 
 from bench.bars import BenchError
-from bench.service_load import Client, clients, drive, request, serving
+from bench.service_load import (
+    CLOCK,
+    PROCESSOR,
+    TICKS,
+    Client,
+    Rates,
+    clients,
+    drive,
+    processor_seconds,
+    request,
+    serving,
+)
 from custody.app.desk import Desk
 from custody.app.projects import init_database
 from custody.app.tenancy_model import Scope
 from custody.app.tokens import Wanted, create_token
 from custody.world.store.schemas import SCHEMA
 
-CLIENTS = 8
-SINGLES = 400
+CLIENTS = 16
+SINGLES = 480
 """Traces sent in one timing, one by one; pgbench makes as many commits."""
 BATCH, BATCHES = 256, 4
 """Traces of a batch, and batches of one timing."""
+PREFILLED = 3
+"""Lots of batches that are there before anything is timed."""
 ALONE = "alone"
 PATH = "/api/v1/traces"
 NOT_ROWS = ("state", "fork", "erasure")
@@ -76,6 +91,8 @@ class Place:
     asked: Sequence[Client]
     tokens: Sequence[str]
     admin: Any
+    served: tuple[int, int]
+    """The processes of the service and of the database."""
     made: int = 0
     alone: int = 0
     copied: int = 0
@@ -86,46 +103,64 @@ class Place:
         self.made += count
         return [f"load-{n}" for n in range(self.made - count, self.made)]
 
-    def singles(self) -> float:
+    def singles(self) -> Rates:
         """Traces a second, one a request."""
         named = zip(self.names(SINGLES), self._spread(SINGLES), strict=True)
-        took = drive(self.asked, [request(PATH, a_trace(name), token) for name, token in named], 201)
+        sent = [request(PATH, a_trace(name), token) for name, token in named]
+        before = processor_seconds(*self.served)
+        took = drive(self.asked, sent, 201)
+        used = processor_seconds(*self.served) - before
         self.copied = self._last()  # these are nobody's lot
-        return SINGLES / took
+        return {CLOCK: SINGLES / took, PROCESSOR: SINGLES / used}
 
-    def inserts(self) -> float:
+    def inserts(self) -> Rates:
         """Commits a second of pgbench, by its own count and without its connecting."""
         script = self.folder / "single.sql"
         script.write_text(SCRIPT)
         each = SINGLES // CLIENTS
-        words = ["-n", "-f", script, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "-D", f"n={self.alone}", self.url]
+        words = [
+            "-n",
+            "-f",
+            str(script),
+            "-c",
+            str(CLIENTS),
+            "-j",
+            "2",
+            "-t",
+            str(each),
+            "-D",
+            f"n={self.alone}",
+            self.url,
+        ]
+        before = processor_seconds(self.served[1]) + _ended()
         done = subprocess.run([self.pgbench, *words], capture_output=True, text=True, check=False)
+        used = processor_seconds(self.served[1]) + _ended() - before
         self.alone += each
         found = _RATE.search(done.stdout)
         if done.returncode or found is None:
             raise BenchError(f"pgbench: {done.stderr[-500:]}")
-        return float(found[1])
+        return {CLOCK: float(found[1]), PROCESSOR: each * CLIENTS / used}
 
-    def batches(self) -> float:
+    def batches(self) -> Rates:
         """Traces a second, by the batch; what came of them is a lot for COPY."""
-        sent = [
-            request(PATH, [a_trace(name) for name in self.names(BATCH)], token) for token in self._spread(BATCHES)
-        ]
+        sent = [request(PATH, [a_trace(name) for name in self.names(BATCH)], token) for token in self._spread(BATCHES)]
+        before = processor_seconds(*self.served)
         took = drive(self.asked[:BATCHES], sent, 201)
+        used = processor_seconds(*self.served) - before
         self.lots.append(self._lot())
-        return BATCH * BATCHES / took
+        return {CLOCK: BATCH * BATCHES / took, PROCESSOR: BATCH * BATCHES / used}
 
-    def copies(self) -> float:
+    def copies(self) -> Rates:
         """Records a second by COPY into the tables beside it, of the oldest lot that was not copied."""
-        import time
-
         lot = self.lots.popleft()
-        began = time.perf_counter()
+        before, began = processor_seconds(self.served[1]) + time.process_time(), time.perf_counter()
         with self.admin.transaction(), self.admin.cursor() as cursor:
             for table, rows in lot.rows.items():
                 with cursor.copy(f"COPY {ALONE}.{table} FROM STDIN") as copy:
                     copy.write(rows)
-        return lot.records / (time.perf_counter() - began)
+        took = time.perf_counter() - began
+        used = processor_seconds(self.served[1]) + time.process_time() - before
+        return {CLOCK: lot.records / took, PROCESSOR: lot.records / max(used, 1 / TICKS)}
 
     def _spread(self, count: int) -> list[str]:
         """A token for each of some requests: each has a rate of its own."""
@@ -140,13 +175,14 @@ class Place:
         first, last = self.copied, self._last()
         self.copied = last
         behind = f"seq > {first} AND seq <= {last}"
-        rows = {table: self._read(f"SELECT * FROM {SCHEMA}.{table} WHERE {behind}") for table in self._tables()}
+        rows = {table: self._read(f"SELECT * FROM {SCHEMA}.{table} WHERE {behind}") for table in self.tables()}
         held = f"IN (SELECT digest FROM {SCHEMA}.record WHERE {behind})"
         rows["body"] = self._read(f"SELECT * FROM {SCHEMA}.body WHERE digest {held}")
         rows["part"] = self._read(f"SELECT * FROM {SCHEMA}.part WHERE body {held}")
         return Lot(last - first, {table: data for table, data in rows.items() if data})
 
-    def _tables(self) -> list[str]:
+    def tables(self) -> list[str]:
+        """The tables with rows of single records."""
         found = self.admin.execute(
             "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name IN"
             " ('store_id', 'seq') GROUP BY table_name HAVING count(*) = 2 ORDER BY 1",
@@ -174,14 +210,27 @@ def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
         serving(folder, url) as made,
         clients(made.port, CLIENTS) as asked,
     ):
-        place = Place(url, pgbench, folder, asked, tokens, admin, made=secrets.randbits(30) << 20)
+        ((server,),) = admin.execute("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)").fetchall()
+        served = made.process.pid, int(server)
+        place = Place(url, pgbench, folder, asked, tokens, admin, served, made=secrets.randbits(30) << 20)
         drive(asked[:1], [request(PATH, a_trace(place.names(1)[0]), tokens[0])], 201)
         _beside(place)
+        for _ in range(PREFILLED):
+            place.batches()
+        while place.lots:
+            place.copies()
+        admin.execute("ANALYZE")  # as the server does by itself after a minute: before, it plans for empty tables
         yield place
+
+
+def _ended() -> float:
+    """What programs that were started here and have ended used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _beside(place: Place) -> None:
     """The same tables with the same indexes, under another name."""
     place.admin.execute(f"CREATE SCHEMA {ALONE}")
-    for table in (*place._tables(), "body", "part"):
+    for table in (*place.tables(), "body", "part"):
         place.admin.execute(f"CREATE TABLE {ALONE}.{table} (LIKE {SCHEMA}.{table} INCLUDING ALL)")

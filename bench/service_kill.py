@@ -1,8 +1,12 @@
 """A service under load is killed, again and again: what it acknowledged is kept, each thing once.
 
+    python -m bench service-kill [--rounds N] [--seed S] [--embedded] [--database URL]
+
 Several clients send events of their own and count those that were acknowledged; what was not, they send again to the
-next process. With ``--database`` a server process of PostgreSQL is killed too, so that the whole server restarts. At
-the end every acknowledged event must be in the store, under its receipt, and no event twice.
+next process. In turn the service is killed, and the whole PostgreSQL, which starts again; the service that was there
+has to go on by itself then. ``--database`` names another server, of which a process is killed, so that all of its
+processes start anew; ``--embedded`` has no server. At the end every acknowledged event must be in the store, under its
+receipt, and no event twice.
 """
 
 import argparse
@@ -16,24 +20,29 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
 from bench.progress import Progress, Tell, quiet
+from bench.service_load import serving
 from custody.app.desk import Desk
 from custody.app.projects import init_database
 from custody.app.tenancy_model import Scope
 from custody.app.tokens import Wanted, create_token
 from custody.world.store import PageTables
+from tests.house.not_run import CannotBeHad
+from tests.house.postgres import a_server
 
 CLIENTS = 8
 LOAD_SECONDS = (0.2, 1.2)
 """How long a process is let alone, at least and at most."""
-START_SECONDS_MAX = 60
+BACK_SECONDS_MAX = 60
+"""For a database to be back, on a busy machine."""
 
 
 @dataclass(slots=True)
@@ -57,15 +66,22 @@ class Killed:
     twice: int
     misplaced: int
     """Acknowledged under a receipt that is not the record's."""
+    stuck: int = 0
+    """Times that a service acknowledged nothing more after its database came back."""
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing was lost, doubled or misplaced."""
-        return not (self.lost or self.twice or self.misplaced) and self.acknowledged > 0
+        """Whether nothing was lost, doubled or misplaced, and every service went on."""
+        return not (self.lost or self.twice or self.misplaced or self.stuck) and self.acknowledged > 0
 
 
-def killed(folder: Path, rounds: int, seed: int, database: str | None = None, tell: Tell = quiet) -> Killed:
-    """Kill a service that many times, with clients that never stop."""
+def killed(
+    folder: Path, rounds: int, seed: int, database: str | None = None, tell: Tell = quiet, *, whole: bool = False
+) -> Killed:
+    """Kill a service, or its database, that many times, with clients that never stop.
+
+    Of a database one process is killed, or the ``whole`` server, which somebody has to start again.
+    """
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     chance = random.Random(seed)
     desk = Desk(folder, database)
@@ -74,16 +90,29 @@ def killed(folder: Path, rounds: int, seed: int, database: str | None = None, te
         init_database(desk, None)
         token = create_token(desk, Wanted(desk.project, (Scope.READ, Scope.WRITE), "1d", "load")).secret
     load = Load()
+    stuck = 0
     for number in range(rounds):
-        with _service(folder, database, token) as (process, port, secret), _clients(port, secret, load, number):
-            threading.Event().wait(chance.uniform(*LOAD_SECONDS))
-            if database is not None and number % 2:
-                _kill_database(database)
-                threading.Event().wait(LOAD_SECONDS[1])
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        with serving(folder, database) as made:
+            secret = token or re.findall(r"token=(\w+)", made.said)[0]
+            with _clients(made.port, secret, load, number):
+                threading.Event().wait(chance.uniform(*LOAD_SECONDS))
+                if database is not None and number % 2:
+                    _kill_database(database, whole=whole)
+                    stuck += not _goes_on(load)
+                made.process.send_signal(signal.SIGKILL)
+                made.process.wait()
         tell(f"round {number + 1}: {len(load.receipts):,} acknowledged")
-    return _judged(desk, load, rounds)
+    return replace(_judged(desk, load, rounds), stuck=stuck)
+
+
+def _goes_on(load: Load) -> bool:
+    """Whether more is acknowledged within the time that a database needs to start."""
+    until, before = time.monotonic() + BACK_SECONDS_MAX, len(load.receipts)
+    while len(load.receipts) < before + CLIENTS:
+        if time.monotonic() > until:
+            return False
+        threading.Event().wait(0.05)
+    return True
 
 
 def _judged(desk: Desk, load: Load, rounds: int) -> Killed:
@@ -102,30 +131,6 @@ def _judged(desk: Desk, load: Load, rounds: int) -> Killed:
         twice=sum(len(found) > 1 for found in places.values()),
         misplaced=sum(load.receipts[name] not in found for name, found in places.items() if name in load.receipts),
     )
-
-
-@contextmanager
-def _service(
-    folder: Path, database: str | None, token: str | None
-) -> Iterator[tuple["subprocess.Popen[str]", int, str]]:
-    """A service in a process of its own, its port and a token for it."""
-    words = [sys.executable, "-m", "custody", "serve", "--port", "0", "--json"]
-    words += [] if database is None else ["--database", database]
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    late = threading.Timer(START_SECONDS_MAX, process.kill)
-    late.start()
-    try:
-        assert process.stdout is not None and process.stderr is not None
-        said = process.stdout.readline()
-        late.cancel()
-        if not said:
-            raise RuntimeError(process.stderr.read())
-        told = process.stderr.readline()
-        yield process, int(json.loads(said)["port"]), token or re.findall(r"token=(\w+)", told)[0]
-    finally:
-        late.cancel()
-        process.kill()
-        process.communicate()
 
 
 @contextmanager
@@ -185,14 +190,18 @@ def _send(port: int, token: str, event: str) -> tuple[int, str | None]:
     return answer.status, told["receipts"][0]["record"] if answer.status in (200, 201) else None
 
 
-def _kill_database(url: str) -> None:
-    """Kill a process of the database server, so that all of them start anew."""
+def _kill_database(url: str, *, whole: bool) -> None:
+    """Kill a process of the database server, so that all of them start anew; or the one that would start them."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
+        ((first,),) = connection.execute("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)").fetchall()
         victims = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'custody' AND datname = current_database()"
         ).fetchall()
+    if whole:
+        os.kill(int(first), signal.SIGQUIT)  # what PostgreSQL calls immediate: no checkpoint, no farewell
+        return
     for (pid,) in victims[:1]:
         os.kill(int(pid), signal.SIGKILL)
 
@@ -204,13 +213,22 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     parser.add_argument("--rounds", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=None, metavar="N")
     parser.add_argument("--database", default=None, metavar="URL", help="an empty PostgreSQL on this machine")
+    parser.add_argument("--embedded", action="store_true", help="the embedded store: only the service is killed")
     args = parser.parse_args(argv)
     seed = random.SystemRandom().getrandbits(32) if args.seed is None else args.seed
     out.write(f"seed {seed}\n")
-    with tempfile.TemporaryDirectory(prefix="custody-kill-") as folder, Progress(err) as tell:
-        done = killed(Path(folder), args.rounds, seed, args.database, tell)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="custody-kill-")))
+        tell = stack.enter_context(Progress(err))
+        own = args.database is None and not args.embedded
+        try:
+            database = stack.enter_context(a_server(durable=True)) if own else args.database
+        except CannotBeHad as error:
+            out.write(f"not run: {error}\n")
+            return 0
+        done = killed(folder, args.rounds, seed, database, tell, whole=own)
     out.write(
         f"rounds {done.rounds}, sent {done.sent:,}, acknowledged {done.acknowledged:,}, "
-        f"lost {done.lost}, twice {done.twice}, misplaced {done.misplaced}\n"
+        f"lost {done.lost}, twice {done.twice}, misplaced {done.misplaced}, stuck {done.stuck}\n"
     )
     return 0 if done.is_fine else 1

@@ -5,19 +5,23 @@ measured is the service's.
 """
 
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bars import BenchError
 
+CLOCK, PROCESSOR = "clock", "processor"
+Rates = dict[str, float]
+"""What a side reaches: a second by the clock, and a second of the processor time of all that works for it."""
 START_SECONDS_MAX = 60
 ANSWER_SECONDS_MAX = 120
 CHUNK = 65_536
@@ -159,21 +163,18 @@ def drive(asked: Sequence[Client], requests: Sequence[bytes], expected: int) -> 
     return took
 
 
-def processor_seconds(pid: int) -> float:
-    """What a process has used until now, in user and kernel mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return ticks / _TICKS
+def processor_seconds(*pids: int) -> float:
+    """What processes with all that they started have used until now, in user and kernel mode."""
+    used = 0.0
+    for pid in pids:
+        process = Path(f"/proc/{pid}")
+        try:
+            ticks = process.joinpath("stat").read_text().rpartition(")")[2].split()[11:15]
+            started = process.joinpath("task", str(pid), "children").read_text().split()
+        except OSError:
+            continue  # it has just ended, and counts as its parent's
+        used += sum(map(int, ticks)) / TICKS + processor_seconds(*map(int, started))
+    return used
 
 
-_TICKS = 100
-"""The kernel's USER_HZ, the same on every Linux that this runs on."""
-
-
-def rates(seconds: Mapping[str, float], counts: Mapping[str, int]) -> dict[str, float]:
-    """How many a second, side by side.
-
-    >>> rates({"subject": 2.0}, {"subject": 10})
-    {'subject': 5.0}
-    """
-    return {side: counts[side] / took for side, took in seconds.items()}
+TICKS = os.sysconf("SC_CLK_TCK")

@@ -103,9 +103,7 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
 
 def _recorded(desk: Desk) -> Recorded | Unseen | None:
     try:
-        if not desk.exists():
-            return None
-        report = checked(desk)
+        report = checked(desk)  # in any case: where the database is gone, its heads may still be there
         if not (report.records or report.pending or report.findings):
             return None
         return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))

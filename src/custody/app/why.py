@@ -5,7 +5,7 @@ Every chain ends somewhere. What is missing on the way is a link of its own that
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from custody.app.answers import Answer
 from custody.app.attributing import Attributing, FileVersion, attributing
@@ -15,6 +15,7 @@ from custody.app.findings import Answers
 from custody.app.log import session_ends
 from custody.app.why_agent import change_link, standing_link
 from custody.app.why_sources import sources_before
+from custody.app.why_subagent import starter_of
 from custody.attribute.carry import align
 from custody.attribute.model import Attributed, Trace
 from custody.model.errors import InputError
@@ -38,6 +39,7 @@ from custody.wire.why import (
 )
 from custody.world.git import Commit, Person
 from custody.world.store import Seen, Store
+from custody.world.store.conversations import ConversationTables
 
 NS = 1_000_000_000
 SECONDS_MAX = 253_402_300_799
@@ -46,6 +48,8 @@ CALLS_UP_MAX = 64
 """How many calls upwards a chain is followed."""
 PROMPTS_READ_MAX = 20
 """Prompts before a call among which its agent's last one is looked for."""
+PROMPTING = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent"))
+"""What agents call the event of a prompt, as it stands in a record's key."""
 
 WHOLE = "nothing is missing: the chain ends at what was asked"
 UNCAPTURED = "nothing has been captured here"
@@ -208,13 +212,15 @@ def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | 
             yield EndLink(why=_missing_call(store, trace, wanted))
             return
         yield found
-        above = None if found.call.parent is None else _call(store, trace, found.call.parent)
-        inside = found.call.subagent
+        inside, parent = found.call.subagent, found.call.parent
+        if inside is not None and parent is None:
+            parent = starter_of(store, trace, inside)
+        above = None if parent is None else _call(store, trace, parent)
         if inside is not None and (above is None or above.call.subagent != inside):
             yield SubagentLink(id=inside)
-            if found.call.parent is None:
+            if parent is None:
                 yield EndLink(why=f"the call that started the subagent '{inside}' was not captured")
-        wanted = found.call.parent
+        wanted = parent
 
 
 def _call(store: Store, trace: Trace, call: str) -> _Call | None:
@@ -242,6 +248,11 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
     if kept:
         return EndLink(why=f"the prompt '{named}' was erased", records=kept)
     found = found or _prompt_before(store, trace, at_ns)
+    known = found.view if found is not None and isinstance(found.view, Prompt) else None
+    if known is None or known.id != named:
+        erased = _prompt_erased(store, trace, 0 if known is None else known.at_ns, at_ns)
+        if erased is not None:
+            return erased
     if found is None or not isinstance(found.view, Prompt):
         return EndLink(why="the prompt was not captured")
     prompt, records = found.view, [str(found.record.ref)]
@@ -272,6 +283,15 @@ def _prompt_before(store: Store, trace: Trace, at_ns: int) -> Seen | None:
     where = f"session = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {PROMPTS_READ_MAX}"
     seen = [one for one in store.views.look_up("prompt", where, (trace.session, at_ns)) if _is_of(one, trace)]
     return max(seen, key=lambda one: getattr(one.view, "at_ns", 0), default=None)
+
+
+def _prompt_erased(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
+    """That a later prompt of the session was erased, which only its key still tells."""
+    for key, ref in ConversationTables(store.db).erased(after_ns, until_ns):
+        family, *parts = map(unquote, key.split(":"))
+        if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPTING:
+            return EndLink(why=f"the prompt '{parts[3]}' was erased", records=[str(ref)])
+    return None
 
 
 def _is_of(seen: Seen, trace: Trace) -> bool:

@@ -67,6 +67,22 @@ JUDGED = (
                 only=VERDICT,
             ),
             Command(
+                f"custody gate main..{CLEAN} --format statement --out ../verdict.json",
+                about="The verdict as a statement that others can check (--sign-key signs it with an SSH key):",
+                says=("approve\n",),
+                lines=1,
+            ),
+            Command(
+                f"custody trust record --outcome closed main..{AGAIN} --actor ana",
+                about="Ana closes the duplicate, which counts for whoever wrote it:",
+                says=("patchbot", "rejected"),
+            ),
+            Command(
+                "custody verify --verdict ../verdict.json",
+                about="More is recorded by now; worked out again from its own records, the verdict is the same:",
+                says=("the verdict holds: approve", "not signed"),
+            ),
+            Command(
                 "custody rules gate",
                 about="By which rules? A repository can set its own; a change is judged by those of its base.",
                 says=("gate.grade_min               recorded",),

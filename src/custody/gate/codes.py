@@ -102,7 +102,8 @@ CODES: Mapping[Code, About] = MappingProxyType(
             READ_IT,
         ),
         Code.TRUST_UNKNOWN: About(
-            "Agents wrote lines of the change, and it cannot be told whose record to ask, or no record could be read.",
+            "Agents wrote lines of the change, and it cannot be told whose record to ask, no record could be read, or a"
+            " decision that may have spoken against it was erased.",
             "have a person read the change; 'custody blame' says whose lines they are",
             tuple(code for code in _TRUST if code is not Code.TRUST_UNKNOWN),
         ),

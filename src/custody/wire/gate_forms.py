@@ -22,6 +22,7 @@ GITHUB_ANNOTATIONS_MAX = 50
 GITHUB_TITLE_CHARACTERS_MAX = 255
 ANNOTATION_CHARACTERS_MAX = 4_000
 CUT = "\n\n…"
+SECOND_SIGNS = len("2026-11-16T09:00:00")
 
 Conclusion = Literal["success", "neutral", "failure"]
 _CONCLUSIONS: dict[str, Conclusion] = {"approve": "success", "review": "neutral", "block": "failure"}
@@ -95,7 +96,18 @@ def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
         found[:GITHUB_ANNOTATIONS_MAX],
     )
     conclusion = _CONCLUSIONS[report.level]
-    return msgspec.json.encode(_CheckRun(name, report.head, "completed", conclusion, report.as_of, output))
+    return msgspec.json.encode(
+        _CheckRun(name, report.head, "completed", conclusion, to_the_second(report.as_of), output)
+    )
+
+
+def to_the_second(moment: str) -> str:
+    """A moment of ours as GitHub writes them.
+
+    >>> to_the_second("2026-11-16T09:00:00.5Z"), to_the_second("2026-11-16T09:00:00Z")
+    ('2026-11-16T09:00:00Z', '2026-11-16T09:00:00Z')
+    """
+    return f"{moment[:SECOND_SIGNS]}Z"
 
 
 def cut(text: str, bytes_max: int) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
+from custody.wire.gate_forms import to_the_second
 
 _T = TypeVar("_T")
 
@@ -187,7 +188,7 @@ class _Unjudged(msgspec.Struct, frozen=True, kw_only=True):
 def encode_unjudged(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
     """The body of a check run for a change that could not be judged: somebody has to act, it is not let pass."""
     output = _Words("could not be judged", f"custody could not judge this change: {why}")
-    return msgspec.json.encode(_Unjudged(name=name, head_sha=head, completed_at=as_of, output=output))
+    return msgspec.json.encode(_Unjudged(name=name, head_sha=head, completed_at=to_the_second(as_of), output=output))
 
 
 class JobPayload(msgspec.Struct, frozen=True, kw_only=True):

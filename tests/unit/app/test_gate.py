@@ -235,6 +235,13 @@ class TestUnseen:
         assert (report.level, codes(report)) == ("block", ["INTEG-DAMAGE"])
         assert "record 2 is missing" in report.reasons[0].sentence
 
+    def test_a_database_that_is_gone_is_told_by_the_heads_that_stayed(self, world: World) -> None:
+        world.edited().said()
+        (home_of(world.built.path) / "custody.db").unlink()
+        first, again = world.said(), world.said()
+        assert [report.level for report in (first, again)] == ["block", "block"]
+        assert codes(first)[0] == codes(again)[0] == "INTEG-DAMAGE"
+
     def test_a_store_that_is_no_database_is_told(self, world: World) -> None:
         home_of(world.built.path).mkdir(parents=True)
         (home_of(world.built.path) / "custody.db").write_bytes(b"no database at all" * 1000)

@@ -1,5 +1,6 @@
 """The chain from a line back to what was asked, and where it ends when something is missing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from custody.wire.why import (
 )
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.hooks import SESSION, a_hook_event, an_edit
 from tests.builders.repo import Built, a_repository
 from tests.builders.traces import a_conversation, a_range, a_trace, written
 
@@ -124,6 +126,26 @@ def test_a_subagent_whose_start_was_not_captured_is_named_as_a_gap(built: Built)
     assert asked(built).ends == "the call that started the subagent 'helper' was not captured"
 
 
+def test_the_call_that_started_a_subagent_is_found_by_its_answer(built: Built) -> None:
+    def hooked(at: str, call: str, payload: dict[str, object]) -> None:
+        told = {"custody": 1, "kind": "hook", "agent": "claude-code", "event": "PostToolUse", "id": call, "call": call}
+        where = {"session": SESSION, "worktree": str(built.path), "folder": str(built.path), "head": built.head()}
+        event = {**told, **where, "at": f"2026-01-31T{at}Z", "payload": payload}
+        spool_of(built.path).put(json.dumps(event).encode())
+
+    def started(name: str) -> dict[str, object]:
+        return a_hook_event("PostToolUse", built.path, tool_name="Task", tool_response={"agentId": name})
+
+    edit = an_edit(built.path, "a.py", OLD, OLD, NEW, call="c1")
+    hooked("12:00:00", "c1", {**edit, "agent_id": "helper"})
+    hooked("12:00:05", "t0", started("another"))
+    hooked("12:00:06", "t1", started("helper"))
+    committed(built)
+    report = asked(built)
+    assert [link.id for link in report.chain if isinstance(link, CallLink | SubagentLink)] == ["c1", "helper", "t1"]
+    assert report.ends == "the prompt was not captured"
+
+
 def test_calls_that_name_each_other_end_the_chain(built: Built) -> None:
     spool_of(built.path).put(an_event("call", id="c0", parent="c1"))
     captured(built, "session", "prompt", "call", parent="c0")
@@ -163,6 +185,20 @@ def test_what_was_erased_is_named(built: Built, kind: str, ends: str) -> None:
         (record,) = (one for one in store.tables.records_of_kind(kind))
     erase(desk, [str(record.ref)], who="ana", why="a secret")
     assert asked(built).ends.startswith(ends)
+
+
+def test_an_erased_prompt_is_not_taken_for_an_earlier_one(built: Built) -> None:
+    at = "2026-01-31T11:59:59Z"
+    spool_of(built.path).put(an_event("prompt", id="p2", at=at, text="a secret"))
+    spool_of(built.path).put(an_event("prompt", id="p3", agent="other", at=at, text="not ours"))
+    captured(built, "session", "prompt", "call")
+    committed(built)
+    erase(Desk(built.path), ["event:other:s1:prompt:p3"], who="ana", why="a secret")
+    assert asked(built).ends == WHOLE
+    erase(Desk(built.path), ["event:robot:s1:prompt:p2"], who="ana", why="a secret")
+    report = asked(built)
+    assert "prompt" not in whats(report)
+    assert report.ends == "the prompt 'p2' was erased"
 
 
 def test_a_line_without_evidence_says_what_was_looked_at(built: Built) -> None:

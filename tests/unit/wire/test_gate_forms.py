@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec import structs
 
 from custody.gate.codes import CODES
 from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven
@@ -91,6 +92,11 @@ def test_a_check_run_has_the_conclusion_of_its_level(level: str, conclusion: str
         "completed",
         conclusion,
     )
+    assert run["completed_at"] == "2026-11-16T09:00:00Z"
+
+
+def test_a_check_run_gives_its_moment_to_the_second_as_github_has_it() -> None:
+    run = json.loads(encode_check_run(structs.replace(a_report(), as_of="2026-11-16T09:00:00.123456789Z")))
     assert run["completed_at"] == "2026-11-16T09:00:00Z"
 
 

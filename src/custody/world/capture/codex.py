@@ -1,4 +1,4 @@
-"""Codex CLI's hook events, as its sources of August 2026 have them (commit 343074d4207d, ``codex-rs/hooks/src/schema.rs``).
+"""Codex CLI's hook events, from ``codex-rs/hooks/src/schema.rs`` at commit 343074d4207d (August 2026).
 
 Every event names its session, which a subagent shares with the thread that started it (``agent_id`` is then the
 subagent's own thread), and all but the last of a session its model. What a patch replaced is told by the patch alone;

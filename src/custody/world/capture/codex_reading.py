@@ -4,21 +4,19 @@ A thread that was forked begins with a copy of the lines of the one before, all 
 session's, and have the ids that they have in its own file. What a model thought is not kept, nor its instructions.
 """
 
-import hashlib
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from custody.model.errors import InputError
-from custody.wire.canonical import Json, dump, parse
+from custody.wire.canonical import Json, parse
 from custody.wire.times import ns_from
 from custody.world.capture import codex_shapes as shapes
-from custody.world.capture.codex_patch import Change, changes_told
+from custody.world.capture.codex_keeping import Kept, Names, Waiting, digest_of, named
+from custody.world.capture.codex_patch import changes_told
 from custody.world.capture.codex_tools import (
     APPLY_PATCH,
     BASH,
+    Answer,
     Given,
     answer_of,
     changes_by,
@@ -27,57 +25,49 @@ from custody.world.capture.codex_tools import (
     given_to,
     written_by,
 )
-from custody.world.capture.fields import Fields, fields, model, string
+from custody.world.capture.fields import Fields, model, string
 from custody.world.capture.lines import LINE_BYTES_MAX, Line
 from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble
 
 KNOWN_MAJOR = 0
 """The newest major version of Codex CLI that this reader was held to."""
-PENDING_MAX = 1000
-PENDING_BYTES_MAX = 64 * 1024 * 1024
-"""Calls that wait for their results: more than ever run at once; older ones are forgotten."""
 REMEMBERED_MAX = 200_000
 COPY_GAP_NS = 1_000_000_000
 """Copied lines are written at once; what comes later than this after one is the thread's own."""
-CALL_CHARS_MIN = 16
-"""A call's id of so many characters is one of its own in the world; a shorter one only within its session."""
-
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
-_OWN = frozenset(("id", "internal_chat_message_metadata_passthrough"))
-"""Fields that a fork adds to the lines that it copies."""
-_LEFT_OUT = frozenset(
-    "base_instructions instructions dynamic_tools parsed_cmd formatted_output encrypted_content"
-    " encrypted_function_args internal_chat_message_metadata_passthrough images local_images text_elements".split()
-)
+SHA_CHARS = 40
 
 
-@dataclass
 class Reading:
     """How far one file was read, and what later lines will ask of earlier ones."""
 
-    starts: Starts
-    session: str
-    at: str
-    subagent: str | None = None
-    own: shapes.Origin | None = None
-    cwd: str | None = None
-    turn: str | None = None
-    model: str | None = None
-    version: str | None = None
-    enveloped: bool = False
-    copying: bool = False
-    first_own: int = 0
-    """By its ordinal, the first line that is the thread's own."""
-    opened: dict[str, str | None] = field(default_factory=dict)
-    """Sessions that were told of, with their models."""
-    waiting: dict[str, tuple[dict[str, Json], int]] = field(default_factory=dict)
-    waiting_bytes: int = 0
-    begun: dict[str, Json] = field(default_factory=dict)
-    """The changes of patches that were begun: older ends do not repeat them."""
-    told: set[str] = field(default_factory=set)
-    """Calls whose effect a line of its own has told."""
-    searches: set[str] = field(default_factory=set)
-    ids: Counter[str] = field(default_factory=Counter)
+    def __init__(self, starts: Starts, session: str, at: str) -> None:
+        self.starts = starts
+        self.session = session
+        self.at = at
+        self.subagent: str | None = None
+        self.own: shapes.Origin | None = None
+        self.cwd: str | None = None
+        self.turn: str | None = None
+        self.model: str | None = None
+        self.version: str | None = None
+        self.has_events = False
+        self.copying = False
+        self.first_own = 0
+        """By its ordinal, the first line that is the thread's own."""
+        self.opened: dict[str, str | None] = {}
+        """Sessions that were told of, with their models."""
+        self.waiting = Waiting()
+        self.begun = Waiting()
+        """Patches that were begun, with their changes: older ends do not repeat them."""
+        self.told: set[str] = set()
+        """Calls whose effect a line of its own has told, and searches that were told."""
+        self.names = Names()
+        self._read: Mapping[str, Callable[[Line, dict[str, Json]], Kept | None]] = {
+            "session_meta": self._meta,
+            "turn_context": self._turn,
+            "response_item": self._response,
+            "event_msg": self._event,
+        }
 
     def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
         """What one line holds."""
@@ -94,12 +84,23 @@ class Reading:
         if not isinstance(value, dict):
             yield Trouble(line.number, "not a JSON object")
             return
+        yield from self._value(line, value)
+
+    def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
         kind, inner = shapes.unwrapped(value)
-        self.enveloped = self.enveloped or kind == "event_msg"
+        self.has_events = self.has_events or kind == "event_msg"
         yield from self._moment(line, value, kind)
         if kind == "session_meta":
             yield from self._newer(line, inner)
-        yield self._item(line, kind, dict(inner)) if self._is_own(value) else Passed(kind, True, self.version)
+        read = self._read.get(kind)
+        kept = read(line, dict(inner)) if read is not None and self._is_own(value, kind) else None
+        if kept is None:
+            yield Passed(shapes.name_of(kind, inner), shapes.is_known(kind, inner), self.version)
+        else:
+            yield self._found(line, kept)
+        if kind == "session_meta" and kept is not None and self.own is not None and self.own.forked_from is not None:
+            # The copy may begin without a word about whose it is.
+            self.copying, self.session, self.subagent = True, self.own.forked_from, None
 
     def _moment(self, line: Line, value: Fields, kind: str) -> Iterator[Trouble]:
         """Take up when the line was written; a pause ends what was copied."""
@@ -122,24 +123,17 @@ class Reading:
             yield Trouble(line.number, f"written by version {said[:40]}, newer than this reader knows")
         self.version = said or self.version
 
-    def _is_own(self, value: Fields) -> bool:
+    def _is_own(self, value: Fields, kind: str) -> bool:
         ordinal = value.get("ordinal")
-        return not isinstance(ordinal, int) or ordinal >= self.first_own or value.get("type") == "session_meta"
+        return kind == "session_meta" or not isinstance(ordinal, int) or ordinal >= self.first_own
 
     def _follow(self, origin: shapes.Origin) -> None:
         self.session, self.subagent = origin.session, origin.subagent
         self.cwd = origin.cwd or self.cwd
 
-    def _item(self, line: Line, kind: str, inner: dict[str, Json]) -> Found | Passed:
-        found = READ.get(kind, _nothing)(self, line, inner)
-        if found is None:
-            name = shapes.name_of(kind, inner)
-            return Passed(name, shapes.is_known(kind, inner), self.version)
-        return found
-
     # --- kinds of lines -----------------------------------------------------------------------------------------------
 
-    def _meta(self, line: Line, inner: dict[str, Json]) -> Found | None:
+    def _meta(self, _line: Line, inner: dict[str, Json]) -> Kept | None:
         origin = shapes.origin_of(inner)
         if origin is None or (self.own is not None and origin.thread == self.own.thread):
             return None  # a session that goes on says once more which one it is
@@ -150,190 +144,145 @@ class Reading:
         self.own = origin
         start = inner.get("subagent_history_start_ordinal")
         self.first_own = start if isinstance(start, int) else 0
-        found = self._found(line, "session_meta", inner, key=f"session_meta:{origin.thread}")
-        if origin.forked_from is not None:
-            # The copy may begin without a word about whose it is.
-            self.copying, self.session, self.subagent = True, origin.forked_from, None
-        return found
+        return Kept(kind="session_meta", inner=inner)
 
-    def _turn(self, line: Line, inner: dict[str, Json]) -> Found | None:
+    def _turn(self, _line: Line, inner: dict[str, Json]) -> Kept | None:
         self.turn = string(inner.get("turn_id")) or self.turn
         self.cwd = string(inner.get("cwd")) or self.cwd
         self.model = model(inner.get("model")) or self.model
         if self.subagent is not None or self.opened.get(self.session) == self.model:
             return None
-        kept = {name: inner[name] for name in ("turn_id", "cwd", "model", "effort") if name in inner}
-        return self._found(line, "turn_context", kept)
+        kept = {str(name): inner[name] for name in ("turn_id", "cwd", "model", "effort") if name in inner}
+        return Kept(kind="turn_context", inner=kept)
 
-    def _response(self, line: Line, inner: dict[str, Json]) -> Found | None:
-        kind = inner.get("type")
+    def _response(self, line: Line, inner: dict[str, Json]) -> Kept | None:
+        kind = string(inner.get("type"))
         if kind in shapes.CALLS:
             return self._begin(line, inner)
         if kind in shapes.OUTPUTS:
-            return self._finish(line, inner)
-        if kind == "web_search_call":
-            return self._search(line, "response_item", inner)
+            return self._finish(inner)
+        if (search := shapes.searched(inner)) is not None:
+            return self._searched("response_item", inner, search)
         if kind != "message":
             return None
         self.cwd = self.cwd or shapes.folder_told(inner)
         if inner.get("role") == "assistant":
-            return self._found(line, "response_item", inner)
+            return Kept(kind="response_item", inner=inner)
         # Where there are events, they tell what was typed.
-        return None if self.enveloped else self._typed(line, "response_item", inner)
+        return None if self.has_events else self._typed("response_item", inner)
 
-    def _event(self, line: Line, inner: dict[str, Json]) -> Found | None:
-        kind = inner.get("type")
+    def _event(self, line: Line, inner: dict[str, Json]) -> Kept | None:
+        kind, call = string(inner.get("type")), shapes.call_id(inner)
         if kind in ("task_started", "turn_started"):
             self.turn = string(inner.get("turn_id")) or self.turn
-        call = shapes.call_id(inner)
-        if kind == "patch_apply_begin" and call and len(self.begun) < PENDING_MAX:
-            self.begun[call] = inner.get("changes")
-        if shapes.searched(inner) is not None:
-            return self._search(line, "event_msg", inner)
+        if kind == "patch_apply_begin" and call:
+            self.begun.put(call, {"changes": inner.get("changes")}, line.size)
+        if (search := shapes.searched(inner)) is not None:
+            return self._searched("event_msg", inner, search)
         if shapes.typed(inner) is not None:
-            return self._typed(line, "event_msg", inner)
+            return self._typed("event_msg", inner)
         if (patch := shapes.patched(inner)) is not None:
-            return self._patched(line, inner, patch)
+            return self._patched(inner, patch)
         if (end := shapes.ended(inner)) is not None:
-            return self._ended(line, inner, end)
+            return self._ended(inner, end)
         return None
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _begin(self, line: Line, inner: dict[str, Json]) -> Found | None:
+    def _begin(self, line: Line, inner: dict[str, Json]) -> Kept | None:
         call = shapes.call_id(inner)
         tool, given = shapes.called(inner)
         if not call or not tool:
             return None
-        made: dict[str, Json] = {"id": call, "name": tool, "input": given.kept()}
-        folder = folder_of(given.folder, self.cwd)
-        self.waiting_bytes += line.size - self.waiting.get(call, ({}, 0))[1]
-        self.waiting[call] = (made if folder is None else {**made, "cwd": folder}, line.size)
-        while len(self.waiting) > PENDING_MAX or self.waiting_bytes > PENDING_BYTES_MAX:
-            _, gone = self.waiting.pop(next(iter(self.waiting)))
-            self.waiting_bytes -= gone
-        return self._found(line, "response_item", inner, begun=1)
+        self.waiting.put(call, _made(call, tool, given, folder_of(given.folder, self.cwd)), line.size)
+        return Kept(kind="response_item", inner=inner, begun=1)
 
-    def _finish(self, line: Line, inner: dict[str, Json]) -> Found | None:
+    def _finish(self, inner: dict[str, Json]) -> Kept | None:
         call = shapes.call_id(inner)
         if not call:
             return None
-        made, size = self.waiting.pop(call, (None, 0))
-        self.waiting_bytes -= size
-        answer = answer_of(inner.get("output"))
-        if isinstance(inner.get("output"), str) and answer.words != inner["output"] and answer.code is not None:
+        made, answer = self.waiting.pop(call), answer_of(inner.get("output"))
+        if isinstance(inner.get("output"), str) and answer.code is not None:
+            # The code stays when what was printed is cut.
             inner["output"] = {"output": answer.words, "metadata": {"exit_code": answer.code}}
         if made is None or call in self.told:
-            kept = [] if made is None else [{"id": call, "name": made["name"]}]
-            return self._found(line, "response_item", inner, calls=kept)
+            known: list[dict[str, Json]] = [] if made is None else [{"id": call, "name": made["name"]}]
+            return Kept(kind="response_item", inner=inner, calls=known)
         tool, cwd = str(made["name"]), string(made.get("cwd"))
         given = given_to(tool, made.get("input"))
-        named = () if answer.failed else _names(changes_by(tool, given), cwd)
-        shell = (Named(write.path, cwd) for write in written_by(given, answer))
-        return self._found(
-            line,
-            "response_item",
-            inner,
-            calls=[made],
-            edits=(*named, *shell),
-            commits=tuple(sha for sha in commits_in(given.command, answer) if len(sha) < 40),
-        )
+        edits = _touched(tool, given, answer, cwd)
+        return Kept(kind="response_item", inner=inner, calls=[made], edits=edits, commits=_commits(given, answer))
 
-    def _patched(self, line: Line, inner: dict[str, Json], patch: shapes.Patched) -> Found:
-        changes = patch.changes or self.begun.pop(patch.call, None)
-        made = self.waiting.get(patch.call, ({}, 0))[0]
-        cwd = string(made.get("cwd")) or self.cwd
-        if patch.applied and changes:
+    def _patched(self, inner: dict[str, Json], patch: shapes.Patched) -> Kept:
+        begun = self.begun.pop(patch.call) or {}
+        changes = patch.changes or begun.get("changes")
+        made = self.waiting.get(patch.call) or {}
+        if not patch.applied or changes:
             self._tell(patch.call)
-        beside = {} if patch.changes or not changes else {"changes": changes}
-        edits = _names(changes_told(changes), cwd) if patch.applied else ()
-        tool = str(made.get("name", APPLY_PATCH))
-        calls: list[dict[str, Json]] = [{"id": patch.call, "name": tool}]
-        return self._found(line, "event_msg", inner, calls=calls, edits=edits, beside=beside)
-
-    def _ended(self, line: Line, inner: dict[str, Json], end: shapes.Ended) -> Found:
-        cwd = folder_of(end.given.folder, self.cwd)
-        patches = () if end.call in self.told or end.answer.failed else changes_by(BASH, end.given)
-        self._tell(end.call)
-        shell = (Named(write.path, cwd) for write in written_by(end.given, end.answer))
-        made: dict[str, Json] = {"id": end.call, "name": BASH, "input": end.given.kept()}
-        return self._found(
-            line,
-            "event_msg",
-            {name: value for name, value in inner.items() if name not in ("stdout", "stderr")}
-            if inner.get("aggregated_output")
-            else inner,
-            calls=[made if cwd is None else {**made, "cwd": cwd}],
-            edits=(*_names(patches, cwd), *shell),
-            commits=tuple(sha for sha in commits_in(end.given.command, end.answer) if len(sha) < 40),
+        return Kept(
+            kind="event_msg",
+            inner=inner,
+            calls=[{"id": patch.call, "name": str(made.get("name", APPLY_PATCH))}],
+            edits=named(changes_told(changes), string(made.get("cwd")) or self.cwd) if patch.applied else (),
+            beside={} if patch.changes else begun,
         )
 
-    def _tell(self, call: str) -> None:
+    def _ended(self, inner: dict[str, Json], end: shapes.Ended) -> Kept:
+        cwd = folder_of(end.given.folder, self.cwd)
+        if end.call in self.told:
+            return Kept(kind="event_msg", inner=inner, calls=[{"id": end.call, "name": BASH}])
+        self._tell(end.call)
+        return Kept(
+            kind="event_msg",
+            inner=inner,
+            calls=[_made(end.call, BASH, end.given, cwd)],
+            edits=_touched(BASH, end.given, end.answer, cwd),
+            commits=_commits(end.given, end.answer),
+        )
+
+    def _tell(self, what: str) -> None:
         if len(self.told) < REMEMBERED_MAX:
-            self.told.add(call)
+            self.told.add(what)
 
-    def _search(self, line: Line, kind: str, inner: dict[str, Json]) -> Found | None:
-        """A search once: an event and an item tell of the same one."""
-        said = shapes.searched(inner)
-        assert said is not None, "asked before"
-        names = {f"{self.turn}:{_digest(dict(said.action))}", *filter(None, (said.call,))}
-        known = self.searches & ({said.call} if said.call and kind == "event_msg" else names)
-        if known or len(self.searches) > REMEMBERED_MAX:
+    def _searched(self, kind: str, inner: dict[str, Json], search: shapes.Searched) -> Kept | None:
+        """A search once: an event and an item tell of the same one, and not every item has a name."""
+        by_action = f"{self.turn}:{digest_of(dict(search.action))}"
+        if (search.call or by_action) in self.told:
             return None
-        self.searches |= names
-        return self._found(line, kind, inner, begun=1)
+        for name in filter(None, (search.call, by_action)):
+            self._tell(name)
+        return Kept(kind=kind, inner=inner, begun=1)
 
-    def _typed(self, line: Line, kind: str, inner: dict[str, Json]) -> Found | None:
+    def _typed(self, kind: str, inner: dict[str, Json]) -> Kept | None:
         said = shapes.typed(inner)
         if said is None or self.subagent is not None or not shapes.is_typed(said):
             return None
-        beside: dict[str, Json] = {}
-        if self.turn is not None:
-            # One turn may be told several things: the first is what a hook hears under the turn's name.
-            count = self.ids[f"turn:{self.turn}"]
-            self.ids[f"turn:{self.turn}"] += 1
-            beside["prompt"] = f"{self.turn}:{count}" if count else self.turn
-        return self._found(line, kind, inner, beside=beside)
+        if self.turn is None:
+            return Kept(kind=kind, inner=inner)
+        # One turn may be told several things: the first is what a hook hears under the turn's name.
+        count = self.names.again(f"turn:{self.turn}")
+        return Kept(kind=kind, inner=inner, beside={"prompt": f"{self.turn}:{count}" if count else self.turn})
 
     # --- what is kept -------------------------------------------------------------------------------------------------
 
-    def _found(
-        self,
-        line: Line,
-        kind: str,
-        inner: Mapping[str, Json],
-        *,
-        key: str | None = None,
-        calls: list[dict[str, Json]] | None = None,
-        edits: tuple[Named, ...] = (),
-        commits: tuple[str, ...] = (),
-        beside: Mapping[str, Json] | None = None,
-        begun: int = 0,
-    ) -> Found:
-        around = {"turn": self.turn, "model": self.model, **(beside or {})}
-        kept: dict[str, Json] = {name: value for name, value in inner.items() if name not in _LEFT_OUT}
-        item = kept.get("item")
-        if isinstance(item, dict):
-            kept["item"] = {name: value for name, value in item.items() if name not in _LEFT_OUT}
+    def _found(self, line: Line, kept: Kept) -> Found:
+        around: dict[str, Json] = {"turn": self.turn, "model": self.model, **kept.beside}
+        beside: dict[str, Json] = {name: value for name, value in around.items() if value is not None}
         return Found(
             line=line.number,
-            id=self._id(kind, inner) if key is None or not _ID.fullmatch(key) else key,
+            id=self.names.of(self.session, kept),
             session=self.session,
             at=self.at,
-            payload={
-                "type": kind,
-                "payload": kept,
-                "beside": {name: value for name, value in around.items() if value is not None},
-            },
+            payload={"type": kept.kind, "payload": kept.slim(), "beside": beside},
             version=self.version,
             cwd=self.cwd,
-            calls=calls or [],
-            edits=edits,
-            commits=commits,
+            calls=kept.calls,
+            edits=kept.edits,
+            commits=kept.commits,
             subagent=self.subagent,
             parent_call=None if self.subagent is None else self.starts.get((self.session, self.subagent)),
             opens=self._opens(),
-            begun=begun,
+            begun=kept.begun,
         )
 
     def _opens(self) -> Literal["session", "model"] | None:
@@ -345,38 +294,20 @@ class Reading:
         self.opened[self.session] = spoken or self.opened.get(self.session)
         return "model" if known else "session"
 
-    def _id(self, kind: str, inner: Mapping[str, Json]) -> str:
-        """The line's own name: by its call, else by its session and content; what is said twice is numbered."""
-        # A fork gives names to messages that had none.
-        call = None if inner.get("type") == "message" else shapes.call_id(inner)
-        name = f"{shapes.name_of(kind, inner)}:{call}"
-        if call is None or len(call) < CALL_CHARS_MIN or not _ID.fullmatch(name):
-            name = f"{hashlib.sha256(self.session.encode('utf-8', 'replace')).hexdigest()[:16]}:{_digest(inner)}"
-        count = self.ids[name]
-        if count or len(self.ids) < REMEMBERED_MAX:
-            self.ids[name] += 1
-        return f"{name}-{count}" if count else name
+
+def _made(call: str, tool: str, given: Given, cwd: str | None) -> dict[str, Json]:
+    made: dict[str, Json] = {"id": call, "name": tool, "input": given.kept()}
+    return made if cwd is None else {**made, "cwd": cwd}
 
 
-READ = {
-    "session_meta": Reading._meta,
-    "turn_context": Reading._turn,
-    "response_item": Reading._response,
-    "event_msg": Reading._event,
-}
+def _touched(tool: str, given: Given, answer: Answer, cwd: str | None) -> tuple[Named, ...]:
+    """The files that a call changed by its own text."""
+    patches = () if answer.failed else named(changes_by(tool, given), cwd)
+    return (*patches, *(Named(write.path, cwd) for write in written_by(given, answer)))
 
 
-def _nothing(_reading: Reading, _line: Line, _inner: dict[str, Json]) -> Found | None:
-    return None
-
-
-def _names(changes: Sequence[Change], cwd: str | None) -> tuple[Named, ...]:
-    names = (name for change in changes for name in change.names)
-    return tuple(Named(name, cwd) for name in dict.fromkeys(names))
-
-
-def _digest(inner: Mapping[str, Json]) -> str:
-    return hashlib.sha256(dump({name: value for name, value in inner.items() if name not in _OWN})).hexdigest()[:32]
+def _commits(given: Given, answer: Answer) -> tuple[str, ...]:
+    return tuple(sha for sha in commits_in(given.command, answer) if len(sha) < SHA_CHARS)
 
 
 def _major(version: str) -> int:

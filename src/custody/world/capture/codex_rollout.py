@@ -1,8 +1,8 @@
 """Codex CLI's rollouts: where they are, whose they are, and what of them is cut.
 
-From ``codex-rs/rollout/src`` at commit 343074d4207d (August 2026): ``sessions/YYYY/MM/DD/rollout-<start>-<thread>.jsonl``
-in Codex's folder, after a revert with another id behind the thread's; ``archived_sessions`` beside it; files that lay
-for a while are compressed (``.jsonl.zst``). ``codex_shapes`` says which lines are known.
+From ``codex-rs/rollout/src`` at commit 343074d4207d (August 2026): ``rollout-<start>-<thread>.jsonl`` in
+``sessions/YYYY/MM/DD`` of Codex's folder, after a revert with another id behind the thread's; ``archived_sessions``
+beside it; files that lay for a while are compressed (``.jsonl.zst``). ``codex_shapes`` says which lines are known.
 """
 
 import re
@@ -66,7 +66,7 @@ class CodexRollouts:
         except InputError:
             return False
         if isinstance(line.get("payload"), dict):
-            return line.get("type") in _ENVELOPES
+            return string(line.get("type")) in _ENVELOPES
         return (
             "type" not in line
             and all(isinstance(line.get(name), str) for name in ("id", "timestamp"))
@@ -82,12 +82,12 @@ class CodexRollouts:
             kind, inner = _unwrapped(line.data)
             if kind == "session_meta" and (origin := shapes.origin_of(inner)) is not None:
                 session = origin.session
-            call = shapes.call_id(inner)
-            if inner.get("type") in shapes.CALLS and call and plain(string(inner.get("name")) or "") == SPAWN:
+            named, call = string(inner.get("type")), shapes.call_id(inner)
+            if named in shapes.CALLS and call and plain(string(inner.get("name")) or "") == SPAWN:
                 calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
             if (told := shapes.spawned(inner)) is not None:
                 yield Started(session, *told)
-            agent = _agent_in(inner.get("output")) if call in calls and inner.get("type") in shapes.OUTPUTS else None
+            agent = _agent_in(inner.get("output")) if call in calls and named in shapes.OUTPUTS else None
             if agent is not None and call is not None:
                 yield Started(session, agent, call)
 

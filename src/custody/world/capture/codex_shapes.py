@@ -126,7 +126,7 @@ class Ended:
 
 
 def ended(inner: Fields) -> Ended | None:
-    """What ``exec_command_end`` or a finished ``CommandExecution`` says; None for what a person ran, or typed into it."""
+    """What ``exec_command_end`` or a finished ``CommandExecution`` says; None for what a person ran."""
     said = _of(inner, "exec_command_end", "CommandExecution")
     call = call_id(inner)
     if said is None or not call or said.get("source") in ("user_shell", "userShell") or said.get("interaction_input"):
@@ -204,39 +204,41 @@ def _texts(content: object) -> str | None:
     return "\n".join(known) if known else None
 
 
-PASSED_OVER: Mapping[str, frozenset[str]] = MappingProxyType(
+KNOWN: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "line": frozenset(
             "compacted world_state security_risk_score inter_agent_communication state"
             " inter_agent_communication_metadata".split()
         ),
         "response_item": frozenset(
-            "message reasoning agent_message tool_search_call tool_search_output image_generation_call compaction"
-            " compaction_summary context_compaction compaction_trigger additional_tools ghost_snapshot other".split()
+            "function_call custom_tool_call local_shell_call function_call_output custom_tool_call_output"
+            " web_search_call message reasoning agent_message tool_search_call tool_search_output"
+            " image_generation_call compaction compaction_summary context_compaction compaction_trigger"
+            " additional_tools ghost_snapshot other".split()
         ),
         "event_msg": frozenset(
             "agent_message agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break token_count"
             " task_started task_complete turn_started turn_complete turn_aborted turn_diff thread_rolled_back"
             " thread_goal_updated thread_settings_applied thread_name_updated context_compacted entered_review_mode"
             " exited_review_mode mcp_tool_call_begin mcp_tool_call_end image_generation_end view_image_tool_call"
-            " sub_agent_activity collab_agent_spawn_begin collab_agent_spawn_end patch_apply_begin"
-            " patch_apply_updated exec_command_begin exec_command_output_delta exec_command_end web_search_begin"
-            " item_started plan_update error warning stream_error background_event"
-            " undo_started undo_completed session_configured shutdown_complete user_message".split()
+            " sub_agent_activity collab_agent_spawn_begin collab_agent_spawn_end patch_apply_begin patch_apply_updated"
+            " patch_apply_end exec_command_begin exec_command_output_delta exec_command_end web_search_begin"
+            " web_search_end item_started plan_update error warning stream_error background_event undo_started"
+            " undo_completed session_configured shutdown_complete user_message".split()
         ),
         ITEM: frozenset(
-            "HookPrompt AgentMessage Plan Reasoning DynamicToolCall CollabAgentToolCall SubAgentActivity ImageView"
-            " Extension ImageGeneration EnteredReviewMode ExitedReviewMode McpToolCall ContextCompaction"
-            " CommandExecution".split()
+            "UserMessage FileChange WebSearch HookPrompt AgentMessage Plan Reasoning DynamicToolCall"
+            " CollabAgentToolCall SubAgentActivity ImageView Extension ImageGeneration EnteredReviewMode"
+            " ExitedReviewMode McpToolCall ContextCompaction CommandExecution".split()
         ),
     }
 )
-"""What says nothing of its own about what was done; another name is counted in the report."""
+"""The names that this reader knows, of what it keeps and of what it passes over; another is counted in the report."""
 
 
 def is_known(kind: str, inner: Fields) -> bool:
     """Whether a line that is not kept is of a type that this reader knows."""
     name = name_of(kind, inner)
     if name.startswith(f"{ITEM}/"):
-        return name.partition("/")[2] in PASSED_OVER[ITEM]
-    return name in PASSED_OVER[kind if kind in PASSED_OVER else "line"] or name in ("session_meta", "turn_context")
+        return name.partition("/")[2] in KNOWN[ITEM]
+    return name in KNOWN[kind if kind in KNOWN else "line"] or name in ("session_meta", "turn_context")

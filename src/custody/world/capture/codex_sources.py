@@ -40,7 +40,7 @@ def searched(done: Done, action: Fields, results: object) -> Iterator[SourceRead
     """What a web search listed, and the page that it opened: what that brought, nobody tells."""
     hits = [(string(fields(hit).get("url")), string(fields(hit).get("title"))) for hit in items(results)]
     listed = [(url, title, Reading.LISTED) for url, title in hits if url]
-    url = string(action.get("url")) if action.get("type") in OPENED else None
+    url = string(action.get("url")) if string(action.get("type")) in OPENED else None
     opened = [(url, None, Reading.ATTEMPTED)] if url else []
     for n, (locator, title, reading) in enumerate(islice([*opened, *listed], LISTED_MAX)):
         yield replace(_source(done, n, locator, reading), title=None if title is None else clean(title))

@@ -78,7 +78,7 @@ class Given:
 
 
 def given_to(tool: str, said: object) -> Given:
-    """What a call of ``tool`` was given, in any of the shapes that Codex has used: an object, JSON in a text, a patch."""
+    """What a call of ``tool`` was given, in any of Codex's shapes: an object, JSON in a text, a patch."""
     if tool == APPLY_PATCH and isinstance(said, str) and not said.lstrip().startswith("{"):
         return Given(patch=said)
     given = fields(_json(said) if isinstance(said, str) else said)

@@ -76,7 +76,7 @@ def _session(seen: _Seen) -> Session:
 
 
 def _response(seen: _Seen) -> Iterator[View]:
-    kind, call = seen.inner.get("type"), shapes.call_id(seen.inner)
+    kind, call = string(seen.inner.get("type")), shapes.call_id(seen.inner)
     if kind in shapes.CALLS and call:
         tool, given = shapes.called(seen.inner)
         about = None if tool == APPLY_PATCH else about_of(given.kept())

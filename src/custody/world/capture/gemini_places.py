@@ -92,8 +92,8 @@ def marked_root(folder: Path) -> str | None:
 
 
 def root_above(name: str, said: str) -> str | None:
-    """The folder above a file whose hash is ``said``: a chat does not name its project's root otherwise."""
-    folder = posixpath.dirname(posixpath.normpath(name))
+    """The folder at or above a path whose hash is ``said``: a chat does not name its project's root otherwise."""
+    folder = posixpath.normpath(name)
     for _ in range(FOLDERS_MAX):
         if project_hash(folder) == said:
             return folder

@@ -35,6 +35,7 @@ from custody.world.hook.calls import call_of, words_of
 GEMINI = AgentName("gemini")
 WHOLE_BYTES_MAX = 64 << 20
 LINES = ".jsonl"
+PATH_MAX = 4096
 KEPT = frozenset(("user", "gemini"))
 PASSED_OVER = frozenset(("info", "error", "warning"))
 """Types that say nothing of what was done; another is counted in the report by its name."""
@@ -265,7 +266,7 @@ class _Reading:
                 yield Trouble(number, "a call without an id or a name")
                 continue
             named = self._named(value, call_id)
-            if call.get("status") in UNDER_WAY or named in self.done:
+            if string(call.get("status")) in UNDER_WAY or named in self.done:
                 continue
             self.done.add(named)
             trouble = self._moment(number, call.get("timestamp"))
@@ -276,7 +277,7 @@ class _Reading:
     def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> Found:
         content = call_of(str(call["name"]), call.get("args"), call.get("result"))
         files = tuple(_edits(call))
-        self._look_for_root(files)
+        self._look_for_root((*files, *map(str, fields(call.get("args")).values())))
         made: dict[str, Json] = {"id": content, "name": call["name"]}
         return Found(
             line=number,
@@ -294,9 +295,9 @@ class _Reading:
             begun=1,
         )
 
-    def _look_for_root(self, files: Sequence[str]) -> None:
+    def _look_for_root(self, names: Sequence[str]) -> None:
         if self.root is None and self.hash is not None:
-            above = (root_above(name, self.hash) for name in files if name.startswith("/"))
+            above = (root_above(name, self.hash) for name in names if name.startswith("/") and len(name) < PATH_MAX)
             self.root = next((root for root in above if root is not None), None)
 
     def _parent(self) -> str | None:
@@ -339,7 +340,7 @@ def _slim(call: Mapping[str, Json]) -> dict[str, Json]:
         if kept.get("result"):
             kept.pop("resultDisplay", None)
         return kept
-    told = call.get("name") in EDITING and "newContent" in display
+    told = string(call.get("name")) in EDITING and "newContent" in display
     if told:
         kept.pop("result", None)
     twice = ("fileDiff",) if told else ("payload",)
@@ -350,7 +351,7 @@ def _slim(call: Mapping[str, Json]) -> dict[str, Json]:
 def _cut_call(call: Json) -> Json:
     if not isinstance(call, dict):
         return call
-    long = ("result",) if call.get("name") in EDITING else ("result", "resultDisplay")
+    long = ("result",) if string(call.get("name")) in EDITING else ("result", "resultDisplay")
     return {**call, **{key: cut(call[key]) for key in long if key in call}}
 
 

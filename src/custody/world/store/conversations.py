@@ -6,7 +6,7 @@ that says what rests on a record: an edit, a state of a file, a commit, a source
 
 from collections.abc import Iterator
 
-from custody.model.ids import Digest, RecordRef, Seq, StoreId
+from custody.model.ids import Digest, NaturalKey, RecordRef, Seq, StoreId
 from custody.world.store.db import Db
 from custody.world.store.tables import Tables, integer, raw
 
@@ -29,6 +29,16 @@ class ConversationTables:
         tables = Tables(self._db)
         wanted = {digest for ref in old for digest in self._bodies_of(ref)}
         return sorted(d for d in wanted if all(held.ref in old for held in tables.records_holding(d)))
+
+    def erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
+        """The records of a time that say nothing any more, by their keys, the latest first."""
+        rows = self._db.rows(
+            "SELECT natural_key, store_id, seq FROM record WHERE at_ns > ? AND at_ns <= ? AND digest IN"
+            " (SELECT erasure.digest FROM erasure JOIN body ON body.digest = erasure.digest WHERE body.bytes IS NULL)"
+            " ORDER BY at_ns DESC, store_id DESC, seq DESC",
+            (after_ns, until_ns),
+        )
+        return [(NaturalKey(str(key)), RecordRef(StoreId(str(store)), Seq(integer(seq)))) for key, store, seq in rows]
 
     def _records_before(self, at_ns: int) -> set[RecordRef]:
         # Who opened a session is no text, unless the same record holds what was asked.

@@ -24,7 +24,6 @@ class StoreDamaged(StoreError):
 class Dialect:
     """The few words in which the two databases differ."""
 
-    placeholder: str
     blob: str
     int: str
     text: str
@@ -37,13 +36,12 @@ class Dialect:
             sql = sql.replace(f"{{{word}}}", getattr(self, word))
         return sql
 
-    def dml(self, sql: str) -> str:
-        """A statement's text in this dialect; ``?`` stands for a value and for nothing else."""
-        return sql.replace("?", self.placeholder)
-
 
 class Db(Protocol):
-    """One open connection. Every error it raises is a ``StoreError`` with the database's own words."""
+    """One open connection. Every error it raises is a ``StoreError`` with the database's own words.
+
+    In a statement ``?`` stands for a value and for nothing else.
+    """
 
     dialect: Dialect
     place: str

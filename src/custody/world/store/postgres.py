@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from custody.model.errors import InputError, StoreError
@@ -19,7 +20,7 @@ from custody.world.store.schemas import PROJECT_SETTING, SCHEMA, lock_of
 if TYPE_CHECKING:
     import psycopg
 
-DIALECT = Dialect(placeholder="%s", blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict="", clustered="")
+DIALECT = Dialect(blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict="", clustered="")
 
 _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
 _DENIED = "42501"
@@ -27,9 +28,9 @@ OWNERS = "projects, tokens and upgrades need the address of the database's owner
 _DAMAGED = frozenset(("XX001", "XX002"))
 ROWS_TOGETHER = 500
 """Rows of one statement: of 16 columns at most they stay far below the 65,535 values that a statement may have."""
+TEXTS_KEPT = 200
+"""Statements that are remembered in the server's words."""
 _ROW = re.compile(r"(?<= VALUES )\((?:\?, )*\?\)")
-
-
 CONNECT_SECONDS_MAX = 10
 """For a server to answer, unless its address says otherwise."""
 
@@ -51,29 +52,29 @@ class PostgresDb:
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """All rows of a query."""
         with translated():
-            return self._connection.execute(self._text(sql), values).fetchall()
+            return self._connection.execute(_text(sql), values).fetchall()
 
     def run(self, sql: str, values: Sequence[Value] = ()) -> None:
         """One statement."""
         with translated():
-            self._connection.execute(self._text(sql), values)
+            self._connection.execute(_text(sql), values)
 
     def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         """One statement for each of ``rows``; inserts of plain rows many at a time, since each is a way and back."""
         with translated(), self._connection.cursor() as cursor:
             if not _is_plain(sql):
-                cursor.executemany(self._text(sql), rows)
+                cursor.executemany(_text(sql), rows)
                 return
             for start in range(0, len(rows), ROWS_TOGETHER):
                 some = rows[start : start + ROWS_TOGETHER]
-                cursor.execute(self._text(_of_many(sql, len(some))), [value for row in some for value in row])
+                cursor.execute(_text(_of_many(sql, len(some))), [value for row in some for value in row])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction, alone among writers from its first moment."""
         with translated(), self._connection.transaction():
             # Chains grow by one writer at a time; projects do not wait for each other.
-            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._lock,))
+            self._connection.execute("SELECT pg_advisory_xact_lock($1)", (self._lock,))
             yield
 
     @contextmanager
@@ -134,10 +135,6 @@ class PostgresDb:
         """Let go of the connection."""
         self._connection.close()
 
-    def _text(self, sql: str) -> Any:
-        # psycopg wants a literal string to keep injection out; every text here is one of this package's own.
-        return self.dialect.dml(sql).encode()
-
 
 def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb:
     """A connection that is bound to ``schema`` and ``project``, which need not be there; names a missing extra."""
@@ -151,7 +148,9 @@ def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb
     with translated():
         if "connect_timeout" not in url:
             url = make_conninfo(url, connect_timeout=CONNECT_SECONDS_MAX)
-        db = PostgresDb(psycopg.connect(url, autocommit=True, application_name="custody"), schema)
+        # Raw: what stands for a value is numbered below, once for each text, and not looked for each time.
+        raw = psycopg.connect(url, autocommit=True, application_name="custody", cursor_factory=psycopg.RawCursor)
+        db = PostgresDb(raw, schema)
     try:
         # pg_temp last, by name: unnamed it would come first, and a table there would stand before one of ours.
         db.rows(
@@ -163,6 +162,14 @@ def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb
         db.close()
         raise
     return db
+
+
+@lru_cache(TEXTS_KEPT)
+def _text(sql: str) -> Any:
+    """A statement as the server takes it, its values numbered."""
+    # psycopg wants a literal string to keep injection out; every text here is one of this package's own.
+    first, *rest = sql.split("?")
+    return "".join((first, *(f"${n}{part}" for n, part in enumerate(rest, 1)))).encode()
 
 
 @contextmanager
@@ -188,6 +195,7 @@ def _is_plain(sql: str) -> bool:
     return _ROW.search(sql) is not None and "DO UPDATE" not in sql
 
 
+@lru_cache(TEXTS_KEPT)
 def _of_many(sql: str, rows: int) -> str:
     """The statement that puts several rows where ``sql`` puts one.
 

@@ -90,7 +90,7 @@ class Projection:
         """Inside a write: read what was just appended, unless the views wait to be made again."""
         state = self._state(store)
         if state is None or state[1] == self.version:
-            while self._read_page(store):
+            while self._read_page(store) == PAYLOADS:
                 pass
         self.registry.read_on(store)
 
@@ -219,7 +219,7 @@ class Projection:
 
     def _rows(self, records: Sequence[Record]) -> Iterator[tuple[str, Row]]:
         for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
-            yield from rows_of(record.ref, self._views(record, value) or ())
+            yield from _storable(record, self._read(record, value) or ()) or ()
 
     def _records(self, refs: Sequence[RecordRef]) -> Iterator[Record]:
         """The records at these places, in their order, as far as they are there: by stretches, not one by one."""
@@ -233,12 +233,7 @@ class Projection:
     def _views(self, record: Record, value: Json) -> tuple[View, ...] | None:
         """A record's views: none when it was erased or is of a kind without a reader; None when it cannot be read."""
         views = self._read(record, value)
-        try:
-            for _, row in rows_of(record.ref, views or ()):
-                check_storable(row)
-        except InputError:
-            return None  # a copied chain may hold what no row can; doctor counts these
-        return views
+        return views if _storable(record, views or ()) is not None else None
 
     def _read(self, record: Record, value: Json) -> tuple[View, ...] | None:
         """A record's views as its reader gives them, whether or not rows can hold them."""
@@ -265,6 +260,17 @@ class Projection:
             for name in ALL_TABLES:
                 self._db.run(f"DELETE FROM {name} WHERE store_id = ?", (store,))
             self._set_state(store, 0)
+
+
+def _storable(record: Record, views: tuple[View, ...]) -> list[tuple[str, Row]] | None:
+    """The rows of a record's views; None when no database could hold them."""
+    rows = list(rows_of(record.ref, views))
+    try:
+        for _, row in rows:
+            check_storable(row)
+    except InputError:
+        return None  # a copied chain may hold what no row can; doctor counts these
+    return rows
 
 
 def _stretches(refs: Iterable[RecordRef]) -> Iterator[list[RecordRef]]:

@@ -117,8 +117,17 @@ def check_storable(row: Row) -> None:
     for value in row:
         if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
             raise InputError("a number is too large to be kept in a view")
-        if isinstance(value, str) and ("\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value)):
+        if isinstance(value, str) and ("\0" in value or not _is_whole(value)):
             raise InputError("a text holds signs that no database keeps")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether no half of a pair of signs stands alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def hash_digits(content_hash: str) -> str:

@@ -22,9 +22,7 @@ APPLICATION_ID = 0x43757374
 """'Cust' in the file's header: this file is ours."""
 BUSY_SECONDS = 30.0
 
-DIALECT = Dialect(
-    placeholder="?", blob="BLOB", int="INTEGER", text="TEXT", strict="STRICT", clustered="STRICT, WITHOUT ROWID"
-)
+DIALECT = Dialect(blob="BLOB", int="INTEGER", text="TEXT", strict="STRICT", clustered="STRICT, WITHOUT ROWID")
 
 _NETWORK = frozenset(
     "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre beegfs fuse.sshfs fuse.glusterfs davfs virtiofs".split()

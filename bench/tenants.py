@@ -1,0 +1,378 @@
+"""HTTP calls with a token of one project for everything of another: what leaks.
+
+    python -m bench tenants [--calls N] [--seed S] [--embedded]
+
+Two projects of one service are filled alike. Then a token of the first that is good for everything asks for what only
+the second has: by records, events, keys, digests, cursors, sessions, agents, sources, chains, project names, in
+addresses and in bodies, to read and to write. Every call is made twice: for a name of the other project, and for one of
+the same shape that is nowhere. A leak is a text or a chain of the other project in an answer, or a status that tells
+the two apart.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+import random
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import quote, urlencode
+
+from litestar.testing import TestClient
+
+from bench.progress import Progress, Tell, quiet
+from custody.app.cursors import cursor
+from custody.app.desk import Desk
+from custody.app.projects import create_project, init_database
+from custody.app.tenancy import KeptTenancy
+from custody.app.tenancy_model import Scope
+from custody.app.tokens import Wanted, create_token
+from custody.service.app import create_app
+from custody.service.settings import Limits, Settings
+from tests.house.not_run import CannotBeHad
+from tests.house.postgres import a_server
+
+MINE, THEIRS = "alpha", "beta"
+THINGS = 12
+AT = "2026-01-31T12:00:00Z"
+NAMED_MAX = 20
+LISTS = ("evidence", "traces", "commit-links", "spans", "conversations", "decisions", "sources", "changes")
+_DIGITS = re.compile(r"[0-9a-f]{8,}")
+_SOURCE = re.compile(r"S([0-9]+)")
+
+Names = Mapping[str, str]
+"""One thing of a project by the names that it has there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+Look = Callable[[Names], Ask]
+
+
+def twin(name: str) -> str:
+    """A name of the same shape that is nowhere, always the same one.
+
+    >>> twin("S7"), len(twin("0123456789abcdef:4")), twin("0123456789abcdef:4") != "0123456789abcdef:4"
+    ('S90007', 18, True)
+    """
+    if source := _SOURCE.fullmatch(name):
+        return f"S9{int(source[1]):04d}"
+    return _DIGITS.sub(lambda found: _other(found[0]), name)
+
+
+def _other(digits: str) -> str:
+    made = hashlib.shake_256(b"twin" + digits.encode()).hexdigest(len(digits))
+    return made[: len(digits)]
+
+
+def twin_of_cursor(word: str) -> str:
+    """The cursor behind a row that is nowhere.
+
+    >>> twin_of_cursor(cursor("a" * 32, 7)) == cursor(twin("a" * 32), 7)
+    True
+    """
+    parts = json.loads(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
+    return cursor(*(twin(part) if isinstance(part, str) else part for part in parts))
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def _get(path: str, **question: str) -> Ask:
+    return Ask("GET", f"/api/v1/{path}" + (f"?{urlencode(question)}" if question else ""))
+
+
+def _post(path: str, body: Any) -> Ask:
+    return Ask("POST", f"/api/v1/{path}", body)
+
+
+def _event(n: Names, kind: str, **more: object) -> dict[str, object]:
+    said = {"custody": 1, "kind": kind, "id": n["id"], "at": AT, "agent": n["agent"], "session": n["session"]}
+    return {**said, **more}
+
+
+def _blame(n: Names, **more: str) -> Ask:
+    blamed = {"start_line": 1, "end_line": 5, "commit_sha": n["commit"], "content_hash": n["hash"], "timestamp": AT}
+    return _post("blame", {"file_path": n["path"], "blame_data": [blamed], **more})
+
+
+def _named(name: str) -> dict[str, Look]:
+    """The ways to ask for a record by one of its names."""
+    return {
+        f"record by {name}": lambda n: _get(f"evidence/{quote(n[name], safe='')}"),
+        f"erasure by {name}": lambda n: _post("erasures", {"record": n[name], "why": "mine"}),
+    }
+
+
+def _paged(what: str) -> dict[str, Look]:
+    return {f"{what} behind a cursor": lambda n: _get(what, after=n[f"after {what}"], limit="1000")}
+
+
+LOOKS: Mapping[str, Look] = {
+    **_named("record"),
+    **_named("event"),
+    **_named("key"),
+    **_named("digest"),
+    **{name: look for what in LISTS for name, look in _paged(what).items()},
+    "a project's list": lambda n: _get("evidence", project=n["project"]),
+    "a project's conversation": lambda n: _get(
+        "conversation", agent=n["agent"], session=n["session"], project=n["project"]
+    ),
+    "write into a project": lambda n: Ask(
+        "POST", f"/api/v1/evidence?project={n['project']}", _event(n, "prompt", text="mine")
+    ),
+    "blame in a project": lambda n: _blame(n, project_id=n["project"]),
+    "blame": _blame,
+    "conversation": lambda n: _get("conversation", agent=n["agent"], session=n["session"]),
+    "session": lambda n: _get("log", session=n["session"]),
+    "sessions of an agent": lambda n: _get("log", agent=n["agent"]),
+    "graph of a session": lambda n: _get("graph", session=n["session"]),
+    "calls of a session": lambda n: _get(f"sessions/{n['session']}/calls"),
+    "next call": lambda n: _get("graph/next", session=n["session"]),
+    "like a node": lambda n: _get("graph/related", node=n["node"]),
+    "way to a node": lambda n: _get("graph/path", start=n["node"], end=n["node"]),
+    "an agent's score": lambda n: _get(f"trust/{n['agent']}"),
+    "why an agent's score": lambda n: _get(f"trust/{n['agent']}/why"),
+    "an agent's score by question": lambda n: _get("trust", agent=n["agent"]),
+    "source": lambda n: _get(f"sources/{n['source']}"),
+    "chain": lambda n: _get(f"chains/{n['store']}"),
+    "chain with texts": lambda n: _get(f"chains/{n['store']}", texts="true"),
+    "origins": lambda n: _get(f"chains/{n['store']}/origins"),
+    "origins of a file": lambda n: _get(f"chains/{n['store']}/origins", digest=n["digest"]),
+    "duplicates of a change": lambda n: _get(f"changes/{n['commit']}/duplicates"),
+    "why a line": lambda n: _get("why", file=n["path"], line="1"),
+    "audit by a session": lambda n: _post("audits", {"markdown": "A claim. [1]\n", "session": n["session"]}),
+    "the same prompt": lambda n: _post("evidence", _event(n, "prompt", text="mine")),
+    "the same conversation": lambda n: _post(
+        "conversations", {"agent": n["agent"], "session": n["session"], "at": AT, "prompts": []}
+    ),
+    "the same trace": lambda n: _post("traces", _trace(n, "mine")),
+    "the same commit": lambda n: _post("commit-links", {"commit_sha": n["commit"], "trace_ids": [n["trace"]]}),
+    "the same source": lambda n: _post("sources", {"url": n["url"], "title": "mine"}),
+    "the same decision": lambda n: _post(
+        "decisions", {"agent": n["agent"], "decision": "accepted", "id": n["decision"]}
+    ),
+    "another decision": lambda n: _post(
+        "decisions",
+        {"agent": n["agent"], "decision": "rejected", "overrides": n["decision"], "actor": "ana", "reason": "mine"},
+    ),
+    "a chain's end": lambda n: _get(f"chains/{n['store']}", after="3", limit="2"),
+}
+
+
+def _trace(n: Names, words: str) -> dict[str, object]:
+    told = {
+        "contributor": {"type": "ai", "model_id": words},
+        "ranges": [{"start_line": 1, "end_line": 5, "content_hash": n["hash"]}],
+    }
+    return {
+        "version": "0.1.0",
+        "id": n["trace"],
+        "timestamp": AT,
+        "tool": {"name": n["agent"], "version": "1"},
+        "vcs": {"type": "git", "revision": n["commit"]},
+        "files": [{"path": n["path"], "conversations": [told]}],
+    }
+
+
+# --- the two projects -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project as its own token sees it."""
+
+    name: str
+    marker: str
+    """In every text of it, and in no name."""
+    client: "TestClient[Any]"
+    secret: str
+
+    def ask(self, asked: Ask) -> tuple[int, str]:
+        """A call with the project's own token."""
+        headers = {"Authorization": f"Bearer {self.secret}"}
+        answer = self.client.request(asked.method, asked.path, json=asked.body, headers=headers)
+        return answer.status_code, answer.text
+
+    def needed(self, asked: Ask) -> Any:
+        """The answer to a call that has to succeed."""
+        status, text = self.ask(asked)
+        if status not in (200, 201):
+            raise RuntimeError(f"{asked.method} {asked.path}: {status} {text[:500]}")
+        return json.loads(text)
+
+    def lived(self, things: int, chance: random.Random) -> list[Names]:
+        """Fill the project; every thing in it by its names."""
+        return [self._thing(chance) for _ in range(things)]
+
+    def names(self, things: Sequence[Names]) -> list[dict[str, str]]:
+        """The things with the cursors of every list."""
+        after: dict[str, str] = {}
+        for what in LISTS:
+            for limit in ("1", "3", "7"):
+                if found := self.needed(_get(what, limit=limit))["next"]:
+                    after[f"after {what}"] = found
+        missing = cursor("0" * 32, 1)  # of a list that has no second page
+        return [{**{f"after {what}": missing for what in LISTS}, **thing, **after} for thing in things]
+
+    def _thing(self, chance: random.Random) -> Names:
+        def digits(count: int = 32) -> str:
+            return f"{chance.getrandbits(4 * count):0{count}x}"
+
+        n = {
+            "project": self.name,
+            "agent": f"agent-{digits()}",
+            "session": f"session-{digits()}",
+            "id": f"id-{digits()}",
+            "trace": f"trace-{digits()}",
+            "commit": digits(40),
+            "hash": f"sha256:{digits(64)}",
+            "path": f"src/{digits()}.py",
+            "url": f"https://{digits()}.example/",
+            "decision": f"decision-{digits()}",
+            "node": f"tool-{digits()}",
+        }
+        kept = self.needed(_post("evidence", _event(n, "prompt", text=f"please do {self.marker}")))["receipts"][0]
+        call = {"name": n["node"], "status": "ok", "input": {"command": self.marker}, "output": self.marker}
+        self.needed(_post("evidence", [_event(n, "call", **call), _event(n, "call", **call, id=digits())]))
+        edit = {"path": n["path"], "before": "", "after": f"{self.marker}\n" * 200}
+        self.needed(_post("evidence", _event(n, "edit", **edit)))
+        self.needed(_post("traces", _trace(n, self.marker)))
+        self.needed(_post("commit-links", {"commit_sha": n["commit"], "trace_ids": [n["trace"]]}))
+        span = {"execution": n["session"], "span": n["id"], "phase": "whole", "name": n["node"], "span_kind": "tool"}
+        told = {"custody": 1, "kind": "span", "id": digits(), "at": AT, "ended_at": AT, "status": "ok", **span}
+        self.needed(_post("spans", {**told, "agent": self.marker}))
+        decided = {"agent": n["agent"], "decision": "accepted", "id": n["decision"], "reason": self.marker}
+        self.needed(_post("decisions", decided))
+        source = self.needed(_post("sources", {"url": n["url"], "title": self.marker}))
+        read = self.needed(_get(f"evidence/{kept['record']}"))
+        return {
+            **n,
+            "record": kept["record"],
+            "store": kept["store"],
+            "event": kept["event"],
+            "key": kept["key"],
+            "digest": read["digest"],
+            "source": source["source"]["id"],
+        }
+
+
+@contextmanager
+def two_projects(desk: Desk, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
+    """A service with both of them; the second has more of everything. Its things come by their names."""
+    chance = random.Random(seed)
+    if desk.database is not None:
+        init_database(desk, None)
+    for name in (MINE, THEIRS):
+        create_project(desk, name)
+    tokens = {name: create_token(desk, Wanted(name, tuple(Scope), "1d", "bench")).secret for name in (MINE, THEIRS)}
+    limits = Limits(rate_per_second=1e9, rate_burst=10**9)
+    with closing(KeptTenancy(desk)) as keeper:
+        app = create_app(Settings(keeper=keeper, now_ns=desk.now_ns, limits=limits))
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            mine, theirs = (
+                Project(name, f"only-in-{name}-{chance.getrandbits(64):016x}", client, tokens[name])
+                for name in (MINE, THEIRS)
+            )
+            mine.lived(2, chance)
+            for n in range(3 * THINGS):  # so that no number of theirs is ever one of mine
+                theirs.needed(_post("sources", {"url": f"https://{n}.example/", "title": theirs.marker}))
+            yield mine, theirs, theirs.names(theirs.lived(THINGS, chance))
+
+
+# --- the calls --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Crossed:
+    """What came of it."""
+
+    calls: int = 0
+    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
+    leaks: list[str] = field(default_factory=list)
+
+
+def crossed(desk: Desk, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
+    """Make so many calls for things of the other project."""
+    done = Crossed()
+    chance = random.Random(seed)
+    with two_projects(desk, seed) as (mine, theirs, things):
+        nowhere = [made_up(thing) for thing in things]
+        looks = list(LOOKS.items())
+        while done.calls < calls:
+            # Every way once before any is gone a second time, so that few calls try all of them.
+            name, look = looks[done.calls % len(looks)]
+            number = chance.randrange(len(things))
+            compared(mine, theirs, name, (look(things[number]), look(nowhere[number])), things[number], done)
+            if done.calls % 100 == 0:
+                tell(f"{done.calls:,} calls, {len(done.leaks)} leaks")
+    return done
+
+
+def made_up(thing: Names) -> dict[str, str]:
+    """Names like those of ``thing``, of nothing."""
+    return {
+        what: twin_of_cursor(name) if what.startswith("after ") else _nowhere(what, name)
+        for what, name in thing.items()
+    }
+
+
+def _nowhere(what: str, name: str) -> str:
+    return "gamma" if what == "project" else twin(name)
+
+
+def compared(mine: Project, theirs: Project, name: str, asks: tuple[Ask, Ask], thing: Names, done: Crossed) -> None:
+    """Make a call for something of the other project, and the same for nothing; note what tells them apart."""
+    (status, text), (other, _) = (mine.ask(asked) for asked in asks)
+    done.calls += 1
+    done.statuses[name, status] += 1
+    if theirs.marker in text:
+        done.leaks.append(f"{name}: a text, status {status}")
+    if thing["store"] in text and thing["store"] not in repr(asks[0]):
+        done.leaks.append(f"{name}: a chain, status {status}")
+    if status != other or status >= 500:
+        done.leaks.append(f"{name}: status {status}, of nothing {other}")
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Make the calls on a database of the bench's own; 1 when anything leaked."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = argparse.ArgumentParser(prog="python -m bench tenants", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=10_000, metavar="N", help="calls (%(default)s)")
+    parser.add_argument("--seed", type=int, default=None, metavar="N")
+    parser.add_argument("--embedded", action="store_true", help="projects of a repository's own store, not PostgreSQL")
+    args = parser.parse_args(argv)
+    seed = secrets.randbits(32) if args.seed is None else args.seed
+    out.write(f"seed {seed}\n")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="custody-tenants-")))
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        tell = stack.enter_context(Progress(err))
+        try:
+            url = None if args.embedded else stack.enter_context(a_server())
+        except CannotBeHad as error:
+            out.write(f"not run: {error}\n")
+            return 0
+        done = crossed(Desk(folder, url), args.calls, seed, tell)
+    for (name, status), count in sorted(done.statuses.items()):
+        out.write(f"{name:32} {status} {count:>8,}\n")
+    out.write(f"calls {done.calls:,}, leaks {len(done.leaks)}\n")
+    for words in done.leaks[:NAMED_MAX]:
+        out.write(f"{words}\n")
+    return 1 if done.leaks else 0

@@ -1,0 +1,282 @@
+"""Codex's work from end to end: real repositories, rollouts and hooks as Codex writes them, and whose each line is."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.import_transcripts import import_transcripts
+from custody.app.import_what import What, what_is
+from custody.app.log import log_session
+from custody.model.merging import merged_calls, merged_session
+from custody.model.paths import RepoPath
+from custody.model.views import CallStatus, CommitLink, FileEdit, Prompt, Session, SourceRead, ToolCall
+from custody.wire.reports import ImportTranscriptsReport
+from custody.wire.times import text_from
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders import transcripts
+from tests.builders.codex import (
+    MODEL,
+    THREAD,
+    TURN,
+    Rollout,
+    a_codex_event,
+    a_codex_patch,
+    a_rollout,
+    added,
+    patch_text,
+    run_codex_hook,
+    unified,
+    updated,
+)
+from tests.builders.hooks import an_edit, installed, run_hook
+from tests.builders.repo import Built, a_repository
+
+V = TypeVar("V")
+OLD = "import alpha_module\nprice = read_price(source)\nprint_the_price(price)\n"
+NEW = OLD + "def discount(prices, percent):\n    return total(prices) * percent\n"
+PATCH = patch_text(updated("src/app.py", OLD, NEW))
+TABLES = {
+    Session: "session",
+    Prompt: "prompt",
+    ToolCall: "tool_call",
+    FileEdit: "file_edit",
+    SourceRead: "source_read",
+    CommitLink: "commit_link",
+}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = a_repository(tmp_path / "repo")
+    made.commit({b"src/app.py": OLD.encode(), b"README.md": b"read me\n"})
+    made.checkout()
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    return tmp_path / "codex" / "sessions"
+
+
+def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
+    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["codex"], place)
+
+
+def views(built: Built, kind: type[V]) -> list[V]:
+    with Desk(built.path).reading() as store:
+        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+
+
+def answers(built: Built) -> list[tuple[Any, ...]]:
+    """Whose each stretch of the file is, and how sure that is."""
+    found = blame(Desk(built.path), "src/app.py").report.attributions
+    return [(one.start_line, one.end_line, one.kind, one.agent, one.tier, one.grade, one.session_id) for one in found]
+
+
+def changes(built: Built) -> dict[str, Any]:
+    return {f"{built.path}/src/app.py": {"type": "update", "unified_diff": unified(OLD, NEW), "move_path": None}}
+
+
+def wrote(built: Built, text: str = NEW) -> None:
+    (built.path / "src" / "app.py").write_text(text, encoding="utf-8")
+
+
+def as_claude_code_is(tmp_path: Path, *, hooked: bool) -> list[tuple[Any, ...]]:
+    """What is said of the same edit when Claude Code made it: tier and grade of each stretch."""
+    other = a_repository(tmp_path / "other")
+    other.commit({b"src/app.py": OLD.encode(), b"README.md": b"read me\n"})
+    other.checkout()
+    last = OLD.splitlines()[-1]
+    new = NEW[NEW.index(last) :].rstrip("\n")
+    if hooked:
+        run_hook(installed(other.path), an_edit(other.path, "src/app.py", OLD, last, new))
+    else:
+        session = transcripts.a_transcript(THREAD, other.path, at=text_from(time.time_ns()))
+        session.prompt("go").edit("src/app.py", OLD, last, new).put(tmp_path / "claude")
+        import_transcripts(Desk(other.path), TRANSCRIPT_READERS["claude-code"], tmp_path / "claude")
+    wrote(other)
+    return [(one[:3], one[4:6]) for one in answers(other)]
+
+
+# --- whose lines they are ---------------------------------------------------------------------------------------------
+
+
+def hooked(built: Built, call: str = "call_01") -> None:
+    installed(built.path)
+    run_codex_hook(built.path, a_codex_event("SessionStart", built.path, source="startup"))
+    run_codex_hook(built.path, a_codex_event("UserPromptSubmit", built.path, prompt="add a discount"))
+    run_codex_hook(built.path, a_codex_patch("PreToolUse", built.path, PATCH, call))
+    wrote(built)
+    run_codex_hook(built.path, a_codex_patch("PostToolUse", built.path, PATCH, call))
+
+
+def a_session(built: Built, told: dict[str, Any] | None = None, **fields: Any) -> Rollout:
+    made = a_rollout(built.path, at=text_from(time.time_ns()), **fields).prompt("add a discount")
+    return made.patch(PATCH, told)
+
+
+def test_lines_that_a_hook_saw_are_codexs_as_they_would_be_claude_codes(built: Built, tmp_path: Path) -> None:
+    hooked(built)
+    none, agent = answers(built)
+    assert (none[:3], agent[:4], agent[6]) == ((1, 3, "none"), (4, 5, "agent", "codex"), THREAD)
+    assert [(one[:3], one[4:6]) for one in (none, agent)] == as_claude_code_is(tmp_path, hooked=True)
+    assert agent[5] == "recorded"
+
+
+def test_a_patch_whose_effect_no_look_saw_is_told_by_its_text(built: Built) -> None:
+    run_codex_hook(installed(built.path), a_codex_patch("PostToolUse", built.path, PATCH))
+    wrote(built)
+    assert [one[:4] for one in answers(built)] == [(1, 3, "none", None), (4, 5, "agent", "codex")]
+
+
+@pytest.mark.parametrize("paginated", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+def test_lines_that_a_rollout_tells_are_codexs(
+    built: Built, home: Path, tmp_path: Path, told: bool, paginated: bool
+) -> None:
+    a_session(built, changes(built) if told else None, paginated=paginated).put(home)
+    report = imported(built)
+    wrote(built)
+    none, agent = answers(built)
+    assert (none[:3], agent[:4], agent[6]) == ((1, 3, "none"), (4, 5, "agent", "codex"), THREAD)
+    assert [(one[:3], one[4:6]) for one in (none, agent)] == as_claude_code_is(tmp_path, hooked=False)
+    assert (report.sessions, report.calls, report.edits, report.edits_without_file) == (1, 1, 1, 0)
+    assert (report.unknown_types, report.problems, report.versions) == ({}, [], ["0.146.0"])
+
+
+def test_a_rollout_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_count(built: Built, home: Path) -> None:
+    session = a_session(built, changes(built))
+    hooked(built, session.lines[-1]["payload"]["call_id"])
+    before = answers(built)
+    session.put(home)
+    imported(built)
+    assert answers(built) == before
+    assert len(merged_calls(views(built, ToolCall))) == 1
+    told = log_session(Desk(built.path), THREAD)
+    assert len(told.prompts) == 1
+
+
+def test_a_shell_command_that_a_hook_saw_is_codexs(built: Built) -> None:
+    installed(built.path)
+    said = {"tool_name": "Bash", "tool_use_id": "call_02", "tool_input": {"command": "python fix.py"}}
+    run_codex_hook(built.path, a_codex_event("PreToolUse", built.path, **said))
+    wrote(built)
+    run_codex_hook(built.path, a_codex_event("PostToolUse", built.path, **said, tool_response="done"))
+    assert [one[:4] for one in answers(built)] == [(1, 3, "none", None), (4, 5, "agent", "codex")]
+
+
+# --- what a rollout says ----------------------------------------------------------------------------------------------
+
+
+def test_a_session_its_prompt_its_calls_and_its_edits(built: Built, home: Path) -> None:
+    a_session(built, changes(built)).says("done").put(home)
+    imported(built)
+    session = merged_session(views(built, Session))
+    assert session is not None and (session.id, session.model, session.worktree) == (THREAD, MODEL, str(built.path))
+    (prompt,) = views(built, Prompt)
+    assert (prompt.id, prompt.text.content) == (TURN, "add a discount")
+    (call,) = merged_calls(views(built, ToolCall))
+    assert (call.name, call.status, call.model, call.prompt) == ("apply_patch", CallStatus.OK, MODEL, TURN)
+    assert call.ended_ns is not None and call.ended_ns > call.started_ns
+    (edit,) = views(built, FileEdit)
+    assert (edit.path, edit.call, edit.part) == (RepoPath(b"src/app.py"), call.id, True)
+
+
+def test_a_second_import_changes_nothing_and_a_rollout_that_grew_brings_its_new_lines(built: Built, home: Path) -> None:
+    session = a_session(built)
+    session.put(home)
+    first, second = imported(built), imported(built)
+    assert (second.new, second.known) == (0, first.new)
+    session.shell("ls", "src").put(home)
+    assert imported(built).new == 2
+
+
+def test_a_fork_repeats_lines_and_they_count_once_for_the_session_that_they_are_of(built: Built, home: Path) -> None:
+    first = a_session(built, changes(built))
+    fork = first.forked("0199a213-81c0-7800-8aa1-aaaaaaaaaaaa").prompt("go on").shell("ls", "src")
+    # The first session went on after it was forked: its file changed last.
+    fork.put(home)
+    first.wait(500).shell("pwd", "/").put(home)
+    report = imported(built)
+    calls = {call.id: call.session for call in merged_calls(views(built, ToolCall))}
+    assert sorted(calls.values()) == sorted([THREAD, THREAD, fork.thread])
+    assert {(prompt.session, prompt.text.content) for prompt in views(built, Prompt)} == {
+        (THREAD, "add a discount"),
+        (fork.thread, "go on"),
+    }
+    assert len(views(built, FileEdit)) == 1
+    assert report.repeated > 0
+
+
+def test_only_sessions_of_this_repository_are_taken(built: Built, home: Path, tmp_path: Path) -> None:
+    a_session(built).put(home)
+    a_rollout(tmp_path / "repository-beside", thread="0199a213-81c0-7800-8aa1-000000000000").prompt("no").put(home)
+    old = Rollout(built.path, thread="0199a213-81c0-7800-8aa1-111111111111", enveloped=False).begun().prompt("old one")
+    old.put(home)
+    report = imported(built)
+    assert (report.files, report.sessions) == (2, 2)
+    assert {prompt.text.content for prompt in views(built, Prompt)} == {"add a discount", "old one"}
+
+
+def test_a_commit_that_a_command_made_is_linked(built: Built, home: Path) -> None:
+    head = built.commit({b"src/app.py": NEW.encode()})
+    session = a_rollout(built.path).shell("git commit -am fix", f"[main {head[:7]}] fix\n 1 file changed\n")
+    session.shell("git log --oneline", f"[main {head[:8]}] no commit of ours\n").put(home)
+    imported(built)
+    assert [(link.session, link.commit) for link in views(built, CommitLink)] == [(THREAD, head)]
+
+
+def test_a_subagents_calls_know_who_started_it(built: Built, home: Path) -> None:
+    parent, child = a_rollout(built.path), "0199a213-81c0-7800-8aa1-cccccccccccc"
+    call = parent.name("call")
+    parent.response("function_call", name="spawn_agent", arguments='{"message":"look"}', call_id=call)
+    parent.response("function_call_output", call_id=call, output=json.dumps({"agent_id": child, "nickname": "Ada"}))
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1, "agent_role": "explorer"}}}
+    agent = Rollout(built.path, thread=child).begun(session_id=THREAD, source=source, parent_thread_id=THREAD)
+    agent.prompt("look").shell("ls", "src")
+    parent.put(home)
+    agent.put(home)
+    report = imported(built)
+    found = [one for one in merged_calls(views(built, ToolCall)) if one.subagent is not None]
+    assert [(one.session, one.subagent, one.parent, one.name) for one in found] == [(THREAD, child, call, "Bash")]
+    assert (views(built, Prompt), report.subagents, report.subagents_unattached) == ([], 1, 0)
+
+
+def test_secrets_are_taken_out_before_anything_is_written(built: Built, home: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    a_rollout(built.path).patch(patch_text(added("src/new.py", f'token = "{secret}"\n'))).put(home)
+    imported(built)
+    with Desk(built.path).reading() as store:
+        kept = [(body.data or b"") for body in store.tables.bodies(list(store.tables.body_digests())).values()]
+    assert secret.encode() not in b"".join(kept)
+    (edit,) = views(built, FileEdit)
+    assert edit.after is not None and "[redacted:" in (edit.after.content or "")
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_used(built: Built, home: Path) -> None:
+    session = a_session(built).line("holograms", {"x": 1}).event("sang", what="a song").response("dance")
+    file = session.put(home)
+    with file.open("ab") as end:
+        end.write(b'{"timestamp":"2026-01-31T12:00:00Z","type":"response_item","payload":{"type":"custom_to')
+    (file.parent / f"{file.name[:-6].replace(THREAD, 'packed')}.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd nonsense")
+    report = imported(built)
+    assert report.unknown_types == {"dance": 1, "holograms": 1, "sang": 1}
+    assert len(views(built, FileEdit)) == 1
+    cut, packed = sorted(report.problems, key=lambda problem: problem.line is None)
+    assert cut.what.startswith("cut off: ") and cut.line == len(session.lines) + 1
+    assert "compressed" in packed.what
+
+
+def test_a_rollout_and_a_folder_of_them_are_told_by_what_is_in_them(built: Built, home: Path) -> None:
+    file = a_session(built).put(home)
+    assert [what_is(path) for path in (Path("codex"), file, home)] == [
+        (What.AGENT, TRANSCRIPT_READERS["codex"]),
+        (What.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
+        (What.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
+    ]

@@ -1,0 +1,229 @@
+"""A Gemini session in a real repository: its lines are attributed through hooks, through its chat, and through both."""
+
+import time
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.import_transcripts import import_transcripts
+from custody.app.import_what import What, what_is
+from custody.app.log import log, log_session
+from custody.model.merging import merged_calls, merged_session
+from custody.model.paths import RepoPath
+from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.wire.reports import ImportTranscriptsReport
+from custody.wire.times import text_from
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
+from tests.builders.hooks import installed
+from tests.builders.repo import Built, a_repository
+
+V = TypeVar("V")
+OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"
+PIECE = "    return item.cost * (1 - item.discount)"
+OWN = OLD.replace("    return item.cost", PIECE)
+WITH_PERSON = OWN.replace(PIECE, f"    check_the_currency_of(item)\n{PIECE}")
+TABLES = {
+    Session: "session",
+    Prompt: "prompt",
+    ToolCall: "tool_call",
+    FileEdit: "file_edit",
+    FileState: "file_state",
+    SourceRead: "source_read",
+    CommitLink: "commit_link",
+}
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = a_repository(tmp_path / "repo")
+    made.commit({b"src/app.py": OLD.encode(), b"README.md": b"read me\n"})
+    made.checkout()
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Gemini CLI keeps its chats."""
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
+    return tmp_path / "g" / ".gemini" / "tmp"
+
+
+def a_session(built: Built) -> Gemini:
+    return Gemini(built.path, at=text_from(time.time_ns())).prompt("give a discount")
+
+
+def hooked(built: Built, session: Gemini) -> None:
+    """Run the hook on all that it was told."""
+    installed(built.path)
+    for said in session.hooks:
+        ran = run_gemini_hook(built.path, said)
+        assert (ran.status, ran.out, ran.err) == (0, "", "")
+
+
+def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
+    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["gemini"], place)
+
+
+def views(built: Built, kind: type[V]) -> list[V]:
+    with Desk(built.path).reading() as store:
+        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+
+
+def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:
+    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
+    told = blame(Desk(built.path), path).report.attributions
+    return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}
+
+
+def put(built: Built, text: str, path: str = "src/app.py") -> None:
+    (built.path / path).parent.mkdir(exist_ok=True)
+    (built.path / path).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("way", ["hooks", "document", "lines"])
+def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str) -> None:
+    session = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
+    if way == "hooks":
+        hooked(built, session)
+    else:
+        session.put(home, old=way == "document")
+        assert imported(built).problem_count == 0
+    put(built, OWN)
+    told = lines(built)
+    assert [n for n, kind in told.items() if kind == "agent"] == [2]
+    (answer,) = [one for one in blame(Desk(built.path), "src/app.py").report.attributions if one.kind == "agent"]
+    assert answer.agent == "gemini"
+    assert answer.model_id == (None if way == "hooks" else MODEL)
+    assert answer.grade == ("recorded" if way == "hooks" else "claimed")
+
+
+@pytest.mark.parametrize("way", ["hooks", "chat"])
+@pytest.mark.parametrize("tool", ["replace", "write_file"])
+def test_the_persons_lines_of_an_accepted_edit_are_not_the_agents(
+    built: Built, home: Path, way: str, tool: str
+) -> None:
+    session = a_session(built)
+    if tool == "replace":
+        session.replace("src/app.py", OLD, "    return item.cost", PIECE, applied=WITH_PERSON)
+    else:
+        session.write("src/app.py", OLD, WITH_PERSON, proposed=OWN)
+    if way == "hooks":
+        hooked(built, session)
+    else:
+        session.put(home)
+        imported(built)
+    put(built, WITH_PERSON)
+    told = lines(built)
+    assert told[3] == "agent"
+    assert told[2] != "agent"
+
+
+def test_hooks_and_chat_together_count_once(built: Built, home: Path) -> None:
+    session = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
+    session.shell("make").shell("make").read("README.md", "read me\n")
+    hooked(built, session)
+    put(built, OWN)
+    before = blame(Desk(built.path), "src/app.py").report.attributions
+    calls = {call.id for call in views(built, ToolCall)}
+    session.put(home)
+    imported(built)
+    after = blame(Desk(built.path), "src/app.py").report.attributions
+    assert [(one.kind, one.tier, one.grade, one.signals) for one in after] == [
+        (one.kind, one.tier, one.grade, one.signals) for one in before
+    ]
+    assert {call.id for call in views(built, ToolCall)} == calls
+    assert len(merged_calls(views(built, ToolCall))) == 4
+    assert len({read.id for read in views(built, SourceRead)}) == 1
+    shown = log(Desk(built.path), limit=1).sessions[0]
+    assert (shown.session, shown.prompts) == (SESSION, 1)
+    assert len(log_session(Desk(built.path), SESSION).prompts) == 1
+    whole = merged_session(views(built, Session))
+    assert whole is not None and whole.model == MODEL
+
+
+def test_a_chat_that_grew_brings_what_is_new_and_twice_brings_nothing(built: Built, home: Path) -> None:
+    session = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
+    session.put(home)
+    first = imported(built)
+    assert (first.files, first.sessions, first.calls, first.edits, first.new) == (1, 1, 1, 1, 2)
+    session.write("src/new.py", None, "a_new_file = True\n").put(home)
+    assert imported(built).new == 1
+    assert imported(built).new == 0
+    # The same chat in its older shape, as it was before it was resumed.
+    session.put(home, old=True)
+    again = imported(built)
+    assert (again.new, again.files) == (0, 2)
+
+
+def test_what_commands_changed_is_seen_on_disk_each_time(built: Built) -> None:
+    installed(built.path)
+    for text in ("first_run = 1\n", "first_run = 1\nsecond_run = 2\n"):
+        session = a_session(built)
+        session._count = len(text)
+        before, after = session.shell("make it").hooks[-2:]
+        run_gemini_hook(built.path, before)
+        put(built, text, "made.py")
+        run_gemini_hook(built.path, after)
+    seen = [state for state in views(built, FileState) if state.phase == "after" and state.path == RepoPath(b"made.py")]
+    assert len({state.call for state in seen}) == 2
+    assert {state.call for state in seen} == {call.id for call in views(built, ToolCall)}
+    assert set(lines(built, "made.py").values()) == {"agent"}
+
+
+def test_what_a_command_wrote_by_its_own_text_and_the_commit_that_it_made(built: Built, home: Path) -> None:
+    head = built.head()
+    session = a_session(built).shell("cat > src/made.py <<'EOF'\nmade_by_a_command = True\nEOF\n")
+    session.shell("git add -A && git commit -qm x", f"[main {head[:7]}] x\n 1 file changed")
+    session.shell("git commit -m y", "[main 1234567] y").shell("cat log", f"[main {head[:7]}] x")
+    session.put(home, project="repo")
+    (home / "repo" / ".project_root").write_text(str(built.path), encoding="utf-8")
+    report = imported(built)
+    put(built, "made_by_a_command = True\n", "src/made.py")
+    assert lines(built, "src/made.py") == {1: "agent"}
+    assert [link.commit for link in views(built, CommitLink)] == [head]
+    assert [problem.what for problem in report.problems] == ["made a commit '1234567' that is not in this repository"]
+
+
+def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Built, home: Path) -> None:
+    session, agent = a_session(built), "0f1e2d3c-1111-4222-8333-999988887777"
+    session.subagent(agent).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
+    session.call("invoke_agent", {"agent_name": "x"}, "done", agentId=agent).put(home)
+    report = imported(built)
+    assert (report.files, report.sessions, report.subagents, report.subagents_unattached) == (2, 1, 1, 0)
+    calls = {call.name: call for call in merged_calls(views(built, ToolCall))}
+    assert (calls["replace"].subagent, calls["replace"].parent) == (agent, calls["invoke_agent"].id)
+    put(built, OWN)
+    assert lines(built)[2] == "agent"
+
+
+def test_secrets_are_taken_out_and_the_call_is_the_same_all_the_same(built: Built, home: Path) -> None:
+    secret = "ghp_" + "aZ3kQ9xW7vB2nM5cT8rY1uE4oP6sD0fGhJkL"[:36]
+    session = a_session(built).write("src/key.py", None, f"TOKEN = '{secret}'\n").shell("env", f"TOKEN={secret}")
+    hooked(built, session)
+    session.put(home)
+    imported(built)
+    assert len(merged_calls(views(built, ToolCall))) == 2
+    with Desk(built.path).reading() as store:
+        digests = list(store.tables.body_digests())
+        bodies = b"\n".join(body.data or b"" for body in store.tables.bodies(digests).values())
+    assert secret.encode() not in bodies
+    assert b"[redacted:" in bodies
+
+
+def test_the_chats_of_another_repository_are_left_alone(built: Built, home: Path, tmp_path: Path) -> None:
+    Gemini(tmp_path / "other").prompt("x").put(home)
+    assert imported(built).files == 0
+
+
+def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -> None:
+    for old in (True, False):
+        file = a_session(built).put(tmp_path / f"{old}", old=old)
+        for place in (file, tmp_path / f"{old}"):
+            what, reader = what_is(place)
+            assert (what, reader and reader.agent) == (What.TRANSCRIPTS, "gemini")
+    what, reader = what_is(Path("gemini"))
+    assert (what, reader and reader.agent) == (What.AGENT, "gemini")
