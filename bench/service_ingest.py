@@ -38,7 +38,7 @@ from custody.app.tokens import Wanted, create_token
 from custody.world.store.schemas import SCHEMA
 
 CLIENTS = 16
-SINGLES = 480
+SINGLES = 240
 """Traces sent in one timing, one by one; pgbench makes as many commits."""
 BATCH, BATCHES = 256, 4
 """Traces of a batch, and batches of one timing."""

@@ -80,13 +80,20 @@ class Client:
     """One connection that stays open."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._port = port
+        self._socket = self._connected()
 
     def ask(self, data: bytes) -> tuple[int, bytes]:
         """Send a request; the status and the body of its answer."""
-        self._socket.sendall(data)
-        got = b""
+        try:
+            self._socket.sendall(data)
+            got = self._more()
+        except (OSError, BenchError):
+            # A connection that was idle for long is closed by the service, and whoever wants more comes again.
+            self._socket.close()
+            self._socket = self._connected()
+            self._socket.sendall(data)
+            got = self._more()
         while HEAD_END not in got:
             got += self._more()
         head, _, body = got.partition(HEAD_END)
@@ -102,6 +109,11 @@ class Client:
     def close(self) -> None:
         """Hang up."""
         self._socket.close()
+
+    def _connected(self) -> socket.socket:
+        made = socket.create_connection(("127.0.0.1", self._port), ANSWER_SECONDS_MAX)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
 
     def _more(self) -> bytes:
         chunk = self._socket.recv(CHUNK)

@@ -20,16 +20,16 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import quote, urlencode
 
 from litestar.testing import TestClient
 
 from bench.progress import Progress, Tell, quiet
+from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, trace
 from custody.app.cursors import cursor
 from custody.app.desk import Desk
 from custody.app.projects import create_project, init_database
@@ -43,26 +43,9 @@ from tests.house.postgres import a_server
 
 MINE, THEIRS = "alpha", "beta"
 THINGS = 12
-AT = "2026-01-31T12:00:00Z"
 NAMED_MAX = 20
-LISTS = ("evidence", "traces", "commit-links", "spans", "conversations", "decisions", "sources", "changes")
 _DIGITS = re.compile(r"[0-9a-f]{8,}")
 _SOURCE = re.compile(r"S([0-9]+)")
-
-Names = Mapping[str, str]
-"""One thing of a project by the names that it has there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request."""
-
-    method: str
-    path: str
-    body: Any = None
-
-
-Look = Callable[[Names], Ask]
 
 
 def twin(name: str) -> str:
@@ -89,106 +72,6 @@ def twin_of_cursor(word: str) -> str:
     """
     parts = json.loads(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
     return cursor(*(twin(part) if isinstance(part, str) else part for part in parts))
-
-
-# --- what is asked ----------------------------------------------------------------------------------------------------
-
-
-def _get(path: str, **question: str) -> Ask:
-    return Ask("GET", f"/api/v1/{path}" + (f"?{urlencode(question)}" if question else ""))
-
-
-def _post(path: str, body: Any) -> Ask:
-    return Ask("POST", f"/api/v1/{path}", body)
-
-
-def _event(n: Names, kind: str, **more: object) -> dict[str, object]:
-    said = {"custody": 1, "kind": kind, "id": n["id"], "at": AT, "agent": n["agent"], "session": n["session"]}
-    return {**said, **more}
-
-
-def _blame(n: Names, **more: str) -> Ask:
-    blamed = {"start_line": 1, "end_line": 5, "commit_sha": n["commit"], "content_hash": n["hash"], "timestamp": AT}
-    return _post("blame", {"file_path": n["path"], "blame_data": [blamed], **more})
-
-
-def _named(name: str) -> dict[str, Look]:
-    """The ways to ask for a record by one of its names."""
-    return {
-        f"record by {name}": lambda n: _get(f"evidence/{quote(n[name], safe='')}"),
-        f"erasure by {name}": lambda n: _post("erasures", {"record": n[name], "why": "mine"}),
-    }
-
-
-def _paged(what: str) -> dict[str, Look]:
-    return {f"{what} behind a cursor": lambda n: _get(what, after=n[f"after {what}"], limit="1000")}
-
-
-LOOKS: Mapping[str, Look] = {
-    **_named("record"),
-    **_named("event"),
-    **_named("key"),
-    **_named("digest"),
-    **{name: look for what in LISTS for name, look in _paged(what).items()},
-    "a project's list": lambda n: _get("evidence", project=n["project"]),
-    "a project's conversation": lambda n: _get(
-        "conversation", agent=n["agent"], session=n["session"], project=n["project"]
-    ),
-    "write into a project": lambda n: Ask(
-        "POST", f"/api/v1/evidence?project={n['project']}", _event(n, "prompt", text="mine")
-    ),
-    "blame in a project": lambda n: _blame(n, project_id=n["project"]),
-    "blame": _blame,
-    "conversation": lambda n: _get("conversation", agent=n["agent"], session=n["session"]),
-    "session": lambda n: _get("log", session=n["session"]),
-    "sessions of an agent": lambda n: _get("log", agent=n["agent"]),
-    "graph of a session": lambda n: _get("graph", session=n["session"]),
-    "calls of a session": lambda n: _get(f"sessions/{n['session']}/calls"),
-    "next call": lambda n: _get("graph/next", session=n["session"]),
-    "like a node": lambda n: _get("graph/related", node=n["node"]),
-    "way to a node": lambda n: _get("graph/path", start=n["node"], end=n["node"]),
-    "an agent's score": lambda n: _get(f"trust/{n['agent']}"),
-    "why an agent's score": lambda n: _get(f"trust/{n['agent']}/why"),
-    "an agent's score by question": lambda n: _get("trust", agent=n["agent"]),
-    "source": lambda n: _get(f"sources/{n['source']}"),
-    "chain": lambda n: _get(f"chains/{n['store']}"),
-    "chain with texts": lambda n: _get(f"chains/{n['store']}", texts="true"),
-    "origins": lambda n: _get(f"chains/{n['store']}/origins"),
-    "origins of a file": lambda n: _get(f"chains/{n['store']}/origins", digest=n["digest"]),
-    "duplicates of a change": lambda n: _get(f"changes/{n['commit']}/duplicates"),
-    "why a line": lambda n: _get("why", file=n["path"], line="1"),
-    "audit by a session": lambda n: _post("audits", {"markdown": "A claim. [1]\n", "session": n["session"]}),
-    "the same prompt": lambda n: _post("evidence", _event(n, "prompt", text="mine")),
-    "the same conversation": lambda n: _post(
-        "conversations", {"agent": n["agent"], "session": n["session"], "at": AT, "prompts": []}
-    ),
-    "the same trace": lambda n: _post("traces", _trace(n, "mine")),
-    "the same commit": lambda n: _post("commit-links", {"commit_sha": n["commit"], "trace_ids": [n["trace"]]}),
-    "the same source": lambda n: _post("sources", {"url": n["url"], "title": "mine"}),
-    "the same decision": lambda n: _post(
-        "decisions", {"agent": n["agent"], "decision": "accepted", "id": n["decision"]}
-    ),
-    "another decision": lambda n: _post(
-        "decisions",
-        {"agent": n["agent"], "decision": "rejected", "overrides": n["decision"], "actor": "ana", "reason": "mine"},
-    ),
-    "a chain's end": lambda n: _get(f"chains/{n['store']}", after="3", limit="2"),
-}
-
-
-def _trace(n: Names, words: str) -> dict[str, object]:
-    told = {
-        "contributor": {"type": "ai", "model_id": words},
-        "ranges": [{"start_line": 1, "end_line": 5, "content_hash": n["hash"]}],
-    }
-    return {
-        "version": "0.1.0",
-        "id": n["trace"],
-        "timestamp": AT,
-        "tool": {"name": n["agent"], "version": "1"},
-        "vcs": {"type": "git", "revision": n["commit"]},
-        "files": [{"path": n["path"], "conversations": [told]}],
-    }
 
 
 # --- the two projects -------------------------------------------------------------------------------------------------
@@ -226,7 +109,7 @@ class Project:
         after: dict[str, str] = {}
         for what in LISTS:
             for limit in ("1", "3", "7"):
-                if found := self.needed(_get(what, limit=limit))["next"]:
+                if found := self.needed(get(what, limit=limit))["next"]:
                     after[f"after {what}"] = found
         missing = cursor("0" * 32, 1)  # of a list that has no second page
         return [{**{f"after {what}": missing for what in LISTS}, **thing, **after} for thing in things]
@@ -248,20 +131,20 @@ class Project:
             "decision": f"decision-{digits()}",
             "node": f"tool-{digits()}",
         }
-        kept = self.needed(_post("evidence", _event(n, "prompt", text=f"please do {self.marker}")))["receipts"][0]
+        kept = self.needed(post("evidence", event(n, "prompt", text=f"please do {self.marker}")))["receipts"][0]
         call = {"name": n["node"], "status": "ok", "input": {"command": self.marker}, "output": self.marker}
-        self.needed(_post("evidence", [_event(n, "call", **call), _event(n, "call", **call, id=digits())]))
+        self.needed(post("evidence", [event(n, "call", **call), event(n, "call", **call, id=digits())]))
         edit = {"path": n["path"], "before": "", "after": f"{self.marker}\n" * 200}
-        self.needed(_post("evidence", _event(n, "edit", **edit)))
-        self.needed(_post("traces", _trace(n, self.marker)))
-        self.needed(_post("commit-links", {"commit_sha": n["commit"], "trace_ids": [n["trace"]]}))
+        self.needed(post("evidence", event(n, "edit", **edit)))
+        self.needed(post("traces", trace(n, self.marker)))
+        self.needed(post("commit-links", {"commit_sha": n["commit"], "trace_ids": [n["trace"]]}))
         span = {"execution": n["session"], "span": n["id"], "phase": "whole", "name": n["node"], "span_kind": "tool"}
         told = {"custody": 1, "kind": "span", "id": digits(), "at": AT, "ended_at": AT, "status": "ok", **span}
-        self.needed(_post("spans", {**told, "agent": self.marker}))
+        self.needed(post("spans", {**told, "agent": self.marker}))
         decided = {"agent": n["agent"], "decision": "accepted", "id": n["decision"], "reason": self.marker}
-        self.needed(_post("decisions", decided))
-        source = self.needed(_post("sources", {"url": n["url"], "title": self.marker}))
-        read = self.needed(_get(f"evidence/{kept['record']}"))
+        self.needed(post("decisions", decided))
+        source = self.needed(post("sources", {"url": n["url"], "title": self.marker}))
+        read = self.needed(get(f"evidence/{kept['record']}"))
         return {
             **n,
             "record": kept["record"],
@@ -292,7 +175,7 @@ def two_projects(desk: Desk, seed: int) -> Iterator[tuple[Project, Project, list
             )
             mine.lived(2, chance)
             for n in range(3 * THINGS):  # so that no number of theirs is ever one of mine
-                theirs.needed(_post("sources", {"url": f"https://{n}.example/", "title": theirs.marker}))
+                theirs.needed(post("sources", {"url": f"https://{n}.example/", "title": theirs.marker}))
             yield mine, theirs, theirs.names(theirs.lived(THINGS, chance))
 
 

@@ -146,7 +146,7 @@ class Rollout:
             self.response("local_shell_call", call_id=call, status="completed", action=action)
         else:
             given: dict[str, Any] = {"cmd": command, "workdir": str(self.cwd)}
-            if way != "exec_command":
+            if not way.endswith("exec_command"):
                 given = {"command": command if way == "shell_command" else ["bash", "-lc", command]}
             self.response("function_call", name=way, arguments=json.dumps(given), call_id=call)
         output = f"Chunk ID: ab12\n{head}{printed}"

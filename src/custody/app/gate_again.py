@@ -170,9 +170,7 @@ def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport,
     if dump(dict(value)) == dump(now):
         return Again("identical")
     if again.rules_digest != verdict.rules_digest:
-        raise _CannotBeHad(
-            "the rules that are in force here for its base are others; the user's own settings count too"
-        )
+        raise _CannotBeHad("the rules for its base are others here: it was given by another version of custody")
     if again.gaps != verdict.gaps:
         raise _CannotBeHad(f"it rests on {_counted(verdict.gaps)}, and here are {_counted(again.gaps)}")
     if _is_damaged(verdict) and not _is_damaged(again):

@@ -1,6 +1,5 @@
 """The rules by which a change is judged: those of its base, so that no change can set its own."""
 
-import os
 from dataclasses import dataclass
 
 from custody.app.gate_change import Judged
@@ -21,8 +20,11 @@ class Policy:
 
 
 def policy_of(one: Judged) -> Policy:
-    """What the files of the base set, under what this user set; and which of it the change's own files differ in."""
-    rules, sources = loaded_at(one.repository, one.change.base, os.environ)
+    """What the files of the base set, whoever asks; and which of it the change's own files differ in.
+
+    What a user sets for themselves does not count: a verdict is the same for everybody, and nobody switches it off.
+    """
+    rules, sources = loaded_at(one.repository, one.change.base, {})
     read = tuple(source.name for source in sources if source.state == "read")
     return Policy(rules, read, _changed(one))
 

@@ -77,9 +77,11 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
 def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
     """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
     change = one.change
-    if not change.additions and not one.left_out:
-        return Looked(Seen((), change.period, Recorded()))
     recorded = _recorded(desk)  # first: the answers below may make a store where there was none
+    if not change.additions and not one.left_out:
+        # Gaps are about lines that are added; damage is about everything.
+        known = recorded if isinstance(recorded, Unseen) else Recorded(damage=recorded.damage if recorded else ())
+        return Looked(Seen((), change.period, known))
     left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
     try:
         with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:

@@ -41,10 +41,10 @@ def command(
 ) -> int:
     """Bring in what agents left on disk, an export, events, traces or spans.
 
-    Without PATH, or with the name of an agent ('claude-code'): the transcripts that it keeps of this repository's work
-    trees. Else PATH is a transcript or a folder of them, a file that 'custody export' wrote, a file of generic events,
-    traces of another tool (Agent Trace, '.agent-trace'), or OpenTelemetry's spans (OTLP as JSON or protobuf; several
-    files after the word 'otlp').
+    With the name of an agent ('claude-code', 'codex', 'gemini'; without PATH the first of them): the transcripts that
+    it keeps of this repository's work trees. Else PATH is a transcript or a folder of them, a file that
+    'custody export' wrote, a file of generic events, traces of another tool (Agent Trace, '.agent-trace'), or
+    OpenTelemetry's spans (OTLP as JSON or protobuf; several files after the word 'otlp').
 
     An export is checked first; a chain that does not verify is named and nothing is imported. Of everything else what
     can be read is used, and the rest is named. Secrets are taken out before anything is written. Importing twice

@@ -16,7 +16,9 @@ PROMPTS_MAX = 1000
 SEGMENTS_MAX = 10_000
 SECONDS_MAX = 9_200_000_000
 """The moments around 1970 that a store can hold, in seconds."""
-Seconds = Annotated[int, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)] | Annotated[float, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)]
+Seconds = (
+    Annotated[int, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)] | Annotated[float, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)]
+)
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------

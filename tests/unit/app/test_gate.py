@@ -13,6 +13,7 @@ from custody.app.desk import Desk
 from custody.app.erase import erase
 from custody.app.gate import Request, gate
 from custody.app.trust_show import trust_list
+from custody.gate.codes import CODES
 from custody.model.errors import InputError
 from custody.wire.gate import GateReport
 from custody.wire.times import text_from
@@ -264,6 +265,18 @@ class TestUnseen:
         assert [unread.path for unread in report.unread] == ["lib"]
 
 
+class TestUser:
+    def test_nobody_switches_a_verdict_off_for_themselves(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = world.said()
+        levels = "\n".join(f'{code.value} = "approve"' for code in CODES)
+        own = world.built.path.parent / "config" / "custody" / "config.toml"
+        own.parent.mkdir(parents=True)
+        own.write_text(f'[gate]\ncitations = "off"\n[gate.levels]\n{levels}\n')
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(own.parent.parent))
+        monkeypatch.setenv("ANSIBEL_TRUST_THRESHOLD_HIGH", "0.1")
+        assert world.said() == before
+
+
 class TestChange:
     def test_an_empty_change_is_approved_without_reasons(self, world: World) -> None:
         for change in (f"{world.second}..{world.second}", f"{world.second}..{world.first}"):
@@ -274,6 +287,13 @@ class TestChange:
         third = world.built.commit({b"b.py": OLD, b"logo": b"\0"}, world.second)
         fourth = world.built.commit({b"b.py": b"one = first(1)\n"}, third)
         assert world.said(f"{third}..{fourth}").level == "approve"
+
+    def test_what_adds_nothing_is_blocked_too_where_the_store_is_damaged(self, world: World) -> None:
+        third = world.built.commit({b"a.py": OLD}, world.second)
+        world.edited().said()
+        with closing(sqlite3.connect(world.built.path / ".git" / "custody" / "custody.db")) as store, store:
+            store.execute("UPDATE record SET at_ns = at_ns + 1 WHERE seq = 2")
+        assert codes(world.said(f"{world.second}..{third}")) == ["INTEG-DAMAGE"]
 
     def test_a_file_with_another_name_adds_nothing(self, world: World) -> None:
         third = world.built.commit({b"b.py": NEW}, world.second)

@@ -275,10 +275,9 @@ class TestCannot:
         assert court.checked(verdict, description=b"words").again == "identical"
         assert self.because(court, court.said(), description=b"words") == "it was given without a description"
 
-    def test_other_rules_of_this_user(self, court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
-        verdict = court.said()
-        monkeypatch.setenv("ANSIBEL_TRUST_THRESHOLD_HIGH", "0.78")
-        assert self.because(court, verdict).startswith("the rules that are in force here for its base are others")
+    def test_rules_of_another_version(self, court: Court) -> None:
+        verdict = changed(court.said(), rules_digest="sha256:" + "0" * 64)
+        assert self.because(court, verdict).startswith("the rules for its base are others here")
 
     def test_gaps_that_somebody_deleted(self, court: Court) -> None:
         court.lost()

@@ -1,6 +1,7 @@
 """What an agent called before it changed a risky file, judged in a real repository."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,7 @@ class World:
     def edits(self, name: str, *calls: str, **fields: str | None) -> GateReport:
         """A session makes these calls, the last of which changes the file."""
         self.session(name, *calls)
+        call: dict[str, Any] = {"call": f"{name}-{len(calls) - 1}", **fields}
         edit = an_event(
             id=f"{name}-edit",
             at=text_from((NOON + 60 + 10 * (len(calls) - 1)) * NS),
@@ -49,7 +51,7 @@ class World:
             before=OLD,
             after=NEW,
             head=self.base,
-            **{"call": f"{name}-{len(calls) - 1}", **fields},
+            **call,
         )
         spool_of(self.built.path).put(edit)
         desk = Desk(self.built.path, now_ns=lambda: (NOON + 9000) * NS)

@@ -20,7 +20,7 @@ from custody.model.paths import RepoPath
 from custody.model.views import FileEdit, Text, View
 from custody.wire.canonical import Json, parse, text_bytes
 from custody.wire.views import text_view
-from custody.world.capture.codex_patch import Change, Kind, Piece, changes_in
+from custody.world.capture.codex_patch import BEGIN, Change, Kind, Piece, changes_in
 from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.shell import Write, commands, writes
 from custody.world.capture.tools import Done, git_facts
@@ -184,7 +184,7 @@ def changes_by(tool: str, given: Given) -> tuple[Change, ...]:
     """The changes that a call asks for by its own text: a patch, or a command that hands one over."""
     if tool == APPLY_PATCH:
         return () if given.patch is None else changes_in(given.patch)
-    if tool != BASH or given.command is None or BEGIN_SIGN not in given.command:
+    if tool != BASH or given.command is None or BEGIN not in given.command:
         return ()
     steps = commands(given.command) or ()
     folder, found = "", list[Change]()
@@ -198,9 +198,6 @@ def changes_by(tool: str, given: Given) -> tuple[Change, ...]:
         else:
             return ()  # whether it came to the patch cannot be told
     return tuple(_below(folder, change) for change in found)
-
-
-BEGIN_SIGN = "*** Begin Patch"
 
 
 def _below(folder: str, change: Change) -> Change:

@@ -104,6 +104,7 @@ def _proposed(called: Called, before: Text | None, after: Text) -> Text | None:
     said = text(called.given.get("ai_proposed_content"))
     if said is None or said.content is None:
         return text_view(old)
+    # Accepted in an IDE, changed or not, the proposal is what was accepted: then nobody can tell.
     made = said.content if called.tool == WRITE else placed(old, said.content, after.content)
     return None if made == after.content else text_view(made)
 

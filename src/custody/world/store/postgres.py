@@ -45,6 +45,7 @@ class PostgresDb:
         self.schema = schema
         self.server_version = connection.info.server_version
         self._lock = lock_of(schema)
+        self._stamp: str | None = None
         info = connection.info
         named = f"{info.host}:{info.port}/{info.dbname}" + ("" if schema == SCHEMA else f"#{schema}")
         self.place = f"team-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
@@ -107,11 +108,13 @@ class PostgresDb:
 
     def stamp(self) -> str:
         """The server's own number, the database's, and the schema: a dump restored elsewhere has others."""
-        ((stamp,),) = self.rows(
-            "SELECT (SELECT system_identifier FROM pg_control_system())::text || '-' || oid::text"
-            " FROM pg_database WHERE datname = current_database()"
-        )
-        return str(stamp) + ("" if self.schema == SCHEMA else f"-{self.schema}")
+        if self._stamp is None:  # it cannot change while the connection lasts
+            ((stamp,),) = self.rows(
+                "SELECT (SELECT system_identifier FROM pg_control_system())::text || '-' || oid::text"
+                " FROM pg_database WHERE datname = current_database()"
+            )
+            self._stamp = str(stamp) + ("" if self.schema == SCHEMA else f"-{self.schema}")
+        return self._stamp
 
     def scrub(self) -> None:
         """Let the server reuse the space of erased bodies; page images in its log and backups are its operator's.

@@ -90,8 +90,9 @@ class Projection:
         """Inside a write: read what was just appended, unless the views wait to be made again."""
         state = self._state(store)
         if state is None or state[1] == self.version:
-            while self._read_page(store) == PAYLOADS:
-                pass
+            done = 0 if state is None else state[0]
+            while len(records := self._read_page(store, done)) == PAYLOADS:
+                done = records[-1].seq
         self.registry.read_on(store)
 
     def current(self) -> bool:
@@ -200,15 +201,14 @@ class Projection:
 
     def _step(self, store: StoreId) -> int:
         with self._db.writing():
-            return self._read_page(store)
+            return len(self._read_page(store, (self._state(store) or (0, ""))[0]))
 
-    def _read_page(self, store: StoreId) -> int:
-        done = (self._state(store) or (0, ""))[0]
+    def _read_page(self, store: StoreId, done: int) -> list[Record]:
         records = self._tables.records_after(store, done, PAYLOADS)
         if records:
             self._put(records)
             self._set_state(store, records[-1].seq)
-        return len(records)
+        return records
 
     def _put(self, records: Sequence[Record]) -> None:
         rows: dict[str, list[Row]] = {}

@@ -148,7 +148,6 @@ def test_all_types_of_a_session_are_known() -> None:
 
 @pytest.mark.parametrize("way", "exec_command shell shell_command local_shell functions.exec_command".split())
 def test_commands_in_every_way_in_which_codex_had_them(way: str) -> None:
-    way = "exec_command" if way.startswith("functions.") else way
     views = told(a_rollout("/w").shell("cat a.py", "two\n", way=way).shell("make", "no", 2, way=way))
     assert [(call.name, call.about) for call in of(views, ToolCall) if call.about] == [
         ("Bash", "cat a.py"),

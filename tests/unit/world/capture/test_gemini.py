@@ -159,6 +159,12 @@ def test_of_a_change_that_does_not_say_what_was_proposed_nothing_is_the_agents(t
     assert one(last(session), FileEdit).proposed.content == "one\n"
 
 
+def test_accepted_in_an_ide_the_proposal_is_what_was_accepted_and_says_nothing_of_the_person() -> None:
+    session = Gemini(ROOT).replace("a.py", "one\nend\n", "one", "two\nend\n", applied="two\nend\n")
+    assert one(last(session), FileEdit).proposed is None
+    assert one(last(Gemini(ROOT).write("a.py", None, "one\n", proposed="one\n")), FileEdit).proposed is None
+
+
 # --- calls, prompts, sessions -----------------------------------------------------------------------------------------
 
 

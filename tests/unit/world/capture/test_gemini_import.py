@@ -1,5 +1,6 @@
 """A Gemini session in a real repository: its lines are attributed through hooks, through its chat, and through both."""
 
+import json
 import time
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,7 @@ from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session
 from custody.wire.reports import ImportTranscriptsReport
 from custody.wire.times import text_from
 from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.cli import custody
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
 from tests.builders.hooks import installed
 from tests.builders.repo import Built, a_repository
@@ -217,6 +219,15 @@ def test_secrets_are_taken_out_and_the_call_is_the_same_all_the_same(built: Buil
 def test_the_chats_of_another_repository_are_left_alone(built: Built, home: Path, tmp_path: Path) -> None:
     Gemini(tmp_path / "other").prompt("x").put(home)
     assert imported(built).files == 0
+
+
+def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> None:
+    file = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n").put(home)
+    ran = custody(built.path, "import", "gemini", "--json")
+    said = json.loads(ran.out)
+    assert (ran.status, said["agent"], said["place"], said["new"]) == (0, "gemini", str(home), 2)
+    again = json.loads(custody(built.path, "import", str(file), "--json").out)
+    assert (again["agent"], again["new"], again["known"]) == ("gemini", 0, 2)
 
 
 def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -> None:

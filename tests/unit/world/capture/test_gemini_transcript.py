@@ -178,7 +178,8 @@ def test_a_command_in_a_folder_writes_there_and_one_behind_or_undone_nowhere(tmp
     command = "cat > a.txt <<'EOF'\nx\nEOF\n"
     chat = Gemini(ROOT).shell(command, given={"dir_path": "src"}).shell(command, given={"is_background": True})
     chat.shell(command, "bash: a.txt: Permission denied", 1).shell(command, status="cancelled")
-    assert [[named.name for named in one.edits] for one in found(chat.put(tmp_path))] == [["src/a.txt"], [], [], []]
+    chat.shell("make && echo x > b.txt", "make: no rule", 2)
+    assert [[named.name for named in one.edits] for one in found(chat.put(tmp_path))] == [["src/a.txt"], [], [], [], []]
 
 
 # --- the odd ----------------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def test_an_empty_chat_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.world.capture.gemini_transcript.WHOLE_BYTES_MAX", 100)
+    monkeypatch.setattr("custody.world.capture.gemini_chat.WHOLE_BYTES_MAX", 100)
     (what,) = troubles(a_chat().put(tmp_path, old=True))
     assert "may have 100 bytes" in what
 
