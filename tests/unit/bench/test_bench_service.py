@@ -13,6 +13,7 @@ from litestar.testing import TestClient
 
 from bench import service, service_blame, service_ingest, service_load
 from bench.bars import BenchError, at_least
+from bench.service_load import CLOCK
 from custody.app.desk import Desk
 from custody.app.intake import Intake, Refused
 from custody.service.routes import blame as route
@@ -25,7 +26,7 @@ def a_part(*rates: tuple[float, float], bar: float = 0.3) -> service.Part:
     ours, others = deque([(1.0, 1.0)] * 2 + list(rates)), deque([(1.0, 1.0), *rates])
 
     def set_up(_folder: Path) -> Iterator[service.Sides]:
-        yield service.Sides(lambda: {service.CLOCK: ours.popleft()[0]}, lambda: {service.CLOCK: others.popleft()[1]})
+        yield service.Sides(lambda: {CLOCK: ours.popleft()[0]}, lambda: {CLOCK: others.popleft()[1]})
 
     return service.Part(name="x", what="x", baseline="y", bar=at_least(bar), set_up=set_up)
 

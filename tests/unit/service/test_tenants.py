@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import tenants
+from bench.tenants_looks import LOOKS
 from custody.app.desk import Desk
 from tests.builders.cli import a_git_folder
 
@@ -18,7 +19,7 @@ def test_no_call_crosses_the_border(fresh_postgres: str, tmp_path: Path) -> None
 
     assert done.leaks == []
     assert done.calls == CALLS
-    assert {name for name, _ in done.statuses} == set(tenants.LOOKS)
+    assert {name for name, _ in done.statuses} == set(LOOKS)
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ ELSEWHERE = {
 
 
 def test_with_the_right_token_the_same_calls_find_it(folder: Path) -> None:
-    read = {name: look for name, look in tenants.LOOKS.items() if not name.startswith(WRITING)}
+    read = {name: look for name, look in LOOKS.items() if not name.startswith(WRITING)}
     with tenants.two_projects(Desk(folder), seed=5) as (_, theirs, things):
         found = {name: theirs.ask(look(things[1])) for name, look in read.items()}
 
@@ -54,7 +55,7 @@ def test_a_store_that_leaks_is_noticed(folder: Path) -> None:
         done = tenants.Crossed()
         open_door = tenants.Project(mine.name, mine.marker, mine.client, theirs.secret)
         for name in ("record by record", "chain with texts", "a project's list"):
-            look = tenants.LOOKS[name]
+            look = LOOKS[name]
             asks = look(things[0]), look(tenants.made_up(things[0]))
             tenants.compared(open_door, theirs, name, asks, things[0], done)
 
