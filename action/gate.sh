@@ -13,7 +13,8 @@ work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/custody.XXXXXX")"
 if [[ -n "${CUSTODY_PROGRAM:-}" ]]; then
   custody="$CUSTODY_PROGRAM"  # one that is installed already
 else
-  "${CUSTODY_PYTHON:-python3}" -m venv "$work/venv"
+  # -I: without it Python would look for its modules in the checkout first, and a change may bring a 'venv.py'.
+  "${CUSTODY_PYTHON:-python3}" -I -m venv "$work/venv"
   "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$CUSTODY_ACTION"
   custody="$work/venv/bin/custody"
 fi

@@ -110,6 +110,11 @@ class Here:
         """Whether any record says that a body was erased."""
         return self.store.tables.is_erased(digest)
 
+    def differs(self, record: Record) -> bool:
+        """Whether another record has the place that this one claims."""
+        there = self.store.tables.record(record.ref)
+        return there is not None and there.link != record.link
+
 
 class ChainReader:
     """Reads and checks the records of one chain, stretch by stretch, behind what is held of it.
@@ -175,7 +180,7 @@ class ChainReader:
         if record.seq > self._held.seq:
             self.damages.extend(misfit(self.head, record))
             self.head = head_at(record)
-        elif record.seq == self._held.seq and record.link != self._held.link:
+        elif self._here.differs(record):
             self.damages.append(forked(record))
         self.damages.extend(self._unsaid(record))
         return record

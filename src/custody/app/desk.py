@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from custody.app.drain import drain, show
+from custody.app.drain import drain, drain_lost, show
 from custody.model.errors import InputError, SpoolError, StoreError
 from custody.model.projects import DEFAULT_PROJECT, project_name
 from custody.model.views import View
@@ -18,7 +18,7 @@ from custody.wire.readers import HOOK_VERSION, READER_VERSION, REGISTRY_VERSION,
 from custody.wire.views import views_of
 from custody.world.clock import now_ns, token
 from custody.world.git import Repository, discover
-from custody.world.hook.homes import fallback_of, state_folder
+from custody.world.hook.homes import fallback_of, gaps_in, state_folder
 from custody.world.spool import Spool
 from custody.world.store import (
     SCHEMA_VERSION,
@@ -247,7 +247,9 @@ class Desk:
 
     def _settle(self, store: Store) -> None:
         for spool in self.spools:
-            drain(spool, store)
+            drain(spool, store, self.now_ns())
+        if self.spools and (lines := [line for folder in self.gap_folders[:2] for line in gaps_in(folder)]):
+            drain_lost(lines, store, self.now_ns())  # not what the user's own folder has: that is no repository's
         store.catch_up(self.progress.step)
 
     def _database(self) -> Db:

@@ -192,7 +192,7 @@ def _gaps(desk: Desk) -> Iterator[Found]:
         yield (
             "note",
             f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
-            f"what is known of each is in {_listed(found)}; delete what you have seen",
+            f"what is known of each is in {_listed(found)}; delete what you have seen: the chain keeps it",
         )
 
 

@@ -1,14 +1,17 @@
 """From the spool into the chain: read, append, then forget the files; killed anywhere, the next drain finishes it."""
 
+from collections.abc import Sequence
+
 from custody.model.ids import PENDING
-from custody.world.spool import Spool
-from custody.world.store import Store
+from custody.wire.arrivals import lost
+from custody.world.spool import Refused, Spool
+from custody.world.store import Store, batched
 
 BATCH = 256
 """Events per transaction."""
 
 
-def drain(spool: Spool, store: Store) -> int:
+def drain(spool: Spool, store: Store, now_ns: int) -> int:
     """Chain every waiting event and set aside what is no event; give how many records that made."""
     made = 0
     while spool.names():
@@ -16,8 +19,27 @@ def drain(spool: Spool, store: Store) -> int:
         if waiting.arrivals:
             made += len(store.append(waiting.arrivals).made)
             spool.remove(arrival.entry.event for arrival in waiting.arrivals)
-        spool.set_aside(refused.event for refused in waiting.refused)
+        if waiting.refused:
+            # First, so that who clears away what was set aside does not clear away that it was.
+            drain_lost([_refused(one) for one in waiting.refused], store, now_ns)
+            spool.set_aside(refused.event for refused in waiting.refused)
     return made
+
+
+def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
+    """Chain what was counted as lost: who deletes the count later deletes nothing."""
+    arrivals = [lost(line, now_ns) for line in dict.fromkeys(lines)]
+    known = store.tables.known_among([arrival.entry for arrival in arrivals])
+    fresh = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
+    for some in batched(fresh, BATCH):
+        store.append(some)
+
+
+def _refused(one: Refused) -> str:
+    """The count of an event that was set aside, at the time that its name has."""
+    at, _, _ = one.event.partition("-")
+    words = f"the waiting event '{one.event}' was set aside: {one.why}"
+    return f"{at} {words}" if at.isascii() and at.isdigit() else words
 
 
 def show(spool: Spool, store: Store) -> int:

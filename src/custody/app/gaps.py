@@ -11,10 +11,26 @@ FILE = "gaps"
 
 
 def gaps(desk: Desk) -> list[Gap]:
-    """Every gap that may concern this repository; a ``StoreError`` where one cannot tell."""
-    found = [_gap(line) for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
+    """Every gap that may concern this repository; a ``StoreError`` where one cannot tell.
+
+    What was chained counts as well as what stands in a file, so that deleting the file makes nothing better.
+    """
+    counted = [line for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
+    found = [_gap(line) for line in dict.fromkeys((*_chained(desk), *counted))]
     until_ns = desk.until_ns
     return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
+
+
+def _chained(desk: Desk) -> list[str]:
+    if not desk.exists():
+        return []
+    try:
+        with desk.reading() as store:
+            payloads = store.tables.payloads(store.tables.records_lost())
+    except StoreError:
+        return []  # what is wrong with the store is told by whoever checks it
+    values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))
+    return [what for what in values if isinstance(what, str)]
 
 
 def _has_gaps(folder: Path) -> bool:

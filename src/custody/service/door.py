@@ -68,6 +68,9 @@ class Door:
         except HttpProblem as refusal:
             await refuse(sent, refusal, str(scope["path"]))
             return
+        except CustodyError as error:
+            await refuse(sent, problem_of(error), str(scope["path"]))
+            return
         await self._inside(scope, receive, sent)
 
     def _check(self, scope: Scope, head: "_Head") -> None:

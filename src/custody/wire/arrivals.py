@@ -29,8 +29,9 @@ from custody.wire.trim import trimmed
 
 CONTINUES = "continues"
 ERASED = "erased"
+LOST = "lost"
 REGISTRY = "registry"
-SYSTEM_KINDS = frozenset((CONTINUES, ERASED))
+SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
 
 
@@ -66,6 +67,13 @@ def continues(event_id: EventId, old: Head, at_ns: int) -> Arrival:
         "link": old.link.hex(),
     }
     return _arrival(event_id, CONTINUES, NaturalKey(f"{CONTINUES}:{old.store}:{event_id}"), at_ns, value)
+
+
+def lost(line: str, at_ns: int) -> Arrival:
+    """The record that something could not be recorded, as it was counted; the same line makes the same record."""
+    name = digest_of(line.encode("utf-8", "backslashreplace")).hex()
+    value: Json = {"custody": 1, "kind": LOST, "at": text_from(at_ns), "what": line}
+    return _arrival(EventId(f"{LOST}-{name}"), LOST, NaturalKey(f"{LOST}:{name}"), at_ns, value)
 
 
 def erased(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:

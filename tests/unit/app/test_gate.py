@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -219,6 +220,23 @@ class TestUnseen:
         assert codes(world.said()) == []
         add_gap(str(world.desk.home), "much later than the change", dict(os.environ))
         assert codes(world.said()) == []
+
+    def test_who_deletes_the_count_of_a_gap_deletes_nothing(self, world: World) -> None:
+        world.edited()
+        gap(world, NOON + 90, "the disk was full")
+        before = world.said()
+        (home_of(world.built.path) / "gaps").unlink()
+        assert world.said() == before
+
+    def test_who_clears_away_what_was_set_aside_deletes_nothing(self, world: World) -> None:
+        world.edited()
+        spool = spool_of(world.built.path).folder
+        (spool / f"{(NOON + 90) * NS:020}-1-{'0' * 16}").write_bytes(b"rubbish")
+        assert codes(world.said())[0] == "INTEG-DAMAGE"
+        shutil.rmtree(spool / "refused")
+        report = world.said()
+        assert codes(report) == ["ATTR-UNSEEN"]
+        assert "was set aside" in report.reasons[0].sentence
 
     def test_gaps_that_cannot_be_read_are_not_no_gaps(self, world: World) -> None:
         world.edited()

@@ -17,6 +17,8 @@ async def deliver(call: Call) -> Answer:
     headers = call.request.headers
     if SIGNATURE not in headers:
         raise _stranger("the delivery is not signed")
+    if call.service.settings.github.secret is None:
+        raise _stranger("this service takes no webhooks: no secret is set")
     sent = Sent(
         event=headers.get("x-github-event", ""),
         id=headers.get("x-github-delivery", ""),

@@ -9,7 +9,7 @@ from custody.model.digests import digest_of
 from custody.model.errors import InputError
 from custody.model.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 from custody.model.record import Entry, Head, Record, empty_head
-from custody.wire.arrivals import ERASED
+from custody.wire.arrivals import ERASED, LOST
 from custody.wire.bodies import digest_from, join, parts
 from custody.wire.canonical import Json, parse
 from custody.world.store.codec import BODY_BYTES_MAX, OUTLINE, PLAIN, decode, decode_outline, encode, encode_outline
@@ -134,6 +134,10 @@ class Tables:
         """The records of one kind, chain by chain."""
         for head in self.chains():
             yield from (record for record in self.records(head.store) if record.entry.kind == kind)
+
+    def records_lost(self) -> list[Record]:
+        """The records that say that something could not be recorded."""
+        return self.records_where("natural_key >= ? AND natural_key < ?", (f"{LOST}:", f"{LOST};"))
 
     def records_holding(self, digest: Digest) -> list[Record]:
         """The records whose payload is this body or holds it as a text."""
