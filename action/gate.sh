@@ -37,6 +37,7 @@ judge --json > "$work/verdict.json" || status=$?
 [[ $status -le 1 ]] || fail "custody could not judge the change (exit $status)"
 judge --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
 if [[ -n "${CUSTODY_SARIF:-}" ]]; then
+  rm -f -- "$CUSTODY_SARIF"  # the change may have brought a link of that name
   judge --format sarif > "$CUSTODY_SARIF" || true
 fi
 

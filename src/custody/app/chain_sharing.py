@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from custody.app.origin_names import origin_named
 from custody.graph.names import SHELLS, Given, fine_name
 from custody.model.damage import Damage, DamageCode, cut, misfit
 from custody.model.digests import digest_of
@@ -26,7 +27,7 @@ from custody.wire.exports import (
     record_line,
     stored_body,
 )
-from custody.wire.origins import decode_origins, unpacked_states
+from custody.wire.origins import FileOrigins, decode_origins, text_keys, unpacked_states
 from custody.wire.outlines import VERBATIM, outline_of, views_from
 from custody.world.store import Body, Copied, Store, erased_digest
 
@@ -130,6 +131,7 @@ class ChainReader:
         self._recent: dict[Digest, bytes | None] = {}
         self._empty: set[Digest] = set()
         self._erased: set[Digest] = set()
+        self._is_forked = False
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Record | Body]:
         """The records and bodies of a stretch; an ``InputError`` for what is no line of this chain."""
@@ -180,7 +182,8 @@ class ChainReader:
         if record.seq > self._held.seq:
             self.damages.extend(misfit(self.head, record))
             self.head = head_at(record)
-        elif self._here.differs(record):
+        elif not self._is_forked and self._here.differs(record):
+            self._is_forked = True  # whatever follows differs too
             self.damages.append(forked(record))
         self.damages.extend(self._unsaid(record))
         return record
@@ -222,8 +225,18 @@ def checked_origins(files: Iterable[bytes], head: Head) -> dict[RepoPath, bytes]
         told = decode_origins(data)
         if any(state.seq > head.seq for state, _, _ in unpacked_states(told)):
             raise InputError(f"origins of '{told.path[:80]}' name records that did not come", hint=NOT_OURS)
+        _check_names(told)
         made[RepoPath.of(told.path)] = data
     return made
+
+
+def _check_names(told: FileOrigins) -> None:
+    """An ``InputError`` for origins that could be kept and never adopted: every later question would fail of them."""
+    runs = {name for state in told.states for _, name, _ in state.runs}
+    for name in runs | {name for like in told.likes for _, _, name, _ in like.lines}:
+        origin_named(name, 0.0, lambda _ref, _n: None)
+    for state in told.states:
+        text_keys(state.brought)
 
 
 def take(

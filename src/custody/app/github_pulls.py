@@ -11,18 +11,22 @@ from enum import Enum
 from custody import __version__
 from custody.app.desk import Desk
 from custody.app.gate import Request, formed, gate
-from custody.model.errors import GitError, InputError
+from custody.model.errors import CustodyError, GitError, InputError
 from custody.model.ids import CommitSha
 from custody.wire.gate import GateReport, Level
 from custody.wire.gate_forms import MARK, escaped
 from custody.wire.github import Comment, Pull, commit_named, encode_unjudged
 from custody.wire.times import text_from
-from custody.world.github import GitHub
+from custody.world.github import GitHub, GitHubRefused
 
 CHECK = "custody"
 """The name of our check run."""
 MOVES_MAX = 5
 """So often a head may move while it is judged; who pushes faster gets the verdict on a later delivery."""
+
+
+class Unfetched(GitError):
+    """The commits could not be had for now: a network, a server."""
 
 
 class Fate(Enum):
@@ -70,18 +74,24 @@ class Bench:
             report = self._report(number, pull)
             pull = self.github.pull(self.repository, number)
             if pull.head.sha == head:
-                return self._told(number, head, report)
+                told = self._told(number, head, report if isinstance(report, GateReport) else report.message)
+                if isinstance(report, Unfetched):
+                    raise report  # it is told that there is no verdict yet; the job is tried again
+                return told
         return Judgement(Fate.MOVED)
 
-    def _report(self, number: int, pull: Pull) -> GateReport | str:
-        """The verdict, or why there is none; what passes by itself (a network, a store) is the caller's to retry."""
+    def _report(self, number: int, pull: Pull) -> GateReport | CustodyError:
+        """The verdict, or why there is none."""
         base, head = commit_named(pull.base.sha), commit_named(pull.head.sha)
         said = f"{pull.title}\n\n{pull.body or ''}\n".encode("utf-8", "replace")
         try:
             self.fetch(number, pull)
+        except GitError as error:
+            return Unfetched(error.message, hint=error.hint)
+        try:
             return gate(self.desk, Request(change=f"{base}..{head}", description=said))
         except (InputError, GitError) as error:
-            return error.message
+            return error
 
     def _told(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
         now = text_from(self.desk.now_ns())
@@ -91,9 +101,17 @@ class Bench:
         else:
             level, text = report.level, formed(report, "markdown", __version__).decode()
             body = formed(report, "check-run", __version__)
-        known = self.github.check_runs(self.repository, head, CHECK)
-        run = self.github.put_check_run(self.repository, body, known[0].id if known else None)
+        run = self._put(head, body)
         return Judgement(Fate.TOLD, head, level, run, self._commented(number, text) if self.comments else None)
+
+    def _put(self, head: CommitSha, body: bytes) -> int:
+        """Our check run of that head, changed if there is one; another's of that name is not ours to change."""
+        for known in self.github.check_runs(self.repository, head, CHECK):
+            try:
+                return self.github.put_check_run(self.repository, body, known.id)
+            except GitHubRefused:
+                continue
+        return self.github.put_check_run(self.repository, body)
 
     def _commented(self, number: int, text: str) -> int:
         """Our one comment, edited in place; somebody else's with our mark stays as it is."""

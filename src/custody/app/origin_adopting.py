@@ -92,6 +92,7 @@ class Adopted:
         self._tables.forget_chain(store)
         told = [decode_origins(self._store.origins.read(one)) for one in self._store.origins.files(store).values()]
         states = [(state, RepoPath.of(file.path), keys) for file in told for state, keys, _ in unpacked_states(file)]
+        states = list({(one[0].seq, one[0].n): one for one in states}.values())  # a place tells of one state
         states.sort(key=lambda told: told[0].order)
         newest = max((self._tables.newest(), *known.values()))
         fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]

@@ -16,6 +16,8 @@ class Service:
     metrics: Metrics
     writers: Writers
     readers: Readers
+    unproven: int = 0
+    """Bodies that arrive from callers who have shown nothing yet."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":

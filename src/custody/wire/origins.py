@@ -20,11 +20,16 @@ FILE_BYTES_MAX = 64 * 1024 * 1024
 LINES_MAX = 5_000_000
 """Of one state: no file that anybody wrote has as many."""
 KEY_BYTES = 8
+KEYS_MAX = 50_000_000
+"""Lines of all states of one file: a few words could stand for any number."""
 
 Packed = list[tuple[int, int] | str]
 """Keys: stretches of the state before (from where, how many), and others in base64, 8 bytes each."""
 Place = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Run = tuple[Annotated[int, Meta(ge=1, le=LINES_MAX)], str, Annotated[float, Meta(ge=0, le=1)]]
+Word = Annotated[str, Meta(pattern=r"^[^\x00\ud800-\udfff]*$(?!\n)")]
+"""What every database holds: no zero sign, no half of a pair."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Run = tuple[Annotated[int, Meta(ge=1, le=LINES_MAX)], Word, Share]
 """How many lines, whose they are (see ``app.origin_names``), and the agent's share."""
 
 
@@ -34,12 +39,12 @@ class StateTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     n: Place
     at_ns: Annotated[int, Meta(ge=-(2**63 - 1), le=2**63 - 1)]
-    observed: str
-    agent: str
-    session: str | None
-    call: str | None
-    revision: str | None
-    kind: str
+    observed: Word
+    agent: Word
+    session: Word | None
+    call: Word | None
+    revision: Word | None
+    kind: Word
     keys: Packed
     before: Packed
     runs: list[Run]
@@ -56,7 +61,7 @@ class Like(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit: Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     n: Place
-    lines: list[tuple[Place, float, str, float]]
+    lines: list[tuple[Place, float, Word, Share]]
 
 
 class FileOrigins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,8 +91,12 @@ def decode_origins(data: bytes) -> FileOrigins:
 def unpacked_states(told: FileOrigins) -> Iterator[tuple[StateTold, list[int], list[int]]]:
     """Every state with the keys of its lines and of those before its call; an ``InputError`` if they do not fit."""
     last: list[int] = []
+    total = 0
     for state in told.states:
         before, keys = unpack_keys(state.before, last), unpack_keys(state.keys, last)
+        total += len(before) + len(keys)
+        if total > KEYS_MAX:
+            raise InputError(f"origins of one file tell of more than {KEYS_MAX:,} lines", hint="no custody writes this")
         if sum(count for count, _, _ in state.runs) != len(keys):
             raise InputError("origins of lines do not fit their state", hint="no custody writes this")
         yield state, keys, before

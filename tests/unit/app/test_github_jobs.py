@@ -181,9 +181,13 @@ def test_a_push_that_takes_a_change_back_counts_against_its_agent(team: Team) ->
 def test_a_repository_that_cannot_be_fetched_is_tried_again(team: Team) -> None:
     team.fake.opened(3, "b" * 40, "a" * 40)
     team.delivered("opened", 3)
-    team.work()
+    assert team.work() == Tally(again=1)
     (run,) = team.fake.check_runs.values()
     assert run["conclusion"] == "action_required"
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.now[0] += 60 * 10**9
+    assert team.work() == Tally(done=1)
 
 
 def test_backfill_takes_each_request_over_once(team: Team) -> None:

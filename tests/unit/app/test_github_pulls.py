@@ -70,6 +70,15 @@ def test_a_strangers_comment_with_our_mark_stays(
     assert fake.comments[1]["body"] == f"{MARK}\napprove"
 
 
+def test_a_check_run_of_somebody_else_with_our_name_stays(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+    base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
+    fake.opened(3, base, head)
+    bench.github.put_check_run(REPOSITORY, b'{"name": "custody", "head_sha": "%s", "output": {}}' % head.encode())
+    fake.refusals.append(Refusal(403, "check-runs/1", message="Invalid app_id"))
+    assert bench.judge(3).check_run == 2
+    assert "conclusion" not in fake.check_runs[1]
+
+
 def test_a_closed_request_is_let_be(fake: FakeGitHub, built: Built, bench: Bench) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)

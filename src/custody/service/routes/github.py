@@ -5,11 +5,12 @@ from custody.app.github_deliveries import Answer as Taking
 from custody.app.github_deliveries import Gatekeeper, Sent, Taken
 from custody.model.projects import DEFAULT_PROJECT
 from custody.service.endpoints import JSON, Answer, Call, Endpoint
-from custody.service.problems import HttpProblem
+from custody.service.problems import HttpProblem, busy
 from custody.wire.github_reports import WebhookTaken
 
 PATH = "/github/webhook"
 SIGNATURE = "x-hub-signature-256"
+UNPROVEN_MAX = 32
 
 
 async def deliver(call: Call) -> Answer:
@@ -23,13 +24,25 @@ async def deliver(call: Call) -> Answer:
         event=headers.get("x-github-event", ""),
         id=headers.get("x-github-delivery", ""),
         signature=headers[SIGNATURE],
-        body=await call.body(),
+        body=await _body(call),
     )
     answer = await call.service.readers.run(lambda: _taken(call, sent))
     if answer.taken in (Taken.STRANGER, Taken.CLOSED):
         raise _stranger(answer.said)
     status = 202 if answer.taken is Taken.QUEUED else 200
     return Answer.of(WebhookTaken(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
+
+
+async def _body(call: Call) -> bytes:
+    """The body; of callers who have shown nothing yet, only so many are listened to at once."""
+    service = call.service
+    if service.unproven >= UNPROVEN_MAX:
+        raise busy("too many deliveries are arriving")
+    service.unproven += 1
+    try:
+        return await call.body()
+    finally:
+        service.unproven -= 1
 
 
 def _stranger(why: str) -> HttpProblem:

@@ -65,9 +65,12 @@ class Mirror:
             return {}
         basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
         return {
-            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_COUNT": "2",
             "GIT_CONFIG_KEY_0": f"http.{address.url}.extraHeader",
             "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+            # Where a redirect leads, git would show the token as well.
+            "GIT_CONFIG_KEY_1": "http.followRedirects",
+            "GIT_CONFIG_VALUE_1": "false",
         }
 
     def _made(self) -> None:

@@ -20,6 +20,8 @@ from typing import Any, Generic, TypeVar
 from custody.model.errors import WorldError
 from custody.world.pool.work import Outcome, WorkerDied, WorkFailed, attempt
 
+SAFE_PATH = "PYTHONSAFEPATH"
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -87,7 +89,8 @@ class _Lane:
 
     def __init__(self) -> None:
         self.far_end, self.lifeline = Pipe(duplex=False)
-        self.executor = ProcessPoolExecutor(1, get_context("spawn"), _hold_on, (self.far_end,))
+        with _without_this_folder():
+            self.executor = ProcessPoolExecutor(1, get_context("spawn"), _hold_on, (self.far_end,))
         self._given: list[Future[Any]] = []
 
     def load(self) -> int:
@@ -103,7 +106,7 @@ class _Lane:
         except Exception as error:  # noqa: BLE001 - it is raised when the item's turn comes
             return _failed(error)
         try:
-            with _without_interrupts():
+            with _without_interrupts(), _without_this_folder():
                 future: Future[Outcome[R]] = self.executor.submit(_attempt_sent, sent)
         except BrokenProcessPool as error:
             return _failed(error)
@@ -134,6 +137,20 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _without_this_folder() -> Iterator[None]:
+    """What starts in the block looks for no module in the current folder, which may be a stranger's repository."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _hold_on(lifeline: Connection) -> None:
