@@ -89,7 +89,7 @@ def a_long_session(**fields: Any) -> Rollout:
     made.response("web_search_call", id="ws_1", status="completed", action={"type": "search", "query": "q"})
     made.response("function_call", name="spawn_agent", arguments="{}", call_id="call_spawn")
     made.response("function_call_output", call_id="call_spawn", output='{"agent_id": "child"}')
-    made.event("sub_agent_activity", event_id="e", agent_thread_id="child", agent_path="/root/a", kind="started")
+    made.event("sub_agent_activity", event_id="e", agent_thread_id="child", agent_path="/thread/a", kind="started")
     made.line("compacted", {"message": "", "replacement_history": []})
     return made.line("world_state", {}, ordinal=7)
 
