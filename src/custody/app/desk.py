@@ -247,7 +247,7 @@ class Desk:
 
     def _settle(self, store: Store) -> None:
         for spool in self.spools:
-            drain(spool, store, self.now_ns())
+            drain(spool, store, self.now_ns)
         if self.spools and (lines := [line for folder in self.gap_folders[:2] for line in gaps_in(folder)]):
             drain_lost(lines, store, self.now_ns())  # not what the user's own folder has: that is no repository's
         store.catch_up(self.progress.step)

@@ -1,6 +1,6 @@
 """From the spool into the chain: read, append, then forget the files; killed anywhere, the next drain finishes it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from custody.model.ids import PENDING
 from custody.wire.arrivals import lost
@@ -11,7 +11,7 @@ BATCH = 256
 """Events per transaction."""
 
 
-def drain(spool: Spool, store: Store, now_ns: int) -> int:
+def drain(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
     """Chain every waiting event and set aside what is no event; give how many records that made."""
     made = 0
     while spool.names():
@@ -21,7 +21,7 @@ def drain(spool: Spool, store: Store, now_ns: int) -> int:
             spool.remove(arrival.entry.event for arrival in waiting.arrivals)
         if waiting.refused:
             # First, so that who clears away what was set aside does not clear away that it was.
-            drain_lost([_refused(one) for one in waiting.refused], store, now_ns)
+            drain_lost([_refused(one) for one in waiting.refused], store, now_ns())
             spool.set_aside(refused.event for refused in waiting.refused)
     return made
 

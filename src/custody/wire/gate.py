@@ -8,8 +8,8 @@ from custody.wire.reports import Report
 from custody.wire.trust import AgentAsked
 
 Level = Literal["approve", "review", "block"]
-CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})(?!\n)$")]
-ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}(?!\n)$")]
+CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
+ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}$(?!\n)")]
 Place = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 

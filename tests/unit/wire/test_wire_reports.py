@@ -1,7 +1,7 @@
 """Every report is canonical JSON that says what it is, which version, and how it came out."""
 
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import given
 
 from custody.model.errors import Outcome
 from custody.wire.canonical import NESTING_MAX, Json, dump, parse
+from custody.wire.gate import ChainName, CommitId
 from custody.wire.reports import (
     EraseReport,
     Finding,
@@ -24,10 +25,14 @@ from tests.builders.drawn import exactly, json_values, texts
 STORE = "5" * 32
 KEPT = Kept(f"{STORE}:1", 1, "2026-01-31T12:00:00Z", "edit", "event:robot:s1:edit:1", "e1", "sha256:" + "0" * 64)
 
+PATTERNED: dict[Any, str] = {CommitId: "c" * 40, ChainName: STORE}
+
 
 def made_of(hint: Any, *, full: bool) -> Any:
     """A value of any type that a report may hold: with everything in it, or with nothing that can be left out."""
     origin, args = get_origin(hint), get_args(hint)
+    if hint in PATTERNED:
+        return PATTERNED[hint]
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return a_report(hint, full=full)
     if origin is Literal:
@@ -39,12 +44,12 @@ def made_of(hint: Any, *, full: bool) -> Any:
     if origin is dict:
         return {"b": made_of(args[1], full=full), "a": made_of(args[1], full=full)} if full else {}
     plain = {str: "é\udcff\n", int: 2**53, float: 0.5, bool: True, Any: {"b": [1, None], "a": "x"}}
-    return plain[hint]
+    return plain[hint.__origin__ if get_origin(hint) is Annotated else hint]
 
 
 def a_report(kind: type[msgspec.Struct], *, full: bool) -> Any:
     """A report, or a part of one, made from its types, so that a new report is tried from its first day."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     wanted = (field for field in msgspec.structs.fields(kind) if field.required or full)
     return kind(**{field.name: made_of(hints[field.name], full=full) for field in wanted if field.name != "version"})
 
