@@ -1,17 +1,15 @@
 """Lists of what is kept, a page at a time, for a service."""
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from custody.app.cursors import cursor, no_cursor, parts_of
 from custody.app.desk import Desk
-from custody.model.errors import InputError
 from custody.model.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.model.record import Record
 from custody.model.views import Prompt
 from custody.wire.bodies import digest_text
-from custody.wire.canonical import Json, dump, parse
+from custody.wire.canonical import Json
 from custody.wire.service import (
     ConversationKept,
     ConversationRead,
@@ -100,7 +98,7 @@ def conversations(desk: Desk, after: str | None, limit: int) -> ConversationsPag
         rows = PageTables(store.db).sessions(_session(after), limit + 1)
     more = len(rows) > limit
     last = rows[limit - 1] if more else None
-    following = None if last is None else _cursor([str(last.session), str(last.agent)])
+    following = None if last is None else cursor(str(last.session), str(last.agent))
     return ConversationsPage(items=[_told(row) for row in rows[:limit]], next=following)
 
 
@@ -147,45 +145,26 @@ def _following(found: Sequence[Record], limit: int) -> str | None:
     if len(found) <= limit:
         return None
     last = found[limit - 1].ref
-    return _cursor([str(last.store), int(last.seq)])
+    return cursor(str(last.store), int(last.seq))
 
 
-def _cursor(parts: list[Json]) -> str:
-    return base64.urlsafe_b64encode(dump(parts)).decode().rstrip("=")
-
-
-def _parts(cursor: str) -> tuple[Json, Json]:
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        value = parse(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error, InputError) as error:
-        raise _bad_cursor() from error
-    if isinstance(value, list) and len(value) == 2:
-        return value[0], value[1]
-    raise _bad_cursor()
-
-
-def _place(cursor: str | None) -> RecordRef | None:
-    if cursor is None:
+def _place(after: str | None) -> RecordRef | None:
+    if after is None:
         return None
-    store, seq = _parts(cursor)
+    store, seq = parts_of(after)
     ref = _ref(f"{store}:{seq}") if isinstance(store, str) and type(seq) is int else None
     if ref is None:
-        raise _bad_cursor()
+        raise no_cursor()
     return ref
 
 
-def _session(cursor: str | None) -> tuple[SessionId, AgentName] | None:
-    if cursor is None:
+def _session(after: str | None) -> tuple[SessionId, AgentName] | None:
+    if after is None:
         return None
-    session, agent = _parts(cursor)
+    session, agent = parts_of(after)
     if not isinstance(session, str) or not isinstance(agent, str) or not _is_text(session + agent):
-        raise _bad_cursor()
+        raise no_cursor()
     return SessionId(session), AgentName(agent)
-
-
-def _bad_cursor() -> InputError:
-    return InputError("'after' is no cursor of ours", hint="take it from 'next' of the page before")
 
 
 def _ref(name: str) -> RecordRef | None:
