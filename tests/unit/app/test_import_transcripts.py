@@ -461,7 +461,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     built: Built, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "LINE_BYTES_MAX", 5000)
-    monkeypatch.setattr("custody.world.capture.claude_transcript.LINE_BYTES_MAX", 5000)
+    monkeypatch.setattr("custody.world.capture.transcripts.LINE_BYTES_MAX", 5000)
     session = a_session(built)
     session.line(type="from-the-future", version="3.0.0")
     session.line(type="user", message={"content": "x"}, timestamp="yesterday")

@@ -21,10 +21,10 @@ from custody.wire.times import ns_from, text_from
 from custody.wire.trim import EDITING, cut
 from custody.world.capture.claude_views import is_failed, prompt_of, results_of, views_of, written_by
 from custody.world.capture.fields import Fields, fields, items, model, string
-from custody.world.capture.lines import LINE_BYTES_MAX, Line, files_below, lines_of
+from custody.world.capture.lines import Line, files_below, lines_of
 from custody.world.capture.sources import input_needed
 from custody.world.capture.tools import EDITS, abbreviated, edited_path
-from custody.world.capture.transcripts import Found, Named, Passed, Started, Starts, Trouble
+from custody.world.capture.transcripts import Found, Named, Passed, Started, Starts, Trouble, object_in
 
 CLAUDE = AgentName("claude-code")
 KNOWN_MAJOR = 2
@@ -162,20 +162,11 @@ class _Reading:
 
     def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
         """What one line holds."""
-        if line.size > LINE_BYTES_MAX:
-            yield Trouble(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
-            return
-        if not line.data.strip():
-            return
-        try:
-            value = parse(line.data)
-        except InputError as error:
-            yield Trouble(line.number, error.message if line.whole else f"cut off: {error.message}")
-            return
-        if not isinstance(value, dict):
-            yield Trouble(line.number, "not a JSON object")
-            return
-        yield from self._value(line, value)
+        value = object_in(line)
+        if isinstance(value, Trouble):
+            yield value
+        elif value is not None:
+            yield from self._value(line, value)
 
     def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
         version = string(value.get("version"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from custody.model.errors import InputError
-from custody.wire.canonical import Json, parse
+from custody.wire.canonical import Json
 from custody.wire.times import ns_from
 from custody.world.capture import codex_shapes as shapes
 from custody.world.capture.codex_keeping import Kept, Names, Waiting, digest_of, named
@@ -26,8 +26,8 @@ from custody.world.capture.codex_tools import (
     written_by,
 )
 from custody.world.capture.fields import Fields, model, string
-from custody.world.capture.lines import LINE_BYTES_MAX, Line
-from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble
+from custody.world.capture.lines import Line
+from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 
 KNOWN_MAJOR = 0
 """The newest major version of Codex CLI that this reader was held to."""
@@ -71,20 +71,11 @@ class Reading:
 
     def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
         """What one line holds."""
-        if line.size > LINE_BYTES_MAX:
-            yield Trouble(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
-            return
-        if not line.data.strip():
-            return
-        try:
-            value = parse(line.data)
-        except InputError as error:
-            yield Trouble(line.number, error.message if line.whole else f"cut off: {error.message}")
-            return
-        if not isinstance(value, dict):
-            yield Trouble(line.number, "not a JSON object")
-            return
-        yield from self._value(line, value)
+        value = object_in(line)
+        if isinstance(value, Trouble):
+            yield value
+        elif value is not None:
+            yield from self._value(line, value)
 
     def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
         kind, inner = shapes.unwrapped(value)

@@ -24,7 +24,7 @@ from custody.world.capture.gemini_places import CHATS, root_above, root_of
 from custody.world.capture.gemini_tools import EDITING, commits_said, edited_path, written_by
 from custody.world.capture.gemini_views import OK, called_of
 from custody.world.capture.lines import LINE_BYTES_MAX, Line
-from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble
+from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 from custody.world.hook.calls import call_of, words_of
 
 WHOLE_BYTES_MAX = 64 << 20
@@ -72,17 +72,11 @@ class Reading:
             yield from self._document(together)
 
     def _line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
-        if line.size > LINE_BYTES_MAX:
-            yield Trouble(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
-            return
-        if not line.data.strip():
-            return
-        try:
-            value = parse(line.data)
-        except InputError as error:
-            yield Trouble(line.number, error.message if line.whole else f"cut off: {error.message}")
-            return
-        yield from self._record(line.number, value)
+        value = object_in(line)
+        if isinstance(value, Trouble):
+            yield value
+        elif value is not None:
+            yield from self._record(line.number, value)
 
     # --- a document over many lines -----------------------------------------------------------------------------------
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from custody.model.errors import InputError
 from custody.model.ids import AgentName
 from custody.model.views import View
-from custody.wire.canonical import Json
+from custody.wire.canonical import Json, parse
 from custody.wire.events import TranscriptEvent
-from custody.world.capture.lines import Line
+from custody.world.capture.lines import LINE_BYTES_MAX, Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +115,16 @@ class TranscriptReader(Protocol):
     def views(self, event: TranscriptEvent) -> tuple[View, ...]:
         """What one kept line says: a pure function of it."""
         ...
+
+
+def object_in(line: Line) -> dict[str, Json] | Trouble | None:
+    """The JSON object that a line is, or why it is none; None for an empty line."""
+    if line.size > LINE_BYTES_MAX:
+        return Trouble(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
+    if not line.data.strip():
+        return None
+    try:
+        value = parse(line.data)
+    except InputError as error:
+        return Trouble(line.number, error.message if line.whole else f"cut off: {error.message}")
+    return value if isinstance(value, dict) else Trouble(line.number, "not a JSON object")
