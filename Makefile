@@ -2,7 +2,8 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check bench fmt lock clean setup setup-run
+.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check assets assets-check bench fmt lock clean \
+	setup setup-run
 
 # Another project's Python settings must not reach ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -32,7 +33,7 @@ test: setup ## the tests (TESTS=tests/unit for a part)
 test-full: setup ## the tests, the slow faults and long fuzzing included
 	@$(PYTEST) -m "" --hypothesis-profile slow $(TESTS)
 
-check: fmt-check lint types imports docs-check ## format, lint, types, imports, documents
+check: fmt-check lint types imports docs-check assets-check ## format, lint, types, imports, documents, built files
 
 fmt-check: setup
 	@$(PY) -m ruff format --check $(CODE)
@@ -53,6 +54,12 @@ docs-check: setup ## the generated documents are the ones in the tree
 docs: setup ## make the generated documents anew
 	@$(PY) tools/docs.py --write
 
+assets: setup ## build the pages' islands and style sheet into the package
+	@$(PY) tools/assets.py --write
+
+assets-check: setup ## the built files of the pages are the ones in the tree
+	@$(PY) tools/assets.py --check
+
 bench: setup ## measure, against named baselines
 	@$(PY) -m bench
 
@@ -64,7 +71,7 @@ lock: ## solve the versions again: requirements/*.lock
 	@$(call FIND_PYTHON,lock)
 
 clean: ## back to a fresh clone: environments and caches go
-	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .uv web/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	@find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:

@@ -1,11 +1,12 @@
 """Make ``.venv`` from the locks: once, and again when anything it was made from changes.
 
-Needs only the Python that runs it (3.11 or newer, with ``venv`` or ``pip``). It writes to ``.uv`` and ``.venv`` and
-nowhere else, so an empty or unwritable home is fine. Everything fetched is checked against a hash; nothing is built
+Needs only the Python that runs it (3.11 or newer, with ``venv`` or ``pip``). It writes to ``.uv``, ``.venv`` and
+``web/node_modules`` and nowhere else, so an empty or unwritable home is fine; for tests it also installs the
+distribution's Chromium where there is none and it may. Everything fetched is checked against a hash; nothing is built
 but this project. What was made is written down last, so an interrupted set-up is started again, never trusted.
 
     python3 tools/setup.py run     what custody needs to run
-    python3 tools/setup.py dev     that, and what its tests and checks need
+    python3 tools/setup.py dev     that, and what its tests and checks need: the islands' packages and a browser too
     python3 tools/setup.py lock    solve the versions again and rewrite requirements/*.lock
 """
 
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "requirements"
 VENV = ROOT / ".venv"
 UV_HOME = ROOT / ".uv"
+WEB = ROOT / "web"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
@@ -38,6 +40,7 @@ LOCK_SOURCES = {
     "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
     "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
 }
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -53,6 +56,9 @@ def main(wanted: str) -> None:
             lock(uv())
         elif not is_made(VENV, wanted):
             make_environment(wanted)
+        if wanted == "dev":
+            make_web()
+            have_browser()
 
 
 def make_environment(wanted: str) -> None:
@@ -75,6 +81,33 @@ def make_environment(wanted: str) -> None:
         run(*install, *hashed, "--requirements", LOCKS / name)
     run(*install, "--no-deps", "--no-build-isolation", "--offline", "--editable", ROOT)
     finish(VENV, ["run", wanted])
+
+
+def make_web() -> None:
+    """Fill ``web/node_modules`` from its lock; without npm the islands are neither built nor compared."""
+    npm, modules = shutil.which("npm"), WEB / "node_modules"
+    if npm is None or is_made(modules, "web"):
+        return
+    say("fetching what the pages' islands are built with (once)")
+    # No package runs a script of its own here.
+    run(npm, "ci", "--prefix", WEB, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error")
+    finish(modules, ["web"])
+
+
+def have_browser() -> None:
+    """Install the distribution's Chromium where there is none and we may; where not, its tests say NOT RUN."""
+    apt = shutil.which("apt-get")
+    if any(map(shutil.which, BROWSERS)) or apt is None or os.geteuid() != 0:
+        return
+    say("installing the distribution's Chromium for the browser tests (once)")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    install = [apt, "install", "--quiet", "--yes", "--no-install-recommends", "chromium"]
+    # What the machine knows of packages may be old: then they are gone, and asking anew helps.
+    for command in (install, [apt, "update", "--quiet"], install):
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+        if any(map(shutil.which, BROWSERS)):
+            return
+    say("no Chromium could be installed")
 
 
 def lock_files(wanted: str) -> Sequence[str]:
@@ -158,6 +191,7 @@ def made_from(part: str) -> str:
     """A digest of all that the environment ``part`` depends on: the Python, the place, the locks, the project."""
     files = {
         "uv": ("requirements/uv.lock",),
+        "web": ("web/package-lock.json",),
         "run": ("requirements/server.lock", "pyproject.toml", "src/custody/__init__.py"),
         "dev": (*(f"requirements/{name}" for name in LOCK_FILES["dev"]), "pyproject.toml", "src/custody/__init__.py"),
     }

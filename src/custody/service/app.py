@@ -12,8 +12,9 @@ from custody.service.auth import Gatekeeper
 from custody.service.core import Service
 from custody.service.door import Door
 from custody.service.endpoints import Endpoint, route_of
-from custody.service.problems import MEDIA, TITLES, HttpProblem, body_of, problem_of
+from custody.service.problems import MEDIA, TITLES, HttpProblem, body_of, page_of, problem_of, wants_page
 from custody.service.routes import ENDPOINTS
+from custody.service.routes.pages import page_endpoints
 from custody.service.settings import Settings
 
 log = logging.getLogger("custody.service")
@@ -22,6 +23,7 @@ log = logging.getLogger("custody.service")
 def create_app(settings: Settings, endpoints: tuple[Endpoint, ...] = ENDPOINTS) -> Litestar:
     """The service as an ASGI application; its threads begin with its first request and end with its lifespan."""
     service = Service.of(settings)
+    endpoints = (*endpoints, *page_endpoints())
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
@@ -50,7 +52,10 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[byte
     refusal = _litestars(request, error) if isinstance(error, HTTPException) else problem_of(error)
     if refusal.status == 500:
         log.error("a bug at %s %s", request.method, request.scope.get("path_template"), exc_info=error)
-    path = str(request.scope["path"])
+    path, questions = str(request.scope["path"]), request.scope["query_string"].decode("latin-1")
+    if wants_page(request.headers.get("accept"), path):
+        body, headers = page_of(refusal, f"{path}?{questions}" if questions else path)
+        return Response(body, status_code=refusal.status, headers=headers)
     return Response(body_of(refusal, path), status_code=refusal.status, media_type=MEDIA, headers=dict(refusal.headers))
 
 

@@ -17,7 +17,7 @@ from custody.model.errors import CustodyError
 from custody.service.auth import Gatekeeper
 from custody.service.core import Service
 from custody.service.endpoints import PROJECT
-from custody.service.problems import MEDIA, HttpProblem, body_of, busy, problem_of
+from custody.service.problems import MEDIA, HttpProblem, body_of, busy, page_of, problem_of, wants_page
 
 COOKIE = "custody_token"
 TOKEN = "token"
@@ -66,10 +66,10 @@ class Door:
                     return
                 scope.setdefault("state", {})["grant"] = await self._admitted(scope, head)
         except HttpProblem as refusal:
-            await refuse(sent, refusal, str(scope["path"]))
+            await refuse(sent, refusal, scope)
             return
         except CustodyError as error:
-            await refuse(sent, problem_of(error), str(scope["path"]))
+            await refuse(sent, problem_of(error), scope)
             return
         await self._inside(scope, receive, sent)
 
@@ -87,7 +87,7 @@ class Door:
 
     async def _moved(self, scope: Scope) -> dict[str, str] | None:
         """Where a browser goes that brings its token in the address: the same page, with the token in a cookie."""
-        if not self._service.settings.cookies or scope["method"] != "GET":
+        if not self._service.settings.token_in_address or scope["method"] != "GET":
             return None
         questions = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = next((value for name, value in questions if name == TOKEN), None)
@@ -133,7 +133,7 @@ class Door:
         if kind.lower() == "bearer":
             return token.strip()
         # A browser sends its cookie by itself, so what changes something never rests on one.
-        if self._service.settings.cookies and scope["method"] == "GET" and head.cookie is not None:
+        if scope["method"] == "GET" and head.cookie is not None:
             return _cookie(head.cookie)
         return ""
 
@@ -152,9 +152,16 @@ def _method(name: str) -> str:
     return name if name in _METHODS else "other"
 
 
-async def refuse(send: Send, refusal: HttpProblem, path: str) -> None:
-    """Send a refusal."""
-    await _send(send, refusal.status, body_of(refusal, path), {"content-type": MEDIA, **refusal.headers})
+async def refuse(send: Send, refusal: HttpProblem, scope: Scope) -> None:
+    """Send a refusal: a page to a browser that asks for one, else a document for programs."""
+    accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), None)
+    address = str(scope["path"])
+    if wants_page(accept, address):
+        questions = scope["query_string"].decode("latin-1")
+        body, headers = page_of(refusal, f"{address}?{questions}" if questions else address)
+        await _send(send, refusal.status, body, headers)
+    else:
+        await _send(send, refusal.status, body_of(refusal, address), {"content-type": MEDIA, **refusal.headers})
 
 
 async def _send(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
@@ -174,12 +181,14 @@ class _Sent:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *SAFE]
+            said = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in said}
+            message["headers"] = [*said, *(pair for pair in SAFE if pair[0] not in names)]
         await self._send(message)
 
 
 SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"), (b"referrer-policy", b"no-referrer"))
-"""On every answer: what is here is not guessed at, not kept, and not told to others."""
+"""On every answer that says nothing else: what is here is not guessed at, not kept, and not told to others."""
 
 
 @dataclass(frozen=True, slots=True)

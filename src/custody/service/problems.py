@@ -4,9 +4,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from custody.model.errors import HTTP_BUG, CustodyError, WorldError, http_status
+from custody.service.pages.policy import POLICY
 from custody.wire.service import Problem, encode_answer
 
 MEDIA = "application/problem+json"
+FOR_PROGRAMS = ("/api/", "/v1/", "/static/", "/openapi.json", "/metrics")
+HTML = "text/html; charset=utf-8"
+PAGE_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "content-security-policy": POLICY,
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "same-origin",
+        "x-frame-options": "DENY",
+    }
+)
+"""What every page is sent with: nothing from elsewhere, nothing inline, in no frame."""
 RETRY_SECONDS = 2
 """What somebody who is told 503 waits before the next try."""
 
@@ -76,6 +89,20 @@ def body_of(refusal: HttpProblem, instance: str) -> bytes:
             instance=_clean(instance),
         )
     )
+
+
+def wants_page(accept: str | None, path: str) -> bool:
+    """Whether whoever asks is a browser that shows what it gets; the addresses for programs answer programs only."""
+    return "text/html" in (accept or "") and not path.startswith(FOR_PROGRAMS)
+
+
+def page_of(refusal: HttpProblem, address: str) -> tuple[bytes, dict[str, str]]:
+    """The page that says so, and its headers; ``address`` is what was asked for."""
+    from custody.service.pages.refusal import refusal_page
+
+    _, title = TITLES[refusal.status]
+    page = refusal_page(refusal.status, title, refusal.detail, refusal.remedy, _clean(address))
+    return page.encode("utf-8", "replace"), {"content-type": HTML, **PAGE_HEADERS, **refusal.headers}
 
 
 def _clean(text: str) -> str:

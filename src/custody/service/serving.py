@@ -92,7 +92,9 @@ def settings_for(desk: Desk, host: str, kept: KeptTenancy) -> tuple[Settings, st
         token = "".join(desk.token() for _ in range(TOKEN_HALVES))
         keeper = PerStartKeeper(kept.desk(desk.project), token, kept)
         github = github_settings()
-        return Settings(keeper=keeper, now_ns=desk.now_ns, hosts=LOOPBACK_NAMES, cookies=True, github=github), token
+        return Settings(
+            keeper=keeper, now_ns=desk.now_ns, hosts=LOOPBACK_NAMES, token_in_address=True, github=github
+        ), token
     if desk.database is None and not any(token.state == "active" for token in list_tokens(desk, None).tokens):
         raise InputError(
             f"nobody could ask a service at '{host}': there is no token",

@@ -42,8 +42,8 @@ class Settings:
     now_ns: Callable[[], int]
     hosts: frozenset[str] | None = None
     """Names in the Host header that are answered, without ports; None answers any."""
-    cookies: bool = False
-    """Whether a browser may hold its token in a cookie: on this machine only."""
+    token_in_address: bool = False
+    """Whether an address may bring a token, which a browser then holds in a cookie: on this machine only."""
     otlp_texts: bool = False
     """Whether prompts and answers in OpenTelemetry's spans are kept."""
     github: GitHubSettings = field(default_factory=GitHubSettings)

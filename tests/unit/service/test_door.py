@@ -93,7 +93,7 @@ def test_other_hosts_and_other_sites_are_refused(keeper: TestKeeper) -> None:
 
 
 def test_a_browser_trades_the_token_in_its_address_for_a_cookie(keeper: TestKeeper) -> None:
-    with asked(keeper, cookies=True) as made:
+    with asked(keeper, token_in_address=True) as made:
         made.client.follow_redirects = False
         answer = made.client.get(f"/openapi.json?a=1&token={ALL}&b=2")
         assert answer.status_code == 303

@@ -7,12 +7,15 @@ from custody.app.listing import evidence
 from custody.app.tenancy_model import Scope
 from custody.service.endpoints import JSON, Answer, Call, Endpoint
 from custody.service.metrics import MEDIA
+from custody.service.problems import wants_page
 from custody.wire.canonical import dump
 from custody.wire.service import Health, Ready, Welcome
 
 
-async def health(_call: Call) -> Answer:
-    """That the process answers, whatever the store does."""
+async def health(call: Call) -> Answer:
+    """That the process answers, whatever the store does; a browser is led to the page about it."""
+    if wants_page(call.request.headers.get("accept"), call.path):
+        return Answer(body=b"", status=303, headers={"location": "/state"})
     return Answer.of(Health(status="up", version=__version__))
 
 
@@ -28,7 +31,9 @@ async def metrics(call: Call) -> Answer:
 
 
 async def welcome(call: Call) -> Answer:
-    """What this is."""
+    """What this is; a browser is led to the first page."""
+    if wants_page(call.request.headers.get("accept"), call.path):
+        return Answer(body=b"", status=303, headers={"location": "/overview"})
     return Answer.of(
         Welcome(service="custody", version=__version__, project=call.grant.project, openapi="/openapi.json")
     )

@@ -1,0 +1,6 @@
+"""What a browser may do with our pages: load our own files, run no inline script, send forms to us alone."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)

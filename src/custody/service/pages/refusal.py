@@ -1,0 +1,26 @@
+"""A refusal as a page: in words, with what helps, and with a place to sign in where that is what is missing."""
+
+from custody import __version__
+from custody.service.pages.frame import Around, render
+from custody.service.pages.links import ServedLinks
+from custody.service.pages.page import Page, View
+
+_PAGE = Page(name="refused", view=lambda _desk, _asked: View(title="", template=""))
+NO_TOKEN = 401
+
+
+def refusal_page(status: int, title: str, detail: str, remedy: str | None, address: str) -> str:
+    """The page; ``address`` is where somebody wanted to go, who may go there after signing in."""
+    sign_in = status == NO_TOKEN
+    view = View(
+        title="Sign in" if sign_in else title,
+        template="refused.html",
+        fields={
+            "detail": "The token of this page is not good, or not any more." if sign_in else detail,
+            "remedy": None if sign_in else remedy,
+            "sign_in": sign_in,
+            "next": address,
+        },
+    )
+    around = Around(project="", version=__version__)
+    return render(view, _PAGE, {}, links=ServedLinks(), around=around, book=())

@@ -1,0 +1,90 @@
+"""Numbers, moments and names in words, as every page says them."""
+
+from datetime import UTC, datetime
+
+DIGEST_SIGNS = 10
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "line"), count(12_000, "line"), count(2, "entry", "entries")
+    ('1 line', '12,000 lines', '2 entries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(part: float | None) -> str:
+    """A share: one digit where it is small, never a rounded 0 or 100 that is not one.
+
+    >>> percent(0.5), percent(0.004), percent(0.9999), percent(0), percent(1), percent(None)
+    ('50 %', '0.4 %', '99.9 %', '0 %', '100 %', 'unknown')
+    """
+    if part is None:
+        return "unknown"
+    if part in (0, 1):
+        return f"{part * 100:.0f} %"
+    hundred = min(max(part * 100, 0.1), 99.9)
+    return f"{hundred:.1f} %" if hundred < 10 or hundred > 99 else f"{hundred:.0f} %"
+
+
+def moment(text: str | None) -> str:
+    """A moment as RFC 3339 has it, to the second and in words.
+
+    >>> moment("2026-08-02T12:00:00.123456789Z"), moment(None)
+    ('2026-08-02 12:00:00 UTC', 'unknown')
+    """
+    if text is None:
+        return "unknown"
+    day, _, rest = text.partition("T")
+    return f"{day} {rest[:8]} UTC" if rest.endswith("Z") else text
+
+
+def day(text: str | None) -> str:
+    """The day of a moment."""
+    return "unknown" if text is None else text[:10]
+
+
+def digest(text: str | None) -> str:
+    """The first digits of an id or a digest, enough to tell it."""
+    return "none" if text is None else text if len(text) <= DIGEST_SIGNS + 3 else f"{text[:DIGEST_SIGNS]}…"
+
+
+def lasted(began: str | None, ended: str | None) -> str:
+    """How long something took.
+
+    >>> lasted("2026-08-02T12:00:00Z", "2026-08-02T12:00:01.5Z"), lasted("2026-08-02T12:00:00Z", None)
+    ('1.5 s', 'not over')
+    """
+    if began is None or ended is None:
+        return "not over" if began is not None else "unknown"
+    try:
+        seconds = (_read(ended) - _read(began)).total_seconds()
+    except ValueError:
+        return "unknown"
+    return seconds_in_words(seconds)
+
+
+def seconds_in_words(seconds: float) -> str:
+    """A stretch of time in the two largest units that tell it.
+
+    >>> seconds_in_words(0.02), seconds_in_words(75), seconds_in_words(7260), seconds_in_words(90000)
+    ('20 ms', '1 min 15 s', '2 h 1 min', '1 d 1 h')
+    """
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < MINUTE:
+        return f"{seconds:.3g} s"
+    whole = int(seconds)
+    if seconds < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    if seconds < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def _read(text: str) -> datetime:
+    # Nine digits of a second are more than datetime reads.
+    head, dot, rest = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{head}.{rest[:6]:0<6}" if dot else head).replace(tzinfo=UTC)

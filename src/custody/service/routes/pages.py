@@ -1,0 +1,142 @@
+"""The pages, their built files, and the way in for a browser."""
+
+from functools import cache
+from urllib.parse import parse_qsl
+
+from custody import __version__
+from custody.app.desk import Desk
+from custody.app.tenancy_model import Scope
+from custody.model.errors import InputError
+from custody.service.asking import found, note_of
+from custody.service.auth import START, Gatekeeper
+from custody.service.door import COOKIE
+from custody.service.endpoints import JSON, Answer, Call, Endpoint, Parameter
+from custody.service.pages.assets import Asset, assets
+from custody.service.pages.book import PAGES
+from custody.service.pages.frame import Around, render
+from custody.service.pages.links import ServedLinks
+from custody.service.pages.live import head_of
+from custody.service.pages.page import Asked, Page
+from custody.service.problems import HTML, PAGE_HEADERS, HttpProblem
+
+FORM = "application/x-www-form-urlencoded"
+FIRST = "/overview"
+FOR_EVER = "public, max-age=31536000, immutable"
+
+
+@cache
+def page_endpoints() -> tuple[Endpoint, ...]:
+    """Every page, every built file, and signing in and out. They are for people: the description leaves them out."""
+    return (
+        *(_page(page) for page in PAGES),
+        *(_asset(asset) for asset in assets().values()),
+        Endpoint(
+            method="GET",
+            path="/live",
+            name="live",
+            words="How many records there are, for a page that is looked at.",
+            scope=Scope.READ,
+            handle=live,
+            gives={200: JSON},
+        ),
+        Endpoint(
+            method="POST",
+            path="/login",
+            name="login",
+            words="Have a browser hold a token.",
+            scope=None,
+            handle=login,
+            gives={303: HTML},
+            takes={FORM: {"type": "object"}},
+        ),
+        Endpoint(
+            method="POST",
+            path="/logout",
+            name="logout",
+            words="Have a browser forget its token.",
+            scope=None,
+            handle=logout,
+            gives={303: HTML},
+        ),
+    )
+
+
+def _page(page: Page) -> Endpoint:
+    async def handle(call: Call) -> Answer:
+        given = {name: call.text(name) for name in page.takes}
+        said = {name: value for name, value in given.items() if value}
+        asked = Asked(said, note_of(call))
+        around = Around(project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START)
+
+        def answer(desk: Desk) -> str:
+            view = page.view(desk, asked)
+            return render(view, page, said, links=ServedLinks(), around=around, book=PAGES)
+
+        html = await found(call.ask(answer))
+        return _html(html)
+
+    return Endpoint(
+        method="GET",
+        path=f"/{page.name}",
+        name=f"page-{page.name}",
+        words=f"The page '{page.label or page.name}'.",
+        scope=Scope.READ,
+        handle=handle,
+        gives={200: HTML},
+        parameters=tuple(Parameter(name, words) for name, words in page.takes.items()),
+    )
+
+
+def _html(text: str) -> Answer:
+    return Answer(body=text.encode("utf-8", "replace"), media="text/html", headers=PAGE_HEADERS)
+
+
+def _asset(asset: Asset) -> Endpoint:
+    async def handle(call: Call) -> Answer:
+        headers = {"cache-control": FOR_EVER, "vary": "accept-encoding"}
+        if "gzip" in call.request.headers.get("accept-encoding", ""):
+            return Answer(body=asset.packed, media=asset.media, headers={**headers, "content-encoding": "gzip"})
+        return Answer(body=asset.data, media=asset.media, headers=headers)
+
+    return Endpoint(
+        method="GET",
+        path=asset.path,
+        name=f"asset-{asset.name}",
+        words="A built file of the pages.",
+        scope=None,
+        handle=handle,
+        gives={200: asset.media},
+    )
+
+
+async def live(call: Call) -> Answer:
+    """How many records there are."""
+    return Answer(body=await call.ask(head_of), headers={"cache-control": "no-store"})
+
+
+async def login(call: Call) -> Answer:
+    """Have the browser hold a token that is good, and go on to where it wanted to go."""
+    try:
+        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True))
+    except UnicodeDecodeError as error:
+        raise InputError("the form is no text") from error
+    token = said.get("token", "").strip()
+    settings = call.service.settings
+    if await Gatekeeper(settings.keeper, settings.now_ns).grant(token) is None:
+        raise HttpProblem(401, "this token is not good now", remedy="look for the one that was made last")
+    # A browser that came over TLS says so in its origin; the cookie then never leaves it.
+    secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
+    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return Answer(body=b"", status=303, headers={"location": _onward(said.get("next", "")), "set-cookie": cookie})
+
+
+async def logout(_call: Call) -> Answer:
+    """Have the browser forget its token."""
+    cookie = f"{COOKIE}=; Path=/; HttpOnly; Max-Age=0"
+    return Answer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
+
+
+def _onward(address: str) -> str:
+    """Where somebody goes after signing in: a page of ours, never another site."""
+    is_ours = address.startswith("/") and not address.startswith(("//", "/\\", "/login", "/logout"))
+    return address if is_ours and address.isascii() and address.isprintable() else FIRST

@@ -1,0 +1,59 @@
+"""A browser, and the demo's repository served: what most pages are looked at with."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.builders.browser import Looking, a_browser, looking_at
+from tests.builders.service import Started, started
+from tests.house.not_run import CannotBeHad, not_run
+
+Look = Callable[..., Looking]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests of a worker; each has windows of its own."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(a_browser())
+        except CannotBeHad as why:
+            not_run("Chromium", why)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def story() -> Iterator[Path]:
+    """The repository of ``custody demo``, with everything that is told there in its store. Nobody changes it."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "custody", "demo", "--keep", "--json"], capture_output=True, text=True, check=True
+    )
+    folder = Path(json.loads(ran.stdout)["folder"])
+    yield folder
+    shutil.rmtree(folder.parent)
+
+
+@pytest.fixture(scope="session")
+def service(story: Path) -> Iterator[Started]:
+    """``custody serve`` in the demo's repository."""
+    with started(story) as made:
+        yield made
+
+
+@pytest.fixture
+def look(browser: Browser, service: Started) -> Iterator[Look]:
+    """Opens windows on the demo's service (or on another one); at the end nothing may have gone wrong in any."""
+    with ExitStack() as stack:
+
+        def open_(at: Started | None = None, **how: Any) -> Looking:
+            return stack.enter_context(looking_at(browser, at or service, **how))
+
+        yield open_

@@ -1,0 +1,86 @@
+"""What every page has: a way in, a theme, a policy, words instead of a broken page."""
+
+import httpx2
+import pytest
+
+from custody.service.pages.book import PAGES
+from tests.browser.conftest import Look
+from tests.builders.browser import PHONE, findings
+from tests.builders.service import Started
+
+LABELLED = [page.name for page in PAGES if page.label is not None]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", LABELLED)
+def test_every_page_of_the_navigation_is_sound(look: Look, name: str, theme: str) -> None:
+    window = look(theme=theme)
+    window.go("/overview")
+    window.page.click(f"nav a[href='/{name}']")
+    window.page.wait_for_url(f"**/{name}*")
+    page = window.settled()
+    assert page.get_attribute("nav a[aria-current=page]", "href") == f"/{name}"
+    assert page.inner_text("h1")
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_on_a_phone_nothing_goes_sideways(look: Look, name: str) -> None:
+    window = look(size=PHONE)
+    window.go(f"/{name}")
+    window.settled()
+    content, view = window.wide()
+    assert content <= view
+
+
+def test_a_stale_token_is_told_in_words_and_a_good_one_lets_in(look: Look, service: Started) -> None:
+    window = look(signed_in=False)
+    page = window.go("/trust?token=" + "0" * 64)
+    assert "not good" in page.inner_text("main")
+    assert findings(page) == []
+    page.fill("#token", "nonsense")
+    page.click("main button")
+    assert page.inner_text("h1") == "Sign in"
+    page.goto(f"{window.address}/trust")
+    page.fill("#token", service.token)
+    page.click("main button")
+    page.wait_for_url("**/trust")
+    assert page.inner_text("h1") != "Sign in"
+
+
+def test_dark_is_chosen_with_a_button_and_stays(look: Look) -> None:
+    window = look()
+    page = window.go()
+    before = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    page.click("#theme")
+    after = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert before != after
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == after
+
+
+def test_what_is_not_there_is_said_on_a_page(look: Look) -> None:
+    window = look()
+    page = window.go("/nothing-of-the-kind")
+    assert "There is no such thing" in page.inner_text("h1")
+    assert findings(page) == []
+
+
+def test_no_inline_script_runs(look: Look) -> None:
+    window = look()
+    page = window.go()
+    page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))")
+    assert page.evaluate("window.ran") is None
+    window.wrong.clear()  # the policy says so on the console
+
+
+def test_pages_carry_their_policy_and_programs_get_documents(service: Started) -> None:
+    cookie = {"cookie": f"custody_token={service.token}"}
+    address = f"http://127.0.0.1:{service.port}"
+    found = httpx2.get(f"{address}/overview", headers={**cookie, "accept": "text/html"})
+    policy = found.headers["content-security-policy"]
+    assert "'unsafe-inline'" not in policy and "default-src 'none'" in policy and "script-src 'self'" in policy
+    assert httpx2.get(f"{address}/overview").headers["content-type"] == "application/problem+json"
+    assert httpx2.get(f"{address}/overview", headers={**cookie, "host": "evil.example"}).status_code == 403
+    assert httpx2.get(f"{address}/overview", headers={**cookie, "origin": "https://evil.example"}).status_code == 403
+    assert httpx2.post(f"{address}/api/v1/decisions", headers=cookie, json={}).status_code == 401

@@ -1,0 +1,61 @@
+// On every page: light or dark, and, where a service answers, parts that come later and records that are new.
+
+import htmx from "htmx.org";
+
+import { live } from "../live";
+
+const KEY = "custody-theme";
+
+function theme(): void {
+  const button = document.getElementById("theme");
+  if (!button) return;
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const isDark = (): boolean => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const say = (): void => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    document.dispatchEvent(new Event("custody:theme"));
+  };
+  button.addEventListener("click", () => {
+    const chosen = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = chosen;
+    keep(chosen);
+    say();
+  });
+  dark.addEventListener("change", say);
+  button.hidden = false;
+  say();
+}
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // a browser may refuse to keep anything for a page
+  }
+}
+
+function keep(chosen: string): void {
+  try {
+    localStorage.setItem(KEY, chosen);
+  } catch {
+    // It holds for this page then.
+  }
+}
+
+const chosen = kept();
+if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+document.addEventListener("DOMContentLoaded", () => {
+  theme();
+  const place = document.body.dataset.live;
+  if (place) live(place, htmx);
+});
+
+// What a service cannot answer is said where it would have stood.
+document.addEventListener("htmx:responseError", (event) => said(event, "could not be had: the service refused it"));
+document.addEventListener("htmx:sendError", (event) => said(event, "could not be had: the service does not answer"));
+
+function said(event: Event, words: string): void {
+  const place = (event as CustomEvent).detail?.target as HTMLElement | undefined;
+  const box = place?.querySelector(".waiting");
+  if (box) box.textContent = `This ${words}. Reload the page to try again.`;
+}

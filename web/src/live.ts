@@ -1,0 +1,53 @@
+// New records without a reload: a small question every few seconds while the page is looked at, and, when its answer
+// has changed, the regions marked `data-fresh` are fetched again. Bounded: one refresh at a time, never more often than
+// every five seconds, less often after errors, none while nobody looks or while somebody types in the region.
+
+import type htmxType from "htmx.org";
+
+const EVERY = 4_000;
+const SLOWEST = 60_000;
+
+interface Head {
+  records: number;
+  head: string;
+}
+
+export function live(place: string, htmx: typeof htmxType): void {
+  let known: Head | null = null;
+  let wait = EVERY;
+
+  async function look(): Promise<void> {
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(place, { headers: { accept: "application/json" }, credentials: "same-origin" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const head = (await answer.json()) as Head;
+      wait = EVERY;
+      if (known && head.head !== known.head) await refresh(head.records - known.records);
+      else if (!known) say("live");
+      known = head;
+    } catch (error) {
+      wait = Math.min(wait * 2, SLOWEST);
+      say(String(error).includes("401") ? "signed out: reload the page" : "the service does not answer");
+    }
+  }
+
+  async function refresh(more: number): Promise<void> {
+    say(more > 0 ? `${more.toLocaleString("en")} new ${more === 1 ? "record" : "records"}` : "changed");
+    for (const region of document.querySelectorAll<HTMLElement>("[data-fresh][id]")) {
+      if (region.contains(document.activeElement) && document.activeElement?.matches("input,select,textarea")) continue;
+      const id = `#${CSS.escape(region.id)}`;
+      await htmx.ajax("get", location.href, { target: id, select: id, swap: "outerHTML" });
+    }
+  }
+
+  function say(words: string): void {
+    const line = document.getElementById("live");
+    if (line && line.textContent !== words) line.textContent = words;
+  }
+
+  const again = (): void => {
+    void look().finally(() => setTimeout(again, wait));
+  };
+  again();
+}
