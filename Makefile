@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check assets assets-check bench fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check assets assets-check screenshots bench fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -59,6 +59,9 @@ assets: setup ## build the pages' islands and style sheet into the package
 
 assets-check: setup ## the built files of the pages are the ones in the tree
 	@$(PY) tools/assets.py --check
+
+screenshots: setup ## make the pictures of the documents anew: look at them
+	@$(PY) tools/screenshots.py
 
 bench: setup ## measure, against named baselines
 	@$(PY) -m bench

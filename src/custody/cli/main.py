@@ -22,6 +22,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "graph": "Say what agents and programs call, inside what and in what order.",
                 "log": "List sessions as they were captured, or show one.",
                 "records": "List what was recorded, newest first.",
+                "report": "Write the pages of 'custody serve' as files that work without a server.",
                 "show": "Show what a record says.",
                 "stats": "Count whose the lines of a file, a folder or the whole repository are.",
                 "trust": "Say what an agent's record allows, and record decisions about its changes.",

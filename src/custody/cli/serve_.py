@@ -25,25 +25,30 @@ PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
     help="The port; 0 takes one that is free.",
 )
 @database_option
-@click.option("--open", "page", metavar="WHAT", help="Open a page in the browser, such as 'openapi.json'.")
+@click.option("--open", "page", metavar="WHAT", help="Open a page, FILE, FILE:LINE or session in the browser.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
     """Answer over HTTP, for programs and for a team.
 
     Without --database this repository's own store is served, to this machine only: a token is made for this start and
-    printed once, with the address, on stderr. Everybody else needs a token of 'custody token create', and so does
-    everybody with --database. /openapi.json describes what can be asked; /health needs no token. SIGTERM or Ctrl-C ends
-    it after what was begun is answered and written.
+    printed once, with the address, on stderr: open it in a browser for the pages. Everybody else needs a token of
+    'custody token create', and so does everybody with --database. /openapi.json describes what programs can ask;
+    /health needs no token. SIGTERM or Ctrl-C ends it after what was begun is answered and written.
+
+    --open takes the name of a page (overview, blame, changes, trust, sources, graph, sessions, state), a file, a line
+    of one as FILE:LINE, a source such as S3, or a session.
 
     \b
     Examples:
       custody serve
       custody serve --port 0 --json
-      custody serve --open openapi.json
+      custody serve --open overview
+      custody serve --open src/app.py:12
       custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
     """
     try:
+        from custody.service.pages.opening import page_for
         from custody.service.serving import serve
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in PARTS:
@@ -55,5 +60,5 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
         say(f"serving at {address.at('')}")
         answer(report, "", as_json=as_json)
 
-    serve(the_desk(ctx), host=host, port=port, announce=announce, page=page)
+    serve(the_desk(ctx), host=host, port=port, announce=announce, page=None if page is None else page_for(page))
     return 0

@@ -177,4 +177,15 @@ ASKED = (
             ),
         ),
     ),
+    Step(
+        "Look at it",
+        "All of this as pages, with the same answers: 'custody serve' shows them live, or they are written as files.",
+        (
+            Command(
+                "custody report --html ../pages",
+                about="They need no server and no network:",
+                says=("page(s) in ../pages", "open ../pages/index.html"),
+            ),
+        ),
+    ),
 )

@@ -15,6 +15,7 @@ from custody.model.errors import GitError
 START = "2026-03-02 09:00"
 KEPT = ("PATH", "TMPDIR", "SYSTEMROOT")
 """What the story needs of the user's environment; everything else stays outside."""
+PREFIX = "custody-demo-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 @contextmanager
 def sandbox(*, keep: bool) -> Iterator[Sandbox]:
     """A sandbox in which this process works; gone afterwards unless it is to be kept."""
-    folder = Path(tempfile.mkdtemp(prefix="custody-demo-")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
     made = Sandbox(folder, StoryClock(START))
     made.home.mkdir()
     made.repository.mkdir()
@@ -89,6 +90,12 @@ def sandbox(*, keep: bool) -> Iterator[Sandbox]:
     finally:
         if not (keep and done):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def forget(repository: Path) -> None:
+    """Remove a kept sandbox by its repository."""
+    if repository.parent.name.startswith(PREFIX):
+        shutil.rmtree(repository.parent, ignore_errors=True)
 
 
 def _environment(made: Sandbox) -> dict[str, str]:

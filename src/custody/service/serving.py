@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from ipaddress import ip_address
 from types import FrameType
-from urllib.parse import quote
 
 import uvicorn
 
@@ -44,8 +43,9 @@ class Address:
 
     def at(self, path: str) -> str:
         """The address of a page, with the token for a browser."""
-        question = "" if self.token is None else f"?token={self.token}"
-        return f"{self.url}{quote(path.lstrip('/'))}{question}"
+        page, _, questions = path.lstrip("/").partition("?")
+        said = "&".join(filter(None, (questions, f"token={self.token}" if self.token else "")))
+        return f"{self.url}{page}?{said}" if said else f"{self.url}{page}"
 
 
 Announce = Callable[[Address], None]

@@ -111,9 +111,11 @@ def test_a_browser_trades_the_token_in_its_address_for_a_cookie(keeper: TestKeep
             assert made.client.get("/", headers={b"cookie": odd.encode("latin-1")}).status_code == 401, odd
 
 
-def test_without_cookies_an_address_opens_nothing(service: Asked) -> None:
+def test_elsewhere_an_address_opens_nothing_and_a_cookie_asks_only(service: Asked) -> None:
+    cookie = {"cookie": f"custody_token={ALL}"}
     assert service.client.get(f"/?token={ALL}").status_code == 401
-    assert service.client.get("/", headers={"cookie": f"custody_token={ALL}"}).status_code == 401
+    assert service.client.get("/", headers=cookie).status_code == 200
+    assert service.client.post("/api/v1/traces", headers=cookie, json=[]).status_code == 401
 
 
 def test_a_token_that_asks_too_often_waits(keeper: TestKeeper) -> None:

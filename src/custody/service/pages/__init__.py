@@ -13,7 +13,7 @@ charts   pictures of numbers, as SVG without a script
 ```
 
 To add a page: a module with a ``PAGE``, its template, and its row in ``book``. A template says ``{{ to('session',
-id=...) }}`` for an address and never writes one, ``{{ block(data) }}`` for what an island reads, and has neither inline
+id=...) }}`` for an address and never writes one, ``{{ part('overview-share', 'Counting…') }}`` for what comes later, ``{{ block(data) }}`` for what an island reads, and has neither inline
 script nor inline style: the content policy would not run them. Islands are in ``web/src``, built into
 ``service/static``.
 """

@@ -1,11 +1,11 @@
 """A view as HTML: one environment for every page, in which everything is escaped and nothing acts.
 
 Beside the view's own fields a template has ``to`` and ``asset`` (addresses), ``block`` (what an island reads), ``form``
-(numbers and moments in words), ``charts``, and ``page``, which says where we are.
+(numbers and moments in words), ``charts``, ``part`` (another page taken in), and ``page``, which says where we are.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,9 +16,10 @@ from markupsafe import Markup, escape
 from custody.service.pages import charts, worded
 from custody.service.pages.links import Links
 from custody.service.pages.page import Page, View
+from custody.service.pages.policy import IN_FILES
 from custody.service.pages.shown import short, shown
 
-_IN_JSON = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,23 +41,51 @@ class _Where:
     said: Mapping[str, str]
 
 
-def render(
-    view: View, page: Page, said: Mapping[str, str], *, links: Links, around: Around, book: Iterable[Page]
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stands around every page of a service or a report: where pages are, which there are, and how one is made.
+
+    ``inline`` makes a part of a page at once; without it a part is asked for when the page is looked at.
+    """
+
+    links: Links
+    around: Around
+    book: Iterable[Page]
+    inline: Callable[[str, Mapping[str, str]], str] | None = None
+
+
+def render(view: View, page: Page, said: Mapping[str, str], frame: Frame) -> str:
     """The view as a whole page, or as the part that it is."""
+    links = frame.links
     template = environment().get_template(view.template)
     return template.render(
         **view.fields,
         base="bare.html" if page.part else "base.html",
         page=_Where(page.name, view.title, said),
-        around=around,
+        around=frame.around,
         served=links.served,
+        policy=Markup(escape(IN_FILES)),
         scripts=[links.asset(name) for name in ("app.js", *view.scripts)],
-        navigation=[(one.label, one.name) for one in book if one.label is not None],
+        navigation=[(one.label, one.name) for one in frame.book if one.label is not None],
         to=_addressed(links),
         here=_addressed(links, page.name, said),
+        part=_taking_in(frame),
         asset=lambda name: Markup(escape(links.asset(name))),
     )
+
+
+def _taking_in(frame: Frame) -> Any:
+    """``part(page, words, **said)``: another page as a part of this one; ``words`` stand there until it comes."""
+
+    def part(name: str, words: str, **wanted: object) -> Markup:
+        said = {key: str(value) for key, value in wanted.items() if value is not None and value != ""}
+        if frame.inline is not None:
+            return Markup(frame.inline(name, said))
+        return Markup('<div hx-get="{}" hx-trigger="load" hx-swap="outerHTML"><p class="waiting">{}</p></div>').format(
+            frame.links.to(name, said), words
+        )
+
+    return part
 
 
 def _addressed(links: Links, page: str | None = None, said: Mapping[str, str] | None = None) -> Any:
@@ -100,5 +129,5 @@ def block(name: str, data: object) -> Markup:
     """Data for an island: a script element that no browser runs, and that no text can end."""
     # Escaped for where it stands: inside a script element only '<' could end it.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = text.translate(str.maketrans(_IN_JSON)).encode("utf-8", "replace").decode()
+    text = text.translate(_IN_JSON).encode("utf-8", "replace").decode()
     return Markup('<script type="application/json" id="{}">{}</script>').format(name, Markup(text))

@@ -1,7 +1,7 @@
 """A refusal as a page: in words, with what helps, and with a place to sign in where that is what is missing."""
 
 from custody import __version__
-from custody.service.pages.frame import Around, render
+from custody.service.pages.frame import Around, Frame, render
 from custody.service.pages.links import ServedLinks
 from custody.service.pages.page import Page, View
 
@@ -23,4 +23,4 @@ def refusal_page(status: int, title: str, detail: str, remedy: str | None, addre
         },
     )
     around = Around(project="", version=__version__)
-    return render(view, _PAGE, {}, links=ServedLinks(), around=around, book=())
+    return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=()))

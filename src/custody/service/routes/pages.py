@@ -13,7 +13,7 @@ from custody.service.door import COOKIE
 from custody.service.endpoints import JSON, Answer, Call, Endpoint, Parameter
 from custody.service.pages.assets import Asset, assets
 from custody.service.pages.book import PAGES
-from custody.service.pages.frame import Around, render
+from custody.service.pages.frame import Around, Frame, render
 from custody.service.pages.links import ServedLinks
 from custody.service.pages.live import head_of
 from custody.service.pages.page import Asked, Page
@@ -69,8 +69,8 @@ def _page(page: Page) -> Endpoint:
         around = Around(project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START)
 
         def answer(desk: Desk) -> str:
-            view = page.view(desk, asked)
-            return render(view, page, said, links=ServedLinks(), around=around, book=PAGES)
+            frame = Frame(links=ServedLinks(), around=around, book=PAGES)
+            return render(page.view(desk, asked), page, said, frame)
 
         html = await found(call.ask(answer))
         return _html(html)

@@ -1,0 +1,15 @@
+"""What ``custody report`` answers."""
+
+from custody.wire.reports import Report
+
+
+class PagesReport(Report, frozen=True, kw_only=True, tag="report"):
+    """The folder and its first page; ``left_out`` pages are linked to by none, ``failed`` ones say why in their place."""
+
+    folder: str
+    first: str
+    files: int
+    pages: int
+    left_out: int
+    failed: list[str]
+    texts: bool

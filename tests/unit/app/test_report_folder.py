@@ -1,0 +1,43 @@
+"""The folder of a report: nothing of anybody else's is touched."""
+
+from pathlib import Path
+
+import pytest
+
+from custody.app.report_folder import LIST, write_folder
+from custody.model.errors import InputError
+
+
+def test_a_report_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    assert write_folder(folder, [("index.html", b"1"), ("old.html", b"1"), ("assets/app.js", b"1")]) == 3
+    (folder / "mine.txt").write_text("mine")
+    write_folder(folder, [("index.html", b"2"), ("assets/app.js", b"2")])
+    assert (folder / "index.html").read_bytes() == b"2"
+    assert not (folder / "old.html").exists()
+    assert (folder / "mine.txt").read_text() == "mine"
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        write_folder(tmp_path, [("index.html", b"2")])
+    assert (tmp_path / "index.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../mine.html", "/mine.html", "assets/../../mine.html", "mine.py", "x/y.html"])
+def test_a_list_that_names_other_files_removes_none_of_them(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "report"
+    folder.mkdir()
+    for place in (tmp_path / "mine.html", folder / "mine.py"):
+        place.write_text("mine")
+    (folder / LIST).write_text(f'{{"files": ["{name}"]}}')
+    write_folder(folder, [("index.html", b"2")])
+    assert (tmp_path / "mine.html").exists() and (folder / "mine.py").exists()
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    place.write_text("mine")
+    with pytest.raises(InputError, match="not a folder"):
+        write_folder(place, [])

@@ -1,0 +1,169 @@
+"""The frame of the pages: everything is text, every page has its policy, and nothing leads elsewhere."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from custody.service.pages.assets import assets
+from custody.service.pages.book import PAGES
+from custody.service.pages.frame import Around, Frame, block, environment, render
+from custody.service.pages.links import ServedLinks
+from custody.service.pages.page import Page, View
+from custody.service.pages.shown import SIGNS_MAX, short, shown
+from tests.builders.service import Asked, a_trace, bearer
+
+HTML = {"accept": "text/html"}
+SCRIPT_BYTES_MAX = 100_000
+
+
+@given(st.text())
+def test_shown_text_holds_no_sign_that_acts(text: str) -> None:
+    found = shown(text)
+    assert all(sign.isprintable() or sign in "\n\t\u200c\u200d\ufe0e\ufe0f" or sign.isspace() for sign in found)
+    assert "\x1b" not in found and "\u202e" not in found and "\0" not in found
+
+
+@given(st.text(min_size=1), st.integers(1, 50))
+def test_shown_text_is_bounded_and_says_so(text: str, most: int) -> None:
+    found = shown(text, most)
+    assert len(found) <= most * 8 + 40
+    assert (len(text) > most) == found.endswith(f"… ({len(text):,} signs)")
+
+
+@given(st.text(), st.integers(4, 200))
+def test_short_text_is_one_line(text: str, most: int) -> None:
+    assert len(short(text, most)) <= most
+    assert "\n" not in short(text, most)
+
+
+@given(
+    st.recursive(
+        st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_a_block_is_read_back_and_cannot_be_ended(data: object) -> None:
+    made = str(block("data", data))
+    inside = re.fullmatch(r'<script type="application/json" id="data">(.*)</script>', made, re.DOTALL)
+    assert inside is not None and "<" not in inside[1]
+    whole = json.dumps(data).encode("utf-8", "replace").decode()
+    assert json.loads(inside[1]) == json.loads(re.sub(r"\\ud[89a-f][0-9a-f]{2}", "?", whole)) or "\\ud" in whole
+
+
+@given(st.text())
+def test_what_stands_in_braces_is_escaped(text: str) -> None:
+    made = environment().from_string("<p>{{ text }}</p>").render(text=text)
+    assert made.startswith("<p>") and made.endswith("</p>")
+    assert "<" not in made[3:-4] and ">" not in made[3:-4]
+
+
+def test_only_markup_is_markup() -> None:
+    assert environment().from_string("{{ a }}{{ b }}").render(a="<b>", b=Markup("<i>")) == "&lt;b&gt;<i>"
+
+
+def test_a_long_text_is_cut_and_an_address_never() -> None:
+    long = "x" * (SIGNS_MAX * 2)
+    page = Page(name="overview", view=lambda _desk, _asked: View(title="", template=""))
+    view = View(
+        title=long, template="refused.html", fields={"detail": long, "remedy": None, "sign_in": False, "next": ""}
+    )
+    frame = Frame(links=ServedLinks(), around=Around(project="p", version="1"), book=())
+    made = render(view, page, {}, frame)
+    assert len(made) < SIGNS_MAX * 3
+    template = environment().from_string("{{ to('session', id=long) }}")
+    assert f"/session?id={long}" == template.render(
+        to=lambda name, **said: Markup(ServedLinks().to(name, said)), long=long
+    )
+
+
+def test_no_template_has_inline_script_style_or_unescaped_text() -> None:
+    loader = environment().loader
+    assert loader is not None
+    for name in loader.list_templates():
+        source, _, _ = loader.get_source(environment(), name)
+        assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>", source), name
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|\|\s*safe|autoescape", source), name
+
+
+def test_the_first_page_needs_little_script() -> None:
+    assert len(assets()["app.js"].packed) < SCRIPT_BYTES_MAX
+
+
+def test_every_page_answers_an_empty_store_in_words(service: Asked) -> None:
+    for page in PAGES:
+        found = service.get(f"/{page.name}", accept="text/html")
+        assert found.status_code in (200, 404, 422), (page.name, found.text)
+        if page.label is not None:
+            assert found.status_code == 200, (page.name, found.text)
+        assert found.headers["content-type"].startswith("text/html"), page.name
+        assert "script-src 'self'" in found.headers["content-security-policy"], page.name
+        assert found.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("page", [page.name for page in PAGES])
+def test_no_page_opens_without_a_token(service: Asked, page: str) -> None:
+    found = service.client.get(f"/{page}", headers=HTML)
+    assert found.status_code == 401
+    assert "Sign in" in found.text
+
+
+def test_a_page_needs_the_scope_to_read(service: Asked) -> None:
+    assert service.get("/overview", token="write", accept="text/html").status_code == 403
+
+
+def test_a_built_file_is_kept_for_ever_under_its_digest(service: Asked) -> None:
+    for asset in assets().values():
+        found = service.client.get(asset.path)
+        assert found.status_code == 200 and found.content == asset.data
+        assert "immutable" in found.headers["cache-control"]
+
+
+class TestSigningIn:
+    def test_a_good_token_is_held_in_a_cookie_that_no_script_reads(self, service: Asked) -> None:
+        found = service.client.post("/login", data={"token": "read", "next": "/trust?x=1"}, follow_redirects=False)
+        assert (found.status_code, found.headers["location"]) == (303, "/trust?x=1")
+        cookie = found.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Secure" not in cookie
+
+    def test_over_tls_it_never_leaves_it(self, service: Asked) -> None:
+        found = service.client.post(
+            "/login", data={"token": "read"}, headers={"origin": "https://127.0.0.1"}, follow_redirects=False
+        )
+        assert "Secure" in found.headers["set-cookie"]
+
+    @pytest.mark.parametrize("onward", ["https://evil.example/", "//evil.example", "/\\evil.example", "x", "", "/a\nb"])
+    def test_one_goes_on_to_our_pages_only(self, service: Asked, onward: str) -> None:
+        found = service.client.post("/login", data={"token": "read", "next": onward}, follow_redirects=False)
+        assert found.headers["location"] == "/overview"
+
+    @pytest.mark.parametrize("token", ["", "wrong", "expired", "x" * 10_000])
+    def test_a_bad_token_is_refused_on_a_page(self, service: Asked, token: str) -> None:
+        found = service.client.post("/login", data={"token": token}, headers=HTML, follow_redirects=False)
+        assert found.status_code == 401 and "set-cookie" not in found.headers
+        assert "Sign in" in found.text
+
+    def test_another_sites_form_signs_nobody_in(self, service: Asked) -> None:
+        headers = {"origin": "https://evil.example"}
+        found = service.client.post("/login", data={"token": "read"}, headers=headers, follow_redirects=False)
+        assert found.status_code == 403
+
+    def test_signing_out_forgets(self, service: Asked) -> None:
+        found = service.client.post("/logout", follow_redirects=False)
+        assert found.status_code == 303 and "Max-Age=0" in found.headers["set-cookie"]
+
+
+def test_a_browser_is_led_from_the_programs_addresses_to_pages(service: Asked) -> None:
+    for path, page in (("/", "/overview"), ("/health", "/state")):
+        found = service.client.get(path, headers={**bearer(), **HTML}, follow_redirects=False)
+        assert (found.status_code, found.headers["location"]) == (303, page)
+        assert service.get(path).headers["content-type"] == "application/json"
+
+
+def test_live_says_how_many_records_there_are(service: Asked) -> None:
+    before = service.get("/live").json()
+    assert service.send("traces", a_trace()).status_code in (200, 201)
+    after = service.get("/live").json()
+    assert after["head"] != before["head"] and after["records"] == before["records"] + 1

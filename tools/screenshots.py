@@ -1,0 +1,84 @@
+"""The pictures of the documents: the demo's pages in a real browser, written to ``docs/images``.
+
+    python tools/screenshots.py [NAME …]    all of them, or those named
+
+Look at them before they are committed: this is what a stranger sees first.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from playwright.sync_api import Browser  # noqa: E402 - the tests' builders are found by the line above
+
+from tests.builders.browser import a_browser, looking_at  # noqa: E402
+from tests.builders.service import Started, started  # noqa: E402
+
+IMAGES = ROOT / "docs/images"
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: its name, the page, and how it is looked at."""
+
+    name: str
+    path: str
+    size: tuple[int, int] = (1280, 800)
+    theme: Literal["light", "dark"] = "light"
+
+
+SHOTS = (
+    Shot("overview", "/overview"),
+    Shot("blame", "/blame?file=src/till/tax.py"),
+    Shot("why", "/why?file=src/till/tax.py&line=10"),
+    Shot("changes", "/changes"),
+    Shot("trust", "/trust", theme="dark"),
+    Shot("sources", "/sources"),
+    Shot("graph", "/graph", theme="dark"),
+    Shot("sessions", "/sessions"),
+    Shot("state", "/state"),
+    Shot("phone", "/blame?file=src/till/tax.py", size=(360, 740)),
+)
+
+
+def main(names: list[str]) -> None:
+    """Make the pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    with _story() as folder, started(folder) as service, a_browser() as browser:
+        for shot in SHOTS:
+            if not names or shot.name in names:
+                _take(browser, service, shot)
+
+
+def _take(browser: Browser, service: Started, shot: Shot) -> None:
+    with looking_at(browser, service, size=shot.size, theme=shot.theme) as window:
+        window.go(shot.path)
+        page = window.settled()
+        page.wait_for_timeout(500)
+        page.screenshot(path=IMAGES / f"{shot.name}.png")
+        print(f"docs/images/{shot.name}.png")
+
+
+@contextmanager
+def _story() -> Iterator[Path]:
+    told = subprocess.run(
+        [sys.executable, "-m", "custody", "demo", "--keep", "--json"], capture_output=True, text=True, check=True
+    )
+    folder = Path(json.loads(told.stdout)["folder"])
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder.parent)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,163 @@
+// A file with who wrote each line: only the lines in sight exist, a box beside the line says what shows it, and the
+// address remembers which lines stand out (?only=, ?agent=) and which are marked (#L12, #L12-L20).
+
+import { block } from "../data";
+import { copying } from "../blame/copy";
+import { evidence } from "../blame/evidence";
+import type { About, Blamed, Places } from "../blame/model";
+import { line } from "../blame/line";
+import { rows } from "../rows";
+
+const HEIGHT = 22;
+const TAB_SIGNS = 4;
+
+function start(box: HTMLElement, data: Blamed, places: Places): void {
+  const last = data.first + data.texts.length - 1;
+  const whose = new Int32Array(data.texts.length).fill(-1);
+  data.runs.forEach(([from, to], place) => whose.fill(place, from - data.first, to - data.first + 1));
+  const run = (number: number): [number, number, number] | undefined => data.runs[whose[number - data.first] ?? -1];
+  const about = (number: number): About | undefined => data.about[run(number)?.[2] ?? -1];
+  const only = { kind: box.dataset.only ?? null, agent: box.dataset.agent ?? null };
+  const stands = (one: About | undefined): boolean =>
+    (only.kind === null || only.kind === one?.kind) && (only.agent === null || only.agent === one?.agent);
+  let marked: [number, number] | null = null;
+
+  const asked = (place: string | undefined, name: string, value: string): string | null => {
+    if (!place) return null;
+    const address = new URL(place, location.href);
+    address.searchParams.set(name, value);
+    return address.href;
+  };
+  const why = (number: number): string | null => asked(box.dataset.why, "line", String(number));
+  const then = (commit: string): string | null => asked(box.dataset.at, "rev", commit);
+
+  const list = rows(
+    box,
+    data.texts.length,
+    (index) => {
+      const number = index + data.first;
+      const found = about(number);
+      const row = line(number, data.texts[index] ?? "", found, places, run(number)?.[0] === number, why(number));
+      row.classList.toggle("faded", !stands(found));
+      row.classList.toggle("marked", marked !== null && marked[0] <= number && number <= marked[1]);
+      return row;
+    },
+    HEIGHT,
+  );
+  const sheet = box.firstElementChild as HTMLElement;
+  sheet.setAttribute("role", "list");
+  const longest = data.texts.reduce((most, text) => Math.max(most, width(text)), 0);
+  sheet.style.setProperty("--longest", `${longest}ch`);
+  box.style.setProperty("--digits", `${String(last).length}ch`);
+
+  /** Bring a line into sight without taking the focus from anybody. */
+  const reveal = (number: number): void => {
+    box.scrollTop = Math.max(0, (number - data.first) * HEIGHT - box.clientHeight / 3);
+  };
+  const say = (words: string): void => {
+    const place = document.getElementById("marked");
+    if (place) place.textContent = words;
+  };
+
+  /** Mark the lines that the address names. */
+  const mark = (): void => {
+    const named = /^#L(\d{1,9})(?:-L?(\d{1,9}))?$/.exec(location.hash);
+    marked = null;
+    if (named) {
+      const ends = [Number(named[1]), Number(named[2] ?? named[1])].sort((a, b) => a - b) as [number, number];
+      if (ends[0] >= 1 && ends[0] <= data.total && (ends[0] < data.first || ends[0] > last)) return elsewhere(ends[0]);
+      if (ends[0] < 1 || ends[0] > data.total) say(`there is no line ${ends[0].toLocaleString("en")}`);
+      else {
+        marked = ends;
+        reveal(ends[0]);
+        say(ends[0] === ends[1] ? `line ${ends[0]} is marked` : `lines ${ends[0]} to ${ends[1]} are marked`);
+      }
+    }
+    const copy = document.getElementById("copy");
+    if (copy) copy.hidden = marked === null;
+    list.draw();
+  };
+  const elsewhere = (number: number): void => {
+    const address = new URL(location.href);
+    address.searchParams.set("from", String(number));
+    location.replace(address.href);
+  };
+
+  /** To the next stretch that stands out, below or above what is in sight. */
+  const onward = (step: 1 | -1): void => {
+    const from = marked?.[0] ?? Math.floor(box.scrollTop / HEIGHT) + data.first + (step > 0 ? -1 : 0);
+    const wanted = (place: number): boolean => {
+      const one = data.about[place];
+      return only.kind === null && only.agent === null ? one?.kind !== "none" : stands(one);
+    };
+    const ordered = step > 0 ? data.runs : [...data.runs].reverse();
+    const next = ordered.find(([first, , place]) => (step > 0 ? first > from : first < from) && wanted(place));
+    if (!next) return say(step > 0 ? "no further stretch below" : "no further stretch above");
+    const [first, end] = next;
+    history.replaceState(null, "", first === end ? `#L${first}` : `#L${first}-L${end}`);
+    mark();
+  };
+
+  legend(only, () => list.draw());
+  evidence(box, places, about, data, why, then);
+  copying(box, data, () => marked);
+  window.addEventListener("hashchange", mark);
+  box.addEventListener("click", (event) => {
+    const number = (event.target as HTMLElement).closest<HTMLElement>(".no")?.textContent;
+    if (!number || !event.shiftKey || marked === null) return;
+    event.preventDefault();
+    const [from, to] = [marked[0], Number(number)].sort((a, b) => a - b);
+    location.hash = `#L${from}-L${to}`;
+  });
+  document.getElementById("next")?.addEventListener("click", () => onward(1));
+  document.getElementById("previous")?.addEventListener("click", () => onward(-1));
+  document.getElementById("go")?.addEventListener("change", (event) => {
+    const number = Number((event.target as HTMLInputElement).value.replace(/\D/g, ""));
+    if (number) location.hash = `#L${number}`;
+  });
+  document.querySelector(".strip svg")?.addEventListener("click", (event) => {
+    const place = (event.currentTarget as Element).getBoundingClientRect();
+    const part = ((event as MouseEvent).clientX - place.left) / place.width;
+    location.hash = `#L${Math.min(data.total, Math.floor(part * data.total) + 1)}`;
+  });
+  const tools = document.getElementById("tools");
+  if (tools) tools.hidden = false;
+  const begin = Number(box.dataset.start);
+  if (begin > data.first) reveal(begin);
+  mark();
+}
+
+/** The legend chooses which lines stand out; choosing the same again lets all stand out. */
+function legend(only: { kind: string | null; agent: string | null }, changed: () => void): void {
+  const entries = [...document.querySelectorAll<HTMLElement>("#legend [data-only], #legend [data-agent]")];
+  for (const entry of entries) {
+    entry.addEventListener("click", (event) => {
+      event.preventDefault();
+      const { only: kind, agent } = entry.dataset;
+      if (kind !== undefined) only.kind = only.kind === kind ? null : kind;
+      if (agent !== undefined) only.agent = only.agent === agent ? null : agent;
+      const address = new URL(location.href);
+      for (const [name, value] of [["only", only.kind], ["agent", only.agent]] as const) {
+        if (value === null) address.searchParams.delete(name);
+        else address.searchParams.set(name, value);
+      }
+      if (location.protocol !== "file:") history.replaceState(null, "", address.href);
+      for (const one of entries) {
+        const on = one.dataset.only !== undefined ? one.dataset.only === only.kind : one.dataset.agent === only.agent;
+        if (on) one.setAttribute("aria-current", "true");
+        else one.removeAttribute("aria-current");
+      }
+      changed();
+    });
+  }
+}
+
+function width(text: string): number {
+  const tabs = text.split("\t").length - 1;
+  return text.length + tabs * (TAB_SIGNS - 1);
+}
+
+const box = document.getElementById("lines");
+const data = block<Blamed>("blame");
+const places = block<Places>("places");
+if (box && data && places) start(box, data, places);

@@ -1,0 +1,133 @@
+// The page of the graph: picture, legend, rows and what is said of one part, kept together. When the region is fetched
+// again, by a filter or because records are new, it is drawn again where one was looking.
+
+import type { Core } from "cytoscape";
+
+import { block } from "../data";
+import { all, canvas, fill, frame, type View } from "../graph/canvas";
+import { wordsOf, type GraphData, type GraphEdge, type GraphNode } from "../graph/data";
+import { closer, keys } from "../graph/keys";
+import { legend } from "../graph/legend";
+import { opened, said } from "../graph/said";
+import { styleOf } from "../graph/style";
+import { table } from "../graph/table";
+
+/** The box of the picture; whoever tests it finds here what was drawn. */
+export interface GraphBox extends HTMLElement {
+  cy?: Core;
+}
+
+const CLOSER = 1.3;
+let current: { cy: Core; data: GraphData; root: HTMLElement } | null = null;
+let kept: { view: View; shape: string; focused: boolean } | null = null;
+
+function mount(): void {
+  const root = document.getElementById("graph-region");
+  const box = root?.querySelector<GraphBox>("#graph-canvas");
+  const data = block<GraphData>("graph-data");
+  if (!root || !box || !data || box.cy) return;
+  draw(root, box, data);
+}
+
+function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
+  const known = new Map<string, GraphNode | GraphEdge>([...data.nodes, ...data.edges].map((one) => [one.id, one]));
+  const switches = legend(root, () => {
+    sift();
+    list.sift();
+  });
+  const isAway = (id: string): boolean => {
+    const one = known.get(id);
+    return !one || switches.away(wordsOf(one));
+  };
+  const cy = canvas(box, data);
+  const words = said(root, data, choose);
+  const list = table(root.querySelector<HTMLElement>("#graph-rows")!, data, isAway, choose);
+  box.cy = cy;
+  current = { cy, data, root };
+
+  function choose(id: string): void {
+    const one = known.get(id);
+    const drawn = cy.getElementById(id);
+    if (!one || drawn.empty()) return;
+    cy.$(":selected").unselect();
+    drawn.select();
+    bring(cy, id);
+    list.mark(id);
+    if ("kind" in one) words.node(one);
+    else words.edge(one);
+  }
+
+  function sift(): void {
+    cy.batch(() => {
+      cy.elements().forEach((one) => {
+        one.toggleClass("away", isAway(one.id()));
+      });
+    });
+  }
+
+  cy.on("tap", "node, edge", (event) => {
+    box.focus({ preventScroll: true });
+    choose(event.target.id() as string);
+  });
+  keys(box, cy, {
+    choose: (node) => choose(node.id()),
+    open: (node) => {
+      const place = root.hasAttribute("data-served") ? opened(node.data() as GraphNode) : null;
+      if (place) location.assign(place);
+      else root.querySelector<HTMLElement>("#graph-said")?.focus();
+    },
+    fit: () => all(cy, data),
+  });
+  const tools: Record<string, () => void> = {
+    in: () => closer(cy, CLOSER),
+    out: () => closer(cy, 1 / CLOSER),
+    fit: () => all(cy, data),
+  };
+  for (const button of root.querySelectorAll<HTMLButtonElement>("[data-tool]")) {
+    button.addEventListener("click", () => tools[button.dataset.tool ?? ""]?.());
+  }
+  if (kept?.shape === shape(data)) {
+    cy.viewport(kept.view);
+    if (kept.focused) box.focus({ preventScroll: true });
+  } else frame(cy, data);
+  kept = null;
+  void fill(cy, data, switches.away).then(() => {
+    if (!cy.destroyed()) {
+      sift();
+      box.dataset.drawn = String(cy.elements().length);
+    }
+  });
+}
+
+/** The view moves only as far as it must. */
+function bring(cy: Core, id: string): void {
+  const one = cy.getElementById(id);
+  if (!one.isNode()) return;
+  const { x, y } = one.renderedPosition();
+  const [wide, tall] = [cy.width(), cy.height()];
+  if (x < 40 || y < 30 || x > wide - 160 || y > tall - 30) cy.panBy({ x: wide / 3 - x, y: tall / 2 - y });
+}
+
+/** Pictures of one shape are looked at from the same place. */
+function shape(data: GraphData): string {
+  return `${data.view} ${new URL(location.href).searchParams.get("session") ?? ""} ${new URL(location.href).searchParams.get("open") ?? ""}`;
+}
+
+document.addEventListener("custody:theme", () => {
+  if (current && !current.cy.destroyed()) current.cy.style(styleOf(current.data, current.root));
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if ((event as CustomEvent).detail?.target?.id !== "graph-region" || !current) return;
+  const { cy, data, root } = current;
+  const focused = root.querySelector("#graph-canvas") === document.activeElement;
+  kept = { view: { zoom: cy.zoom(), pan: { ...cy.pan() } }, shape: shape(data), focused };
+});
+document.addEventListener("htmx:afterSwap", () => {
+  if (current && !current.root.isConnected) {
+    current.cy.destroy();
+    current = null;
+  }
+  mount();
+});
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mount);
+else mount();

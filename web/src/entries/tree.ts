@@ -1,0 +1,278 @@
+// The calls of a session as a tree of which only what is in sight exists. A row is open or closed; equal calls in a row
+// that hold nothing are one line until it is opened. All of it follows from the block of data: no question is asked.
+
+import { block, element } from "../data";
+import { rows, type Rows } from "../rows";
+
+/** Depth, name, kind, state, start and length in milliseconds, detail; words are places in a list. */
+type Told = [number, number, number, number, number | null, number | null, number];
+
+interface Data {
+  words: string[];
+  states: string[];
+  rows: Told[];
+  wanted: number;
+  span: number;
+}
+
+/** One line: a call, or with `count` above 1 so many equal ones from `first` on. */
+interface Line {
+  first: number;
+  count: number;
+  depth: number;
+}
+
+const RUN_MIN = 3;
+const SIGNS = ["✓", "✕", "…", ""];
+const MINUTE = 60_000;
+
+class Tree {
+  private readonly closed = new Set<number>();
+  private readonly opened = new Set<number>();
+  private readonly next: Int32Array;
+  private readonly above: Int32Array;
+  private lines: Line[] = [];
+  private list: Rows | null = null;
+  private at = 0;
+  private found = "";
+
+  constructor(private readonly data: Data, box: HTMLElement) {
+    const many = data.rows.length;
+    this.next = new Int32Array(many).fill(many);
+    this.above = new Int32Array(many).fill(-1);
+    const open: number[] = [];
+    for (let n = 0; n < many; n++) {
+      while (open.length && this.told(open[open.length - 1]!)[0] >= this.told(n)[0]) this.next[open.pop()!] = n;
+      this.above[n] = open[open.length - 1] ?? -1;
+      open.push(n);
+    }
+    this.lay();
+    this.list = rows(box, this.lines.length, (index) => this.row(index), 26);
+    box.firstElementChild?.setAttribute("role", "none");
+    box.addEventListener("keydown", (event) => this.key(event));
+    box.addEventListener("click", (event) => this.click(event));
+    box.addEventListener("focusin", (event) => {
+      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-row]");
+      if (row) this.at = Number(row.dataset.row);
+    });
+    if (data.wanted >= 0) this.reveal(data.wanted);
+  }
+
+  private told(n: number): Told {
+    return this.data.rows[n]!;
+  }
+
+  private holds(n: number): boolean {
+    return this.next[n]! > n + 1;
+  }
+
+  /** Which lines there are now. */
+  private lay(): void {
+    const lines: Line[] = [];
+    const many = this.data.rows.length;
+    for (let n = 0; n < many; ) {
+      const depth = this.told(n)[0];
+      if (this.holds(n)) {
+        lines.push({ first: n, count: 1, depth });
+        n = this.closed.has(n) ? this.next[n]! : n + 1;
+        continue;
+      }
+      let end = n + 1;
+      while (end < many && !this.holds(end) && this.told(end)[0] === depth && this.alike(n, end)) end++;
+      if (end - n < RUN_MIN) end = n + 1;
+      lines.push({ first: n, count: end - n, depth });
+      if (end - n > 1 && this.opened.has(n)) {
+        for (let one = n; one < end; one++) lines.push({ first: one, count: 1, depth: depth + 1 });
+      }
+      n = end;
+    }
+    this.lines = lines;
+  }
+
+  private alike(one: number, other: number): boolean {
+    return this.told(one)[1] === this.told(other)[1] && this.told(one)[2] === this.told(other)[2];
+  }
+
+  private isOpen(line: Line): boolean | null {
+    if (line.count > 1) return this.opened.has(line.first);
+    return this.holds(line.first) ? !this.closed.has(line.first) : null;
+  }
+
+  private toggle(index: number, open?: boolean): void {
+    const line = this.lines[index];
+    const now = line ? this.isOpen(line) : null;
+    if (!line || now === null || open === now) return;
+    const set = line.count > 1 ? this.opened : this.closed;
+    if (set.has(line.first)) set.delete(line.first);
+    else set.add(line.first);
+    this.again(index);
+  }
+
+  private again(index: number): void {
+    this.lay();
+    this.list?.draw(this.lines.length);
+    this.list?.show(Math.min(index, this.lines.length - 1));
+  }
+
+  private row(index: number): HTMLElement {
+    const line = this.lines[index]!;
+    const [, name, kind, state, start, length, detail] = this.told(line.first);
+    const words = this.data.words;
+    const open = this.isOpen(line);
+    const worst = line.count > 1 ? this.worst(line) : state;
+    const made = element("div", {
+      role: "treeitem",
+      tabindex: "-1",
+      class: `call of-${words[kind]} is-${this.data.states[worst]}${line.first === this.data.wanted ? " wanted" : ""}`,
+      "aria-level": String(line.depth + 1),
+    });
+    if (open !== null) made.setAttribute("aria-expanded", String(open));
+    const fold = element("span", { class: "fold", "aria-hidden": "true" }, open === null ? "" : open ? "▾" : "▸");
+    const label = element("bdi", { class: "name" }, words[name]!);
+    const sign = element("span", { class: "sign", title: this.data.states[worst]! }, SIGNS[worst]!);
+    const indent = element("span", { class: "indent" });
+    indent.style.width = `${Math.min(line.depth, 24) * 16}px`;
+    made.append(indent, fold, sign, label);
+    if (line.count > 1) made.append(element("b", { class: "times" }, ` ×${line.count.toLocaleString("en")}`));
+    else if (open === false) made.append(element("span", { class: "inside" }, ` ${(this.next[line.first]! - line.first - 1).toLocaleString("en")} inside`));
+    if (line.count === 1 && detail >= 0) made.append(element("bdi", { class: "detail" }, words[detail]!));
+    made.append(element("span", { class: "took" }, line.count > 1 ? "" : length === null ? (state === 2 ? "no end" : "") : inWords(length)));
+    made.append(this.bar(line, start, length));
+    return made;
+  }
+
+  private worst(line: Line): number {
+    let found = 3;
+    const rank = [1, 3, 2, 0];
+    for (let n = line.first; n < line.first + line.count; n++) {
+      const state = this.told(n)[3];
+      if (rank[state]! > rank[found]!) found = state;
+    }
+    return found;
+  }
+
+  /** Where in the session's time a line is. */
+  private bar(line: Line, start: number | null, length: number | null): HTMLElement {
+    const bar = element("span", { class: "when", "aria-hidden": "true" });
+    if (start === null || this.data.span <= 0) return bar;
+    const last = this.told(line.first + line.count - 1);
+    const end = line.count > 1 ? (last[4] ?? start) + (last[5] ?? 0) : start + (length ?? 0);
+    const part = element("i");
+    part.style.left = `${(100 * start) / this.data.span}%`;
+    part.style.width = `${Math.max(0.5, (100 * (end - start)) / this.data.span)}%`;
+    bar.append(part);
+    return bar;
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const line = this.lines[this.at];
+    if (!line) return;
+    const open = this.isOpen(line);
+    const does: Record<string, () => void> = {
+      ArrowRight: () => (open === false ? this.toggle(this.at, true) : open ? this.list?.show(this.at + 1) : undefined),
+      ArrowLeft: () => (open ? this.toggle(this.at, false) : this.list?.show(this.parent(this.at))),
+      Enter: () => this.toggle(this.at),
+      " ": () => this.toggle(this.at),
+    };
+    const act = does[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  private parent(index: number): number {
+    const depth = this.lines[index]!.depth;
+    for (let n = index - 1; n >= 0; n--) if (this.lines[n]!.depth < depth) return n;
+    return index;
+  }
+
+  private click(event: MouseEvent): void {
+    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-row]");
+    if (!row || String(getSelection() ?? "")) return;
+    this.at = Number(row.dataset.row);
+    if (this.isOpen(this.lines[this.at]!) === null) row.focus({ preventScroll: true });
+    else this.toggle(this.at);
+  }
+
+  openAll(open: boolean): void {
+    this.closed.clear();
+    this.opened.clear();
+    const many = this.data.rows.length;
+    for (let n = 0; n < many; n++) {
+      if (open) this.opened.add(n);
+      else if (this.holds(n) && this.told(n)[0] > 0) this.closed.add(n);
+    }
+    this.again(0);
+  }
+
+  /** Open whatever a call is in, and go there. */
+  private reveal(n: number): void {
+    for (let above = this.above[n]!; above >= 0; above = this.above[above]!) this.closed.delete(above);
+    this.lay();
+    const run = this.lines.find((line) => line.count > 1 && line.first <= n && n < line.first + line.count);
+    if (run) this.opened.add(run.first);
+    this.lay();
+    const index = this.lines.findIndex((line) => line.count === 1 && line.first === n);
+    this.list?.draw(this.lines.length);
+    this.list?.show(Math.max(0, index));
+  }
+
+  /** The next call for which something holds, after the one that has the focus; words about it. */
+  seek(wanted: (told: Told) => boolean): string {
+    const many = this.data.rows.length;
+    const line = this.lines[this.at];
+    const from = line ? line.first + (line.count > 1 && !this.isOpen(line) ? 0 : 1) : 0;
+    for (let step = 0; step < many; step++) {
+      const n = (from + step) % many;
+      if (wanted(this.told(n))) {
+        this.reveal(n);
+        return `row ${(n + 1).toLocaleString("en")} of ${many.toLocaleString("en")}`;
+      }
+    }
+    return "nothing is like that";
+  }
+
+  find(text: string): string {
+    const small = text.toLowerCase();
+    if (!small) return "";
+    if (small !== this.found) this.at = 0;
+    this.found = small;
+    const fits = this.data.words.map((word) => word.toLowerCase().includes(small));
+    return this.seek((told) => fits[told[1]]! || (told[6] >= 0 && fits[told[6]]!));
+  }
+}
+
+function inWords(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < MINUTE) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / 1000)} s`;
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const data = block<Data>("tree-data");
+  const box = document.getElementById("tree");
+  const tools = document.getElementById("tree-tools");
+  if (!data || !box || !tools) return;
+  const tree = new Tree(data, box);
+  const said = document.getElementById("tree-said");
+  const say = (words: string): void => {
+    if (said) said.textContent = words;
+  };
+  const does: Record<string, () => void> = {
+    open: () => tree.openAll(true),
+    close: () => tree.openAll(false),
+    failed: () => say(tree.seek((told) => told[3] === 1)),
+  };
+  tools.addEventListener("click", (event) => {
+    const name = (event.target as HTMLElement).dataset.tree;
+    if (name) does[name]?.();
+  });
+  const find = document.getElementById("tree-find") as HTMLInputElement | null;
+  find?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    say(tree.find(find.value.trim()));
+  });
+  tools.hidden = false;
+});
