@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from custody.app.agents_seen import agents_seen
 from custody.app.desk import Desk
 from custody.app.init import TITLES
 from custody.app.site import Wired, git_hooks_of_others, wired
@@ -34,8 +35,10 @@ def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
     try:
         with desk.reading() as store:
             checks = [Check(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
+            agents = agents_seen(desk, store)
     except StoreDamaged as error:
         checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+        agents = []
     if returned:
         checks.append(Check("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
     checks += [Check(name, *found) for name, look in LOOKS.items() for found in look(desk)]
@@ -46,7 +49,18 @@ def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
         checks=checks,
         rebuilt=rebuilt,
         hook=_commands(desk),
+        agents=agents,
     )
+
+
+def glance(desk: Desk) -> list[Check]:
+    """The same for whoever looks often: without what reads every record, and without touching the spool."""
+    try:
+        with desk.reading() as store:
+            checks = [Check(name, *found) for name, look in GLANCES.items() for found in look(desk, store)]
+    except StoreDamaged as error:
+        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+    return [*checks, *(Check(name, *found) for name, look in LOOKS.items() for found in look(desk))]
 
 
 def _commands(desk: Desk) -> HookReport:
@@ -113,7 +127,7 @@ def _forks(_desk: Desk, store: Store) -> Iterator[Found]:
         yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
 
 
-def _views(_desk: Desk, store: Store) -> Iterator[Found]:
+def _behind(_desk: Desk, store: Store) -> Iterator[Found]:
     behind = store.views.behind()
     yield (
         ("note", f"views are {behind} record(s) behind", "the next command catches up")
@@ -124,6 +138,10 @@ def _views(_desk: Desk, store: Store) -> Iterator[Found]:
             None,
         )
     )
+
+
+def _views(desk: Desk, store: Store) -> Iterator[Found]:
+    yield from _behind(desk, store)
     if unreadable := sum(1 for _ in store.views.unreadable()):
         yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
 
@@ -246,6 +264,10 @@ STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = M
         "times": _times,
     }
 )
+GLANCES = MappingProxyType(
+    {**{name: look for name, look in STORE_LOOKS.items() if name != "observations"}, "views": _behind}
+)
+"""Those that a store of any size answers at once."""
 LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
     {"spool": _spool, "gaps": _gaps, "hook": _hook, "space": _space, "privacy": _privacy}
 )

@@ -90,11 +90,18 @@ def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) 
 
 
 def formed(report: GateReport, form: str, version: str) -> bytes:
-    """The verdict in another shape: ``markdown``, ``sarif`` or ``check-run``."""
-    from custody.wire.gate_forms import encode_check_run, encode_gate_sarif, encode_markdown
+    """The verdict in another shape: ``markdown``, ``annotations``, ``sarif`` or ``check-run``."""
+    from custody.wire.gate_forms import (
+        encode_check_run,
+        encode_gate_annotations,
+        encode_gate_sarif,
+        encode_markdown,
+    )
 
     if form == "markdown":
         return encode_markdown(report).encode()
+    if form == "annotations":
+        return encode_gate_annotations(report)
     if form == "check-run":
         return encode_check_run(report)
     rules = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from custody.app.back_fill import back_fill
 from custody.app.desk import Desk
 from custody.app.site import Site, at_user_level, wired
 from custody.model.errors import CustodyError, InputError, WorldError
-from custody.wire.reports import InitReport, SetUpFile
+from custody.wire.reports import BackFill, InitReport, SetUpFile
 from custody.world.agents import (
     AGENTS,
     HOOKS,
@@ -93,10 +94,22 @@ def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitRepor
         _keep(site, homes, plan, recorder)
     return InitReport(
         agents=list(wanted.agents),
+        found=found(desk, user=wanted.user),
         homes=[str(home) for home in homes],
         files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
         dry_run=wanted.dry_run,
+        backfill=_left_on_disk(desk, wanted) if site.repository is not None else {},
     )
+
+
+def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:
+    """What the chosen agents did here before anything was recorded."""
+    known: set[tuple[str, str]] = set()
+    if desk.exists():
+        with desk.reading() as store:
+            known.update(store.session_names())
+    looked = ((name, back_fill(desk, name, known)) for name in wanted.agents)
+    return {name: left for name, left in looked if left is not None and left.transcripts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
     command = _command(recorder, site.state, agent.name, *at_user_level(agent, everywhere=everywhere))
     edit = _agent_edit(site, agent, path, command)
     if site.repository is not None:
-        why = "" if project is None else f", because git tracks '{project.relative_to(project.parents[1])}'"
+        why = "" if project is None else f", because git tracks '{agent.project}'"
         where = "for every repository" if everywhere else "used where 'custody init' was run"
         edit = replace(edit, what=f"{edit.what}; these are the user's settings, {where}{why}")
     return _Planned(site.state, _used_by(edit, site.home))

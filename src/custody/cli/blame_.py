@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import click
 
+from custody import __version__
 from custody.app.blame import Blamed, Profile, blame
 from custody.cli.frame import answer, json_option, the_desk
 from custody.model.errors import InputError
 from custody.model.lines import Lines
-from custody.wire.blame import Attribution, BlameReport
+from custody.wire.blame import TIER_WORDS, Attribution, BlameReport
 
 MARKS = {"agent": "A", "mixed": "m", "person": "P", "none": "."}
-TIERS = ("provably certain", "effectively certain", "very high", "high", "medium", "suggestive")
+TIERS = TIER_WORDS
 _STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
 
 
@@ -34,6 +35,12 @@ _STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
     help="Answer from a service's evidence beside our own; NAME is one of 'custody remote list'.",
 )
 @click.option("--porcelain", is_flag=True, help="Print one line per line with fields parted by tabs, for programs.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["sarif", "annotations"]),
+    help="Agents' lines for code hosts and editors, or for a build's log.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each stretch.")
 @json_option
 @click.pass_context
@@ -46,6 +53,7 @@ def command(  # noqa: PLR0913 - one argument for each option
     profile: Profile | None,
     remote: str | None,
     porcelain: bool,
+    form: str | None,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -61,7 +69,10 @@ def command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py -L 10,20 -v
       custody blame src/app.py HEAD~3 --json
       custody blame src/app.py --remote
+      custody blame src/app.py --format sarif > lines.sarif
     """
+    if sum((as_json, porcelain, form is not None)) > 1:
+        raise InputError("--json, --porcelain and --format are shapes of one answer", hint="give one of them")
     wanted = [_stretch(text) for text in stretches]
     desk = the_desk(ctx)
     if remote is not None:
@@ -70,6 +81,9 @@ def command(  # noqa: PLR0913 - one argument for each option
 
         desk = cached(desk, the_service(remote or None))
     blamed = blame(desk, file, revision=revision, stretches=wanted, profile=profile)
+    if form is not None:
+        click.echo(_formed(blamed.report, form), nl=False)
+        return 0
     if as_json:
         words = ""
     elif porcelain:
@@ -77,6 +91,12 @@ def command(  # noqa: PLR0913 - one argument for each option
     else:
         words = "\n".join((*_lines(blamed, verbose=verbose), _summary(blamed.report)))
     return answer(blamed.report, words, as_json=as_json, tabs=True)
+
+
+def _formed(report: BlameReport, form: str) -> bytes:
+    from custody.wire.blame_forms import encode_blame_annotations, encode_blame_sarif
+
+    return encode_blame_annotations(report) if form == "annotations" else encode_blame_sarif(report, __version__)
 
 
 def _stretch(text: str) -> Lines:
@@ -116,6 +136,11 @@ def _lines(blamed: Blamed, *, verbose: bool) -> Iterator[str]:
 def _about(one: Attribution, width: int) -> Iterator[str]:
     """What stands above a stretch with ``-v``."""
     pad = " " * (width + 3)
+    yield from (
+        f"{pad}| also claimed: {claim.agent}, {claim.model_id or 'model unknown'}, by {claim.producer or 'a trace'};"
+        f" session {claim.session_id}"
+        for claim in one.claims
+    )
     if one.kind == "none":
         yield f"{pad}| {one.reason}"
         return

@@ -6,6 +6,12 @@ from custody.app.doctor import doctor
 from custody.cli.frame import answer, json_option, the_desk
 from custody.wire.reports import DoctorReport
 
+_HOOKS = {
+    "set up": "hooks set up",
+    "misled": "hooks run something else",
+    "not set up": "no hooks",
+    "none": "no hooks to set up",
+}
 _MARK = {"well": "ok  ", "note": "note", "ill": "ILL "}
 
 
@@ -36,4 +42,24 @@ def _words(report: DoctorReport) -> str:
         lines.append(f"{_MARK[check.state]}  {check.name:<12}  {check.what}")
         if check.hint:
             lines.append(f"{'':20}{check.hint}")
+    lines += _agents(report)
     return "\n".join(lines)
+
+
+def _agents(report: DoctorReport) -> list[str]:
+    """A line for each agent that is here or was heard; the others are named together."""
+    seen = [one for one in report.agents if one.here or one.last is not None]
+    lines = ["agents:"] if seen else []
+    for one in seen:
+        heard = "never heard" if one.last is None else f"last heard {one.last[:19]}Z"
+        live = "" if one.last is None else f", live {'never' if one.last_live is None else one.last_live[:19] + 'Z'}"
+        lines.append(f"    {one.title:<16}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
+        left = one.backfill
+        if left is not None and left.new_sessions:
+            more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"
+            lines.append(f"{'':22}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
+        if left is not None and left.trouble is not None:
+            lines.append(f"{'':22}not everything on disk could be looked at: {left.trouble}")
+    if others := [one.title for one in report.agents if one not in seen]:
+        lines.append(f"not here: {', '.join(others)}")
+    return lines

@@ -30,8 +30,8 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "sarif", "check-run", "statement"]),
-    help="For a pull request, for code hosts and editors, for GitHub's API, as an in-toto statement.",
+    type=click.Choice(["markdown", "annotations", "sarif", "check-run", "statement"]),
+    help="For a pull request, for a build's log, for code hosts and editors, for GitHub's API, as an in-toto statement.",
 )
 @click.option(
     "--sign-key",

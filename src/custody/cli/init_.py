@@ -46,8 +46,9 @@ def _chosen(desk: Desk, *, yes: bool, user: bool) -> tuple[str, ...]:
     if yes:
         return tuple(here)
     if not sys.stdin.isatty():
+        names = ", ".join(here) or "none was found"
         raise InputError(
-            "nobody is here to ask which agents to record",
+            f"nobody is here to ask which agents to record ({names})",
             hint="add --yes for all that are found, or name them with --agent",
         )
     return tuple(name for name in here if click.confirm(f"record {TITLES[name]}?", default=True, err=True))
@@ -57,6 +58,14 @@ def _words(report: InitReport) -> str:
     lines = [line for file in report.files for line in file_words(file)]
     if not report.agents:
         lines.append(f"no agent was chosen or found; name one with --agent ({', '.join(TITLES)})")
+    if passed_over := [TITLES[name] for name in report.found if name not in report.agents]:
+        lines.append(f"here, but not set up: {', '.join(passed_over)}")
+    for name, left in report.backfill.items():
+        if left.new_sessions:
+            lines.append(
+                f"{TITLES[name]} left {left.new_sessions:,} session(s) on disk that are not recorded:"
+                f" 'custody import {name}' reads them"
+            )
     where = " and ".join(f"'{home}'" for home in report.homes)
     lines.append(f"nothing was written; the recorder would be in {where}" if report.dry_run else f"recorder in {where}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A verdict in the shapes that other places want: Markdown for a pull request, SARIF, a check run of GitHub.
+"""A verdict in the shapes that other places want: Markdown for a pull request, SARIF, annotations, a check run.
 
 Whatever a sentence holds (a path, a title) may have been written by whoever made the change: nothing in it becomes
 markup, and nobody is called by it.
@@ -10,7 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from custody.wire.gate import GateReport, ReasonGiven
+from custody.wire.annotations import Annotation, encode_annotations
+from custody.wire.annotations import Level as AnnotationLevel
+from custody.wire.gate import GateReport, PlaceGiven, ReasonGiven
 from custody.wire.sarif import Level as SarifLevel
 from custody.wire.sarif import SarifResult, SarifRule, encode_sarif
 
@@ -32,6 +34,7 @@ _ANNOTATIONS: dict[str, Literal["notice", "warning", "failure"]] = {
     "review": "warning",
     "block": "failure",
 }
+_COMMANDS: dict[str, AnnotationLevel] = {"approve": "notice", "review": "warning", "block": "error"}
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
 _HEADLINES = {
     "approve": "nothing is missing",
@@ -82,6 +85,38 @@ def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRul
         if not reason.places
     ]
     return encode_sarif(version, rules, [*whole, *results])
+
+
+def encode_gate_annotations(report: GateReport) -> bytes:
+    """The same as lines that a build prints, so that they are shown beside the change."""
+    return encode_annotations(
+        Annotation(
+            level=_COMMANDS[reason.level],
+            title=reason.code,
+            message=_message(reason),
+            file=file,
+            first=first,
+            last=last,
+        )
+        for reason in report.reasons
+        for file, first, last in _stretches(reason.places)
+    )
+
+
+def _stretches(places: Sequence[PlaceGiven]) -> Iterator[tuple[str | None, int, int]]:
+    """Places with neighbouring lines as one; no place at all is the change as a whole."""
+    if not places:
+        yield None, 1, 1
+        return
+    lines = sorted((place.path, place.start_line or 1, place.end_line or 1) for place in places)
+    path, first, last = lines[0]
+    for other, start, end in lines[1:]:
+        if other == path and start <= last + 1:
+            last = max(last, end)
+            continue
+        yield path, first, last
+        path, first, last = other, start, end
+    yield path, first, last
 
 
 def encode_check_run(report: GateReport, name: str = "custody") -> bytes:

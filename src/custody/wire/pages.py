@@ -4,7 +4,7 @@ from custody.wire.reports import Report
 
 
 class PagesReport(Report, frozen=True, kw_only=True, tag="report"):
-    """The folder and its first page; ``left_out`` pages are linked to by none, ``failed`` ones say why in their place."""
+    """The folder and its first page; ``left_out`` pages have no link, ``failed`` ones say why in their place."""
 
     folder: str
     first: str

@@ -65,12 +65,42 @@ class HookReport(msgspec.Struct, frozen=True):
     agents: dict[str, AgentHook]
 
 
+class BackFill(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent left on disk of this repository: files, and sessions of which nothing is recorded.
+
+    Only the newest files are looked at (``looked_at``); ``trouble`` says why one could not be.
+    """
+
+    transcripts: int
+    new_sessions: int
+    looked_at: int
+    trouble: str | None = None
+
+
+class AgentSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent: whether it is here, whether its settings run our hook, when something last came from it.
+
+    ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'misled' where its settings
+    run a hook from which nothing comes here.
+    """
+
+    name: str
+    title: str
+    here: bool
+    hooks: str
+    last_live: str | None
+    last: str | None
+    sessions: int
+    backfill: BackFill | None
+
+
 class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
     """How the store and its surroundings are."""
 
     store: str
     checks: list[Check]
     hook: HookReport
+    agents: list[AgentSeen]
     rebuilt: int | None = None
 
 
@@ -295,12 +325,18 @@ class SetUpFile(msgspec.Struct, frozen=True):
 
 
 class InitReport(Report, frozen=True, kw_only=True, tag="init"):
-    """What was set up, or with ``dry_run`` would be: the agents, and the homes that have a copy of the hook."""
+    """What was set up, or with ``dry_run`` would be: the agents, and the homes that have a copy of the hook.
+
+    ``found`` are the agents that are on this machine, chosen or not; ``backfill`` is what those that were chosen left
+    on disk of this repository before.
+    """
 
     agents: list[str]
+    found: list[str]
     homes: list[str]
     files: list[SetUpFile]
     dry_run: bool
+    backfill: dict[str, BackFill]
 
 
 class UninstallReport(Report, frozen=True, kw_only=True, tag="uninstall"):

@@ -24,7 +24,10 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding at its place, if it has one; lines and columns count from 1, columns in characters."""
+    """One finding at its place, if it has one; lines and columns count from 1, columns in characters.
+
+    ``last`` is the last line of one that is about several.
+    """
 
     code: str
     message: str
@@ -32,6 +35,7 @@ class SarifResult:
     line: int
     column: int
     level: Level = "error"
+    last: int | None = None
 
 
 class _Text(msgspec.Struct, frozen=True):
@@ -59,9 +63,10 @@ class _Artifact(msgspec.Struct, frozen=True):
     uri: str
 
 
-class _Region(msgspec.Struct, frozen=True, rename="camel"):
+class _Region(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     start_line: int
     start_column: int
+    end_line: int | None = None
 
 
 class _Physical(msgspec.Struct, frozen=True, rename="camel"):
@@ -105,4 +110,4 @@ def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequenc
 def _locations(one: SarifResult) -> list[_Location]:
     if one.file is None:
         return []
-    return [_Location(_Physical(_Artifact(quote(one.file)), _Region(one.line, one.column)))]
+    return [_Location(_Physical(_Artifact(quote(one.file)), _Region(one.line, one.column, one.last)))]

@@ -10,6 +10,7 @@ from custody.wire.cite_context import CiteContextReport, CiteNearReport, CiteSea
 from custody.wire.cite_links import CiteLinksReport
 from custody.wire.cite_registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
 from custody.wire.cite_writing import Beside, CiteContractReport, CiteReportReport
+from custody.wire.claims_reports import ExportGitAiReport, ImportEntireReport, ImportGitAiReport
 from custody.wire.demo import DemoReport
 from custody.wire.dupes import (
     DupesBenchReport,
@@ -33,6 +34,7 @@ from custody.wire.graph import (
 )
 from custody.wire.graph_run import GraphRunReport
 from custody.wire.otlp_reports import ExportOtlpReport, ImportOtlpReport
+from custody.wire.pages import PagesReport
 from custody.wire.reports import (
     DoctorReport,
     EraseReport,
@@ -85,16 +87,20 @@ REPORTS: tuple[type[Report], ...] = (
     DemoReport,
     DoctorReport,
     EraseReport,
+    ExportGitAiReport,
     ExportOtlpReport,
     ExportReport,
     ExportTracesReport,
     ImportEventsReport,
+    ImportEntireReport,
+    ImportGitAiReport,
     ImportOtlpReport,
     ImportReport,
     ImportTracesReport,
     ImportTranscriptsReport,
     InitReport,
     LogReport,
+    PagesReport,
     RecordsReport,
     RulesReport,
     ServeReport,

@@ -100,7 +100,7 @@ def test_without_a_terminal_nothing_is_guessed(repository: Path) -> None:
     ran = custody(repository, "init")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == (
-        "custody: nobody is here to ask which agents to record\n"
+        "custody: nobody is here to ask which agents to record (claude-code)\n"
         "  hint: add --yes for all that are found, or name them with --agent\n"
     )
     assert tree(repository, home()) == before

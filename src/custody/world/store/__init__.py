@@ -12,13 +12,14 @@ from custody.world.store.pages import PageTables
 from custody.world.store.past import claimed_until, copy_index_until, copy_until, erased_since, own_among, own_as
 from custody.world.store.projection import Reader, Seen
 from custody.world.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
-from custody.world.store.store import Appended, Copied, Fork, ReadRows, SessionRow, Store, Surroundings
+from custody.world.store.store import AgentRow, Appended, Copied, Fork, ReadRows, SessionRow, Store, Surroundings
 from custody.world.store.tables import Body, batched, erased_digest
 from custody.world.store.team import open_postgres
 
 __all__ = [
     "REDACTED",
     "SCHEMA_VERSION",
+    "AgentRow",
     "Appended",
     "Body",
     "Copied",

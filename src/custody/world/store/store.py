@@ -40,6 +40,8 @@ from custody.world.store.standing import StandingTables
 from custody.world.store.tables import Body, Tables, erased_digest, integer
 
 _HASH_PREFIX_DIGITS = 8
+MARKS_MAX = 500
+"""So many values stand in one question."""
 SESSIONS_READ_MAX = 20
 """Records of one session that are read for what they say of it as a whole."""
 _AFTER_HEX = "g"
@@ -108,6 +110,16 @@ class SessionRow:
     first_ns: int
     last_ns: int
     events: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent by what was captured of it; ``live_ns`` is when something last came as it happened."""
+
+    agent: AgentName
+    last_ns: int
+    live_ns: int | None
+    sessions: int
 
 
 class Store:
@@ -286,6 +298,14 @@ class Store:
         written = [revision[:digits] for digits in range(digits_min, len(revision) + 1)]
         return self.views.look_up("traced_file", f"revision IN ({_marks(written)})", written)
 
+    def traced_of_commits(self, commits: Sequence[CommitSha]) -> list[Seen]:
+        """The files of traces that name one of these commits."""
+        found: list[Seen] = []
+        for at in range(0, len(commits), MARKS_MAX):
+            some = commits[at : at + MARKS_MAX]
+            found.extend(self.views.look_up("traced_file", f"revision IN ({_marks(some)})", some))
+        return found
+
     def traced_by(self, trace: SessionId) -> list[Seen]:
         """The files of one trace."""
         return self.views.look_up("traced_file", "session = ?", (trace,))
@@ -389,6 +409,21 @@ class Store:
             SessionRow(AgentName(str(a)), SessionId(str(s)), integer(first), integer(last), integer(count))
             for a, s, first, last, count in rows
         ]
+
+    def agents(self) -> list[AgentRow]:
+        """Every agent of which anything was captured: when last, when last live, and of how many sessions."""
+        rows = self.db.rows(
+            "SELECT agent, max(at_ns), max(CASE WHEN event <> 'transcript' THEN at_ns END), count(DISTINCT session)"
+            " FROM observation GROUP BY agent ORDER BY agent"
+        )
+        return [
+            AgentRow(AgentName(str(a)), integer(last), None if live is None else integer(live), integer(count))
+            for a, last, live, count in rows
+        ]
+
+    def session_names(self) -> list[tuple[str, str]]:
+        """Every session with its agent."""
+        return [(str(a), str(s)) for a, s in self.db.rows("SELECT DISTINCT agent, session FROM observation")]
 
     def session_count(self) -> int:
         """How many sessions anything was captured of."""

@@ -1,0 +1,86 @@
+"""What the doctor and init say of each agent: its hooks, when it was last heard, what lies on disk."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.doctor import doctor
+from custody.app.import_transcripts import import_transcripts
+from custody.app.init import TITLES, Wanted, init
+from custody.wire.reports import AgentSeen
+from custody.wire.times import text_from
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.cli import custody
+from tests.builders.gemini import Gemini, run_gemini_hook
+from tests.builders.repo import Built, a_repository
+
+OLD = "def price(item):\n    return item.cost\n"
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = a_repository(tmp_path / "repo")
+    made.commit({b"src/app.py": OLD.encode()})
+    made.checkout()
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Gemini CLI keeps its chats."""
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
+    return tmp_path / "g" / ".gemini" / "tmp"
+
+
+def a_session(built: Built) -> Gemini:
+    return Gemini(built.path, at=text_from(time.time_ns())).prompt("please").write("src/new.py", None, "x = 1\n")
+
+
+def seen(built: Built, agent: str = "gemini") -> AgentSeen:
+    return next(one for one in doctor(Desk(built.path)).agents if one.name == agent)
+
+
+def test_every_agent_that_can_be_set_up_is_told_of(built: Built) -> None:
+    told = doctor(Desk(built.path)).agents
+    assert [one.name for one in told] == list(TITLES)
+    assert all(one.last is None and one.sessions == 0 for one in told)
+
+
+def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path) -> None:
+    assert seen(built).hooks == "not set up"
+    init(Desk(built.path), Wanted(agents=("gemini",)))
+    assert (seen(built).hooks, seen(built).last_live) == ("set up", None)
+    for said in a_session(built).hooks:
+        run_gemini_hook(built.path, said)
+    found = seen(built)
+    assert found.last_live is not None and found.last == found.last_live
+    assert found.sessions == 1
+
+
+def test_what_back_fill_would_add_is_counted_until_it_is_there(built: Built, home: Path) -> None:
+    a_session(built).put(home)
+    left = seen(built).backfill
+    assert left is not None and (left.transcripts, left.new_sessions, left.trouble) == (1, 1, None)
+    ran = custody(built.path, "doctor")
+    assert "'custody import gemini' would add 1 session(s)" in ran.out
+    import_transcripts(Desk(built.path), TRANSCRIPT_READERS["gemini"], None)
+    found = seen(built)
+    assert found.backfill is not None and found.backfill.new_sessions == 0
+    assert found.last is not None and found.last_live is None
+
+
+def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: Path) -> None:
+    a_session(built).put(home)
+    (built.path / ".claude").mkdir()
+    ran = custody(built.path, "init", "--agent", "gemini", "--no-git-hooks")
+    assert "here, but not set up: Claude Code" in ran.out
+    assert "Gemini CLI left 1 session(s) on disk that are not recorded: 'custody import gemini' reads them" in ran.out
+
+
+def test_a_transcript_that_cannot_be_read_costs_nothing_else(built: Built, home: Path) -> None:
+    file = a_session(built).put(home)
+    file.write_bytes(file.read_bytes()[:40] + b"\xff\xfe{")
+    left = seen(built).backfill
+    assert left is not None and left.transcripts == 1 and left.new_sessions == 0
