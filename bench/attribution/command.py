@@ -3,7 +3,8 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -14,6 +15,7 @@ from bench.attribution.peer import Peer, PeerHooks, cache_folder, installed
 from bench.attribution.run import Way, play_all
 from bench.attribution.scenario import Scenario
 from bench.attribution.scenarios import SCENARIOS
+from bench.attribution.speakers import SPEAKERS, AgentHooks, AgentSessions, Speaking
 from bench.attribution.telling import Hooks, Transcripts
 from bench.attribution.versions import from_repository, from_templates
 from bench.bars import BenchError
@@ -23,6 +25,7 @@ from bench.progress import Progress
 JOBS = 2
 SEED = 20260131
 SOURCES = ("hooks", "transcripts", "peer")
+"""What is played when no source is named; each other agent is one more, by its name."""
 STAND_INS: dict[str, Answerer] = {"none": Nobody(), "oracle": Oracle()}
 
 
@@ -60,12 +63,22 @@ def ways(args: argparse.Namespace, err: TextIO) -> list[Way]:
     if args.answerer:
         return [Way("silent", (STAND_INS[args.answerer],))]
     profiles = (Custody(),) if args.alone else (Custody(), Custody("document"))
-    told = {
+    told: dict[str, Callable[[], list[Way]]] = {
         "hooks": lambda: [Way("hooks", profiles, lambda _folder: Hooks())],
         "transcripts": lambda: [Way("transcripts", (Custody(),), lambda folder: Transcripts(folder / "projects"))],
         "peer": lambda: [] if args.alone else peers(err),
     }
+    told |= {name: partial(agents, name) for name in SPEAKERS}
     return [way for source in ([args.source] if args.source else SOURCES) for way in told[source]()]
+
+
+def agents(name: str) -> list[Way]:
+    """Another agent by its hooks, and by the sessions that it keeps."""
+    agent, make = SPEAKERS[name]
+    return [
+        Way(f"{name} hooks", (Custody(),), lambda _folder: AgentHooks(Speaking(agent, make))),
+        Way(f"{name} sessions", (Custody(),), lambda _folder: AgentSessions(Speaking(agent, make))),
+    ]
 
 
 def peers(err: TextIO) -> list[Way]:
@@ -83,7 +96,9 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench attribution", description="Score who wrote which line.")
     parser.add_argument("--scenarios", metavar="NAME,…", help="only these stories")
     parser.add_argument("--list", action="store_true", help="list the stories and play none")
-    parser.add_argument("--source", choices=SOURCES, help="how evidence is captured (default: one after the other)")
+    parser.add_argument(
+        "--source", choices=(*SOURCES, *SPEAKERS), help="how evidence is captured, or which other agent"
+    )
     parser.add_argument("--random", type=int, default=0, metavar="N", help="N histories by chance instead of stories")
     parser.add_argument("--seed", type=int, default=SEED, metavar="S", help="which histories (%(default)s)")
     parser.add_argument("--repo", type=Path, metavar="GITDIR", help="take versions from this repository, not templates")

@@ -103,7 +103,7 @@ class Hooks:
         """Set the repository up as a user does, and ask which command the agent runs."""
         self.repository, self.environment = repository, environment
         ran([CUSTODY, "init", "--agent", "claude-code", "--yes"], repository, environment)
-        seen = json.loads(ran([CUSTODY, "doctor", "--json"], repository, environment))
+        seen = json_of([CUSTODY, "doctor", "--json"], repository, environment)
         self.argv = seen["hook"]["command"]
         return {}
 
@@ -203,6 +203,11 @@ def _assistant(event: Event, model: str) -> Event:
 def stamp(at: float) -> str:
     """A time as transcripts write it."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def json_of(argv: list[str], cwd: Path, environment: Mapping[str, str]) -> Any:
+    """What a program says as JSON."""
+    return json.loads(ran(argv, cwd, environment))
 
 
 def ran(argv: list[str], cwd: Path, environment: Mapping[str, str], given: bytes = b"") -> Any:

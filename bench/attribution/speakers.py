@@ -1,0 +1,347 @@
+"""The same work told by other agents, each in its own words: payloads of hooks, and sessions as they lie on disk.
+
+A story is played by one agent whose events are Claude Code's (``claude.py``). A speaker makes of each call what its own
+agent would have said, with the builders that its reader is tested with: what is before the file changes is told before,
+the rest after. What an agent cannot say (no text before an edit, no model) is missing here as it is in life.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from bench.attribution.claude import Event
+from bench.attribution.telling import CUSTODY, Told, json_of, ran, stamp
+from tests.builders.codex import Rollout, a_codex_event, a_codex_patch, added, patch_text, unified, updated
+from tests.builders.copilot import Copilot
+from tests.builders.cursor import Cursor
+from tests.builders.gemini import Gemini
+from tests.builders.opencode import Opencode
+from tests.builders.opencode_host import said_by_plugin
+
+S = TypeVar("S")
+BEFORE = frozenset(("preToolUse", "beforeShellExecution", "PreToolUse", "BeforeTool", "tool.execute.before"))
+"""Events that an agent's hooks are told before anything happened."""
+
+
+@dataclass
+class Speaker(Generic[S]):
+    """One agent in one session; ``session`` is its builder."""
+
+    session: S
+
+    @property
+    def early(self) -> bool:
+        """Whether hooks are told that a file was changed before it is."""
+        return False
+
+    @abstractmethod
+    def prompt(self, text: str) -> None:
+        """A person types something."""
+
+    @abstractmethod
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        """A file is changed; ``piece`` is what was replaced by what, where the agent replaced one piece."""
+
+    @abstractmethod
+    def shell(self, command: str) -> None:
+        """A command is run."""
+
+    @abstractmethod
+    def hooks(self) -> list[Event]:
+        """Everything that hooks were told so far."""
+
+    @abstractmethod
+    def put(self, home: Path) -> None:
+        """Keep the session where the agent keeps it."""
+
+    def at(self, told: Told) -> None:
+        """Time is now so late."""
+        self.session.at = stamp(told.at)  # type: ignore[attr-defined]  # most builders have a clock of this name
+
+
+class OfGemini(Speaker[Gemini]):
+    """Gemini CLI."""
+
+    def prompt(self, text: str) -> None:
+        self.session.prompt(text)
+
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        if before is not None and piece is not None:
+            self.session.replace(path, before, *piece)
+        else:
+            self.session.write(path, before, after)
+
+    def shell(self, command: str) -> None:
+        self.session.shell(command)
+
+    def hooks(self) -> list[Event]:
+        return self.session.hooks
+
+    def put(self, home: Path) -> None:
+        self.session.put(home / ".gemini" / "tmp")
+
+
+class OfCursor(Speaker[Cursor]):
+    """Cursor; on disk its database, which keeps whole files."""
+
+    def prompt(self, text: str) -> None:
+        self.session.prompt(text)
+
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        if before is not None and piece is not None:
+            self.session.replace(path, before, *piece)
+        else:
+            self.session.write(path, before, after)
+
+    def shell(self, command: str) -> None:
+        self.session.shell(command)
+
+    def hooks(self) -> list[Event]:
+        return self.session.hooks
+
+    def put(self, home: Path) -> None:
+        self.session.put_database(home)
+
+
+class OfCopilot(Speaker[Copilot]):
+    """Copilot, in VS Code or in its CLI; it makes files whole only when they are new."""
+
+    shapes: Mapping[str, str] = {"vscode": "log", "cli": "stream"}
+
+    @property
+    def early(self) -> bool:
+        """VS Code tells of an edit first, and then writes the file."""
+        return self.session.surface == "vscode"
+
+    def prompt(self, text: str) -> None:
+        self.session.prompt(text)
+
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        if before is None:
+            self.session.create(path, after)
+        else:
+            self.session.replace(path, *(piece or (before, after)))
+
+    def shell(self, command: str) -> None:
+        self.session.shell(command)
+
+    def hooks(self) -> list[Event]:
+        return self.session.hooks
+
+    def put(self, home: Path) -> None:
+        self.session.put(home, self.shapes[self.session.surface])
+
+
+class OfOpencode(Speaker[Opencode]):
+    """opencode; its plugin hands on what it is told."""
+
+    def at(self, told: Told) -> None:
+        self.session.ms = int(told.at * 1000)
+
+    def prompt(self, text: str) -> None:
+        self.session.prompt(text)
+
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        if before is not None and piece is not None:
+            self.session.edit(path, before, *piece, after=after)
+        else:
+            self.session.write(path, after, exists=before is not None)
+
+    def shell(self, command: str) -> None:
+        self.session.shell(command)
+
+    def hooks(self) -> list[Event]:
+        told: list[Event] = []
+        for part in self.session.parts("tool"):
+            state = part["state"]
+            about = {"tool_name": part["tool"], "tool_use_id": part["callID"], "tool_input": state["input"]}
+            answer = {key: state[key] for key in ("title", "output", "metadata") if key in state}
+            told += [self._said("tool.execute.before", **about)]
+            told += [self._said("tool.execute.after", **about, tool_response=answer)]
+        return told
+
+    def _said(self, event: str, **fields: Any) -> Event:
+        model = {"providerID": "anthropic", "id": self.session.model}
+        return said_by_plugin(event, self.session.root, session_id=self.session.session, model=model, **fields)
+
+    def put(self, home: Path) -> None:
+        self.session.put_database(home / ".local" / "share" / "opencode")
+
+
+class OfCodex(Speaker[Rollout]):
+    """Codex CLI: every change is a patch."""
+
+    def __init__(self, session: Rollout) -> None:
+        super().__init__(session)
+        self.told: list[Event] = []
+        session.begun()
+
+    def prompt(self, text: str) -> None:
+        self.session.prompt(text)
+        self._tell("UserPromptSubmit", prompt=text)
+
+    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
+        change: dict[str, Any] = {"type": "add", "content": after}
+        text = added(path, after)
+        if before is not None:
+            change = {"type": "update", "unified_diff": unified(before, after), "move_path": None}
+            text = updated(path, before, after)
+        patch = patch_text(text)
+        self.session.patch(patch, {f"{self.session.cwd}/{path}": change})
+        for event in ("PreToolUse", "PostToolUse"):
+            said = a_codex_patch(event, Path(self.session.cwd), patch, self.session.last_call, model=self.session.model)
+            self.told.append({**said, "session_id": self.session.thread})
+
+    def shell(self, command: str) -> None:
+        self.session.shell(command)
+        given = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": self.session.last_call}
+        self._tell("PreToolUse", **given)
+        self._tell("PostToolUse", **given, tool_response="")
+
+    def _tell(self, event: str, **fields: Any) -> None:
+        said = a_codex_event(event, Path(self.session.cwd), model=self.session.model, **fields)
+        self.told.append({**said, "session_id": self.session.thread})
+
+    def hooks(self) -> list[Event]:
+        return self.told
+
+    def put(self, home: Path) -> None:
+        self.session.put(home / ".codex" / "sessions")
+
+
+Make = Callable[[Path, str, str], Speaker[Any]]
+"""Makes a speaker: where it works, its session, its model."""
+
+SPEAKERS: Mapping[str, tuple[str, Make]] = {
+    "codex": ("codex", lambda root, session, model: OfCodex(Rollout(root, session, model=model))),
+    "copilot-cli": ("copilot", lambda root, session, model: OfCopilot(Copilot(root, "cli", session, model=model))),
+    "copilot-vscode": (
+        "copilot",
+        lambda root, session, model: OfCopilot(Copilot(root, "vscode", session, model=model)),
+    ),
+    "cursor": ("cursor", lambda root, session, model: OfCursor(Cursor(root, session, model=model))),
+    "gemini": ("gemini", lambda root, session, model: OfGemini(Gemini(root, session, model=model))),
+    "opencode": ("opencode", lambda root, session, model: OfOpencode(Opencode(root, session, model=model))),
+}
+"""By the name of a row in the table: the agent's name in custody, and how its sessions are told."""
+
+
+@dataclass
+class Speaking:
+    """Has another agent say what Claude Code did; a teller knows what to do with it."""
+
+    agent: str
+    make: Make
+    speakers: dict[str, Speaker[Any]] = field(default_factory=dict)
+    _told: dict[str, int] = field(default_factory=dict)
+
+    def hear(self, event: Event, told: Told) -> list[Event]:
+        """What this agent's hooks are told now."""
+        root, name = Path(event["cwd"]), str(event["session_id"])
+        if name not in self.speakers:
+            self.speakers[name] = self.make(root, name, told.model)
+            self.speakers[name].at(told)
+        speaker = self.speakers[name]
+        match event["hook_event_name"]:
+            case "UserPromptSubmit":
+                speaker.at(told)
+                speaker.prompt(event["prompt"])
+                return self._new(name, speaker)
+            case "PreToolUse":
+                speaker.at(told)
+                _act(speaker, root, event)
+                return self._new(name, speaker, before=event["tool_name"] == "Bash" or not speaker.early)
+            case "PostToolUse":
+                return self._new(name, speaker)
+            case _:
+                return []
+
+    def _new(self, name: str, speaker: Speaker[Any], *, before: bool = False) -> list[Event]:
+        """What hooks were not told yet; of a call under way only what comes before it."""
+        events = speaker.hooks()
+        first = self._told.get(name, 0)
+        last = len(events)
+        if before:
+            last = next((n for n in range(first, last) if events[n]["hook_event_name"] not in BEFORE), last)
+        self._told[name] = last
+        return events[first:last]
+
+
+def _act(speaker: Speaker[Any], root: Path, event: Event) -> None:
+    given = event["tool_input"]
+    if event["tool_name"] == "Bash":
+        speaker.shell(given["command"])
+        return
+    file = Path(given["file_path"])
+    path = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
+    before = file.read_bytes().decode(errors="replace") if file.exists() else None
+    if event["tool_name"] == "Write":
+        speaker.change(path, before, given["content"], None)
+        return
+    old, new, everywhere = given["old_string"], given["new_string"], given.get("replace_all", False)
+    whole = before or ""
+    if old not in whole:
+        whole = whole.replace("\r\n", "\n")  # as an agent sees it that knows plain line ends only
+    after = whole.replace(old, new, -1 if everywhere else 1) if old else new
+    once = bool(old) and whole.count(old) == 1 and not everywhere
+    speaker.change(path, None if before is None else whole, after, (old, new) if once else None)
+
+
+@dataclass
+class AgentHooks:
+    """Runs the installed hook of another agent on what it would be told."""
+
+    speaking: Speaking
+    argv: list[str] = field(default_factory=list)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Set the repository up for this agent as a user does."""
+        self.environment = environment
+        ran([CUSTODY, "init", "--agent", self.speaking.agent, "--yes"], repository, environment)
+        seen = json_of([CUSTODY, "doctor", "--json"], repository, environment)
+        self.argv = seen["hook"]["agents"][self.speaking.agent]["command"]
+        return {}
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Run the hook on each event that this agent would send."""
+        for said in self.speaking.hear(event, told):
+            ran(self.argv, Path(event["cwd"]), self.environment, json.dumps(said).encode())
+
+    def end(self) -> None:
+        """Nothing: whoever asks reads what the hook left."""
+
+    def real_time(self) -> bool:
+        """The hook looks at the clock itself."""
+        return True
+
+
+@dataclass
+class AgentSessions:
+    """Keeps another agent's sessions as it keeps them, and imports them at the end."""
+
+    speaking: Speaking
+    repository: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """No hook: only the repository."""
+        self.repository, self.environment = repository, environment
+        return {}
+
+    def tell(self, event: Event, told: Told) -> None:
+        """Have it said, and told to nobody."""
+        self.speaking.hear(event, told)
+
+    def end(self) -> None:
+        """Keep the sessions, and import them."""
+        for speaker in self.speaking.speakers.values():
+            speaker.put(Path(self.environment["HOME"]))
+        ran([CUSTODY, "import", self.speaking.agent], self.repository, self.environment)
+
+    def real_time(self) -> bool:
+        """Sessions carry their own times."""
+        return False
