@@ -101,6 +101,13 @@ def _exchange(repository: Repository, asked: Asked) -> None:
             assert isinstance(objects.read(commit), Object)
 
 
+def _write_notes(repository: Repository, asked: Asked) -> None:
+    """Another's note stays, ours is written; what is no reference for notes never reaches git."""
+    for ref in ("refs/heads/main", "refs/notes/../heads/main", "--stdin", "refs/notes/a.lock"):
+        _either_way(partial(repository.write_notes, ref, {}, bool, 0))
+    _either_way(partial(repository.write_notes, "refs/notes/custody", {asked.new: b"a note"}, bool, 0))
+
+
 def _either_way(ask: Callable[[], object]) -> None:
     """A refusal is an answer; anything but a typed error is not."""
     try:
@@ -140,4 +147,5 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "path": _path,
     "work_file": _work_file,
     "with_work_tree": _with_work_tree,
+    "write_notes": _write_notes,
 }

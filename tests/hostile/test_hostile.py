@@ -96,7 +96,7 @@ def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
     assert all(path.is_dir() and not marker.exists() for _, path, marker in offered)
 
 
-OPEN = {"rev-parse", "symbolic-ref", "for-each-ref", "ls-files", "config"}
+OPEN = {"rev-parse", "symbolic-ref", "for-each-ref", "ls-files", "config", "update-ref"}
 PRIVATE = {"ls-files", "check-attr"}
 SEALED = {"cat-file", "ls-tree", "diff-tree", "rev-list", "merge-base", "blame"}
 

@@ -22,8 +22,21 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """That a tool says that an agent wrote lines; ``producer`` is that tool, None where it does not say so."""
+
+    trace: Trace
+    model: str | None
+    producer: str | None
+    record: RecordRef
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What is known of a stretch of lines: its finding, the agents' share, the path through commits."""
+    """What is known of a stretch of lines: its finding, the agents' share, the path through commits.
+
+    ``others`` claim the same lines beside whoever is named.
+    """
 
     finding: Finding
     origin: Origin
@@ -31,6 +44,7 @@ class Answer:
     story: Story | None
     model: str | None = None
     conversation: str | None = None
+    others: tuple[Claimed, ...] = ()
 
     @property
     def lines(self) -> Lines:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.app.answers import Answer
+from custody.app.answers import Answer, Claimed
 from custody.app.attributing import Attributing, attributing
 from custody.app.desk import Desk
 from custody.app.findings import Answers
-from custody.attribute.model import Attributed, Trace, Unattributed
+from custody.attribute.model import Attributed, Grade, Trace, Unattributed
 from custody.attribute.rules import Profile
 from custody.model.errors import InputError
 from custody.model.evidence import Signal
@@ -16,7 +16,7 @@ from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import Prompt
-from custody.wire.blame import Attribution, BlameReport, Class, Searched, SignalSeen
+from custody.wire.blame import Attribution, BlameReport, ClaimBeside, Class, Searched, SignalSeen
 from custody.wire.bodies import digest_text
 from custody.wire.times import text_from
 from custody.world.git import Repository
@@ -138,6 +138,7 @@ class Reporting:
             commits=[commit for commit in answer.trail if commit is not None],
             reason=finding.reason if isinstance(finding, Unattributed) else None,
             searched=self._searched(finding.segment.path) if kind == "none" else None,
+            claims=[_beside(claim) for claim in answer.others],
         )
 
     def _searched(self, path: RepoPath) -> Searched:
@@ -175,6 +176,11 @@ def _signals(answer: Answer) -> tuple[Signal, ...]:
 
 def _seen(signal: Signal) -> SignalSeen:
     return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+
+
+def _beside(claim: Claimed) -> ClaimBeside:
+    trace = claim.trace
+    return ClaimBeside(claim.producer, trace.agent, claim.model, trace.session, Grade.CLAIMED.value, str(claim.record))
 
 
 def _resolved(repository: Repository, revision: str) -> CommitSha:

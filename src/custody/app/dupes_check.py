@@ -50,6 +50,21 @@ def dupes_check(desk: Desk, change: str | None, *, worktree: bool = False, limit
     with _asked(desk, change, worktree=worktree) as (repository, asked), desk.writing() as store:
         checked = check_change(repository, store, asked, rules, digest)
         kept = [_kept(store, evidence, desk.now_ns()) for evidence in checked.told]
+    return _report(checked, kept, limit, rules, digest)
+
+
+def dupes_look(desk: Desk, asked: Asked, *, limit: int = SHOWN) -> DupesCheckReport:
+    """The same answer about one change, for somebody who only looks: its evidence is not kept."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    digest = digest_text(rules_digest({"dedupe": rules}))
+    with desk.reading() as store:
+        checked = check_change(desk.repository, store, asked, rules, digest)
+    return _report(checked, [_suggested(evidence) for evidence in checked.told], limit, rules, digest)
+
+
+def _report(
+    checked: Checked, kept: Sequence[Suggestion], limit: int, rules: DedupeRules, digest: str
+) -> DupesCheckReport:
     aloud = [one for one in kept if one.evidence.says in ALOUD_WORDS][:limit]
     return DupesCheckReport(
         outcome="found" if any(one.evidence.says == Says.DUPLICATE.value for one in aloud) else "fine",
@@ -125,13 +140,20 @@ def _others(repository: Repository, likes: Sequence[Like], rules: DedupeRules) -
 
 def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
     """Store what a suggestion rests on under its digest."""
-    body = dump(msgspec.to_builtins(evidence))
-    id_ = hashlib.sha256(body).hexdigest()
+    made = _suggested(evidence)
     if evidence.says in ALOUD_WORDS:
-        row = EvidenceRow(id_, evidence.this.head, evidence.other.head, now_ns, body.decode())
+        row = EvidenceRow(made.id, evidence.this.head, evidence.other.head, now_ns, _body(evidence).decode())
         with store.db.writing():
             store.dupes.put_evidence(row)
-    return Suggestion(id=id_, evidence=evidence)
+    return made
+
+
+def _suggested(evidence: DupesEvidence) -> Suggestion:
+    return Suggestion(id=hashlib.sha256(_body(evidence)).hexdigest(), evidence=evidence)
+
+
+def _body(evidence: DupesEvidence) -> bytes:
+    return dump(msgspec.to_builtins(evidence))
 
 
 def _notes(change: Described) -> Iterator[str]:

@@ -43,18 +43,23 @@ def dupes_cluster(desk: Desk, changes: Sequence[str], *, with_landed: bool) -> D
     with desk.reading() as store:
         wanted = {indexed_change(store, typed).id for typed in changes}
         rows = {row.id: row for row in store.dupes.all_changes() if with_landed or not row.on_main or row.id in wanted}
-        pairs = _pairs(store, rows, rules)
-        desk.progress.start("comparing pairs", len(pairs))
-        links = list(_links(pairs, rows, model_for(store, rules), rules, desk))
-    found = clusters_of(links, rules).clusters
+        found, pairs = clusters_among(desk, store, rows, rules)
     shown = [one for one in found if not wanted or wanted.intersection(one.members)]
-    shown.sort(key=lambda one: (-len(one.members), one.id))
     return DupesClusterReport(
-        clusters=[_told(desk.repository, cluster, rows, rules) for cluster in shown],
+        clusters=[cluster_told(desk.repository, cluster, rows, rules) for cluster in shown],
         changes=len(rows),
-        pairs=len(pairs),
+        pairs=pairs,
         rules_digest=digest_text(rules_digest({"dedupe": rules})),
     )
+
+
+def clusters_among(desk: Desk, store: Store, rows: Rows, rules: DedupeRules) -> tuple[list[Cluster], int]:
+    """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
+    pairs = _pairs(store, rows, rules)
+    desk.progress.start("comparing pairs", len(pairs))
+    links = list(_links(pairs, rows, model_for(store, rules), rules, desk))
+    found = clusters_of(links, rules).clusters
+    return sorted(found, key=lambda one: (-len(one.members), one.id)), len(pairs)
 
 
 def _pairs(store: Store, rows: Rows, rules: DedupeRules) -> dict[tuple[int, int], int]:
@@ -98,7 +103,8 @@ def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     return frozenset(found & kinds)
 
 
-def _told(repository: Repository, cluster: Cluster, rows: Rows, rules: DedupeRules) -> ClusterTold:
+def cluster_told(repository: Repository, cluster: Cluster, rows: Rows, rules: DedupeRules) -> ClusterTold:
+    """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
     described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
     descent = descent_of({change: change_set(one, rules) for change, one in described.items()}, rules)
     chosen = canonical_of(_standings(described))

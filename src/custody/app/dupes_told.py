@@ -18,6 +18,7 @@ from custody.wire.dupes import (
 )
 from custody.wire.times import text_from
 from custody.world.store.dupes import ChangeRow
+from custody.world.store.dupes_listed import ChangeListed
 
 NAME_CHARS_MAX = 400
 
@@ -35,7 +36,7 @@ def named(read: ReadChange) -> ChangeNamed:
     )
 
 
-def named_row(row: ChangeRow) -> ChangeNamed:
+def named_row(row: ChangeRow | ChangeListed) -> ChangeNamed:
     """A change of the index."""
     return ChangeNamed(
         base=row.base,

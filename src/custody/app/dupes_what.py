@@ -99,6 +99,13 @@ def _refs(repository: Repository, pattern: str) -> Iterator[tuple[str, CommitSha
                 yield name, CommitSha(ref.id)
 
 
+def landing_tip(repository: Repository, rules: DedupeRules) -> CommitSha | None:
+    """The tip of the line that changes land on: HEAD's if that is such a line, else the first branch that is one."""
+    tips = _main_tips(repository, rules)
+    named = [tip for tip in tips if _is_main(_branch_name(tip.name), rules)]
+    return next((tip.sha for tip in named or tips), None)
+
+
 def _main_tips(repository: Repository, rules: DedupeRules) -> list[_Tip]:
     """HEAD's branch first, then the others that changes land on."""
     head = repository.head()

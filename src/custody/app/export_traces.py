@@ -1,11 +1,14 @@
 """What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
+from custody.app.attributing import Attributing, attributing
 from custody.app.desk import Desk
+from custody.app.export_commits import Wrote, commits_written
 from custody.app.proposals import added_ranges
 from custody.app.whole_file import written_whole
 from custody.model.digests import content_hash
@@ -16,20 +19,21 @@ from custody.wire.reports import ExportTracesReport
 from custody.wire.times import text_from
 from custody.wire.trace_records import (
     AGENT_TRACE_VERSION,
+    METADATA,
     MODEL_SIGNS_MAX,
     Contributor,
     Conversation,
     File,
     Range,
+    Told,
     Tool,
     TraceRecord,
     Vcs,
+    commit_trace,
     encode_trace,
     trace_id,
 )
 from custody.world.store import Store
-
-METADATA = "custody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +51,78 @@ class TracesWritten:
 
 
 def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
-    """Write a record for every call that changed files, and for every trace that was imported; whole or not at all."""
+    """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
+
+    The file appears whole or not at all.
+    """
     written, left_out = 0, 0
-    with desk.reading() as store, written_whole(path) as out:
-        desk.progress.start("exporting", None)
-        for record in _records(store):
+    with _records(desk) as records, written_whole(path) as out:
+        for record in records:
             if record is None:
                 left_out += 1
                 continue
             out.write(encode_trace(record))
             written += 1
-            desk.progress.step(1)
     return TracesWritten(str(path), written, left_out)
 
 
-def _records(store: Store) -> Iterator[TraceRecord | None]:
-    """Session by session, so that no more than one is in memory; None stands for what has no lines to speak of."""
+@contextmanager
+def _records(desk: Desk) -> Iterator[Iterator[TraceRecord | None]]:
+    """Commit by commit, then session by session; None stands for what has no lines to speak of."""
+    if desk.home is None:
+        # A team's database without a repository: there are no commits to tell of.
+        with desk.reading() as store:
+            yield _of_sessions(desk, store, set())
+        return
+    with attributing(desk) as evidence:
+        told: set[tuple[str, str, str]] = set()
+        yield chain(_of_commits(evidence, told), _of_sessions(desk, evidence.store, told))
+
+
+def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
+    """What was captured of every commit; ``told`` are the calls that are told of by it."""
+    for written in commits_written(evidence):
+        captured = [one for one in written if one.captured]
+        told.update((one.agent, one.session, one.call) for one in captured if one.call is not None)
+        yield from _of_commit(captured)
+
+
+def _of_sessions(desk: Desk, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+    desk.progress.start("exporting", None)
     for session in store.sessions_with_files():
-        yield from _of_edits(store, session)
+        yield from _of_edits(store, session, told)
         yield from _of_traces(store, session)
+        desk.progress.step(1)
 
 
 # --- what was captured here -------------------------------------------------------------------------------------------
 
 
-def _of_edits(store: Store, session: SessionId) -> Iterator[TraceRecord | None]:
+def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
+    """One record for each call that brought lines into a commit, with the lines as the commit has them."""
+    by_call: dict[Told, list[Wrote]] = {}
+    for one in written:
+        who = Told(one.agent, one.session, one.model, one.call, mixed=one.mixed)
+        by_call.setdefault(who, []).append(one)
+    for who, some in by_call.items():
+        files: dict[str, list[Range]] = {}
+        for one in some:
+            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in one.texts)
+            files.setdefault(str(one.path), []).append(Range(one.lines.first, one.lines.last, hashed))
+        at_ns = min((one.at_ns for one in some if one.at_ns is not None), default=0)
+        yield commit_trace(some[0].commit, text_from(at_ns), who, files)
+
+
+def _of_edits(store: Store, session: SessionId, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+    """The calls of which no commit has a line: what they wrote is not committed, or gone."""
     seen = store.views.look_up("file_edit", "session = ?", (session,))
     edits = sorted((one.view for one in seen if isinstance(one.view, FileEdit)), key=_call_of)
     if not edits:
         return
     models = _models(store, session)
-    for _, group in groupby(edits, key=_call_of):
+    for (agent, call, *_), group in groupby(edits, key=_call_of):
+        if (agent, session, call) in told:
+            continue
         yield _record_of_call(list({(edit.path, edit.id): edit for edit in group}.values()), models)
 
 
@@ -139,6 +184,9 @@ def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
             yield None
             continue
         revision = views[0].revision
+        if views[0].of_revision:
+            yield _again(views[0], trace, {file.path: file for file in files})
+            continue
         yield TraceRecord(
             version=AGENT_TRACE_VERSION,
             id=trace_id(trace),
@@ -148,6 +196,13 @@ def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
             files=files,
             metadata={METADATA: {"session": trace}},
         )
+
+
+def _again(view: TracedFile, session: SessionId, files: dict[str, File]) -> TraceRecord:
+    """What was said of a commit, as it is said again."""
+    ranges = {path: [one for said in file.conversations for one in said.ranges] for path, file in files.items()}
+    who = Told(view.agent, session, view.model, view.call, producer=view.producer)
+    return commit_trace(str(view.revision), text_from(view.at_ns), who, ranges)
 
 
 def _file_of_trace(view: TracedFile) -> File | None:

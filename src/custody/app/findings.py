@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from custody.app.answers import Answer, Story
+from custody.app.attested import attested_findings
 from custody.app.attributing import Attributing, FileVersion
 from custody.app.links import Links, Worked
 from custody.app.traced import traced_findings
@@ -48,6 +49,7 @@ class Answers:
         segments = list(self._segments(version, stretches))
         older = self._older(segments)
         answers = [self._answer(segment, line, older) for segment, line in segments]
+        answers = attested_findings(self._evidence, version, answers)
         return traced_findings(self._evidence, version, answers)
 
     def told(self, finding: Finding) -> Answer:

@@ -16,7 +16,7 @@ def gaps(desk: Desk) -> list[Gap]:
     What was chained counts as well as what stands in a file, so that deleting the file makes nothing better.
     """
     counted = [line for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
-    found = [_gap(line) for line in dict.fromkeys((*_chained(desk), *counted))]
+    found = [gap_of(line) for line in dict.fromkeys((*_chained(desk), *counted))]
     until_ns = desk.until_ns
     return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
@@ -46,7 +46,7 @@ def _has_gaps(folder: Path) -> bool:
     return True
 
 
-def _gap(line: str) -> Gap:
+def gap_of(line: str) -> Gap:
     """One line of the file; one that the shell counted does not say when."""
     first, _, rest = line.partition(" ")
     if first.isascii() and first.isdigit():

@@ -1,6 +1,6 @@
 """Questions about what was called: the graph, a session's tree, ways, likenesses, next calls, an order, differences."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,7 +24,6 @@ from custody.graph.view_graph import difference_view, graph_view
 from custody.graph.view_lanes import lanes_view
 from custody.graph.view_tree import tree_view
 from custody.model.errors import InputError
-from custody.model.views import SpanSeen
 from custody.wire.graph import (
     GraphAlike,
     GraphChange,
@@ -58,7 +57,7 @@ def graph_show(desk: Desk, look: Look) -> GraphShowReport:
             snapshot = found.engine.get_graph_snapshot()
             elements = graph_view(snapshot).as_json(look.palette, look.theme)
             return _shown("graph", found, snapshot, found.repairs, elements)
-        units = list(units_of(store, _named(store, look.session)))
+        units = list(units_of(store, units_named(store, look.session)))
         forest = forest_of((span for unit in units for span in unit.spans), found.rules)
         view = (lanes_view if look.lanes else tree_view)(forest, found.rules)
         own = GraphEngine(found.rules)
@@ -109,7 +108,7 @@ def graph_related(desk: Desk, node: str, formula: Formula, limit: int | None) ->
 def graph_next(desk: Desk, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
     """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
     with _asking(desk) as (store, found):
-        mine = () if session is None else _named(store, session)
+        mine = () if session is None else units_named(store, session)
         units = list(units_of(store, all_units(store)))
         so_far = Session()
         model = NextModel(found.rules)
@@ -151,7 +150,7 @@ def graph_diff(desk: Desk, before: str, after: str, look: Look) -> GraphDiffRepo
     """What differs between two periods (``FROM..TO``, either end open) or two agents (by name)."""
     with _asking(desk) as (store, found):
         units = list(units_of(store, all_units(store)))
-        old, new = (_learnt_from(_chosen(store, units, side), found.rules) for side in (before, after))
+        old, new = (snapshot_from(units_chosen(store, units, side), found.rules) for side in (before, after))
     view = difference_view(old, new)
     return GraphDiffReport(
         outcome="fine",
@@ -185,15 +184,15 @@ def _shown(view: str, found: Learnt, snapshot: Snapshot, repairs: dict[str, int]
     )
 
 
-def _named(store: Store, session: str) -> tuple[str, ...]:
+def units_named(store: Store, session: str) -> tuple[str, ...]:
     """The units of a session, or of an execution, by its id or the unique start of one.
 
     A session in which programs were traced, and nothing else, is all of their executions.
     """
     names = [name for name in all_units(store) if name.partition(":")[2].startswith(session)]
     exact = [name for name in names if name.partition(":")[2] == session]
-    traced = store.views.look_up("span", "session = ?", (session,)) if not exact else []
-    told = {f"execution:{one.view.execution}" for one in traced if isinstance(one.view, SpanSeen)}
+    traced = store.views.distinct("span", "execution", "session = ?", (session,)) if not exact else []
+    told = {f"execution:{execution!s}" for execution in traced}
     if told:
         return tuple(sorted(told))
     chosen = exact or names
@@ -227,14 +226,15 @@ def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> li
     return [call for unit in units if unit.name in mine for calls in unit.calls(rules) for call in calls]
 
 
-def _learnt_from(units: Sequence[Unit], rules: GraphRules) -> Snapshot:
+def snapshot_from(units: Iterable[Unit], rules: GraphRules) -> Snapshot:
+    """What these units alone teach."""
     engine = GraphEngine(rules)
     for unit in units:
         engine.update_from_code_execution(unit.spans)
     return engine.get_graph_snapshot()
 
 
-def _chosen(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
+def units_chosen(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
     """The units of one side: those that began in a period, or those of an agent."""
     first, dots, last = side.partition("..")
     if dots:

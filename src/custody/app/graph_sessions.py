@@ -74,6 +74,11 @@ def spans_of_session(store: Store, session: SessionId, agent: AgentName | None =
     ]
 
 
+def spans_of_seen(store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen]) -> list[SpanSeen]:
+    """The spans of a session of one agent, of which everything was read."""
+    return spans_from(_captured(store, agent, session, seen))
+
+
 def spans_from(captured: Captured) -> list[SpanSeen]:
     """The spans that a captured session gives, in time linear in its calls; none for one without any of its parts."""
     if captured.session is None and not captured.prompts and not captured.calls:

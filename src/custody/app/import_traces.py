@@ -299,18 +299,22 @@ def _import(desk: Desk, store: Store, values: Iterator[_Value], done: TracesRead
 
 def _arrivals(desk: Desk, values: Iterator[_Value], done: TracesRead) -> Iterator[Arrival]:
     worktree = None if desk.home is None or desk.repository.work_tree is None else str(desk.repository.work_tree)
-    key = _key(desk)
+    key = redaction_key(desk)
     for one in values:
         try:
-            event = event_of(one.value, worktree=worktree, now=text_from(desk.now_ns()))
-            # Named by its content, so that a line is known again wherever it is read from.
-            name = EventId(f"import-{sha256(dump(event['payload'])).hexdigest()[:32]}")
-            yield arrival_from(name, redacted(event, key))
+            yield trace_arrival(event_of(one.value, worktree=worktree, now=text_from(desk.now_ns())), key)
         except InputError as error:
             done.skipped.append(Skipped(one.file, one.line, error.message))
 
 
-def _key(desk: Desk) -> Callable[[], bytes]:
+def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
+    """A trace or a link on its way into the chain, without secrets."""
+    # Named by its content, so that it is known again wherever it is read from.
+    name = EventId(f"import-{sha256(dump(event['payload'])).hexdigest()[:32]}")
+    return arrival_from(name, redacted(event, key))
+
+
+def redaction_key(desk: Desk) -> Callable[[], bytes]:
     """The machine's own key; where none can be kept, one that is forgotten."""
 
     def key() -> bytes:

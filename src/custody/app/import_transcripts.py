@@ -16,11 +16,12 @@ from custody.model.digests import digest_of
 from custody.model.errors import InputError
 from custody.model.ids import EventId
 from custody.model.record import Record
+from custody.model.views import ToolCall
 from custody.wire.arrivals import Arrival, arrival_from, transcript_key
 from custody.wire.bodies import digest_text
 from custody.wire.canonical import Json, dump
 from custody.wire.reports import ImportProblem, ImportTranscriptsReport
-from custody.world.capture import Found, Line, Passed, Started, TranscriptReader, Trouble, lines_of
+from custody.world.capture import Found, Line, Passed, Started, TranscriptReader, Trouble, lines_for
 from custody.world.git import ObjectInfo
 from custody.world.hook.homes import key_of
 from custody.world.store import Store
@@ -32,6 +33,8 @@ PROBLEMS_MAX = 1000
 NAMED_MAX = 10_000
 SEEN_MAX = 2_000_000
 TYPES_MAX = 100
+BY_PLACE = "line-"
+"""How calls are named that a transcript tells of without an id."""
 
 
 def import_transcripts(desk: Desk, reader: TranscriptReader, place: Path | None) -> ImportTranscriptsReport:
@@ -71,6 +74,8 @@ class _Importing:
     named: set[str] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
+    told: dict[str, bool] = field(default_factory=dict)
+    """Of sessions whose transcripts have no ids, whether anything else told of them."""
     fresh: bool = False
     """Whether the file under way has brought a line that was not known."""
 
@@ -89,7 +94,7 @@ class _Importing:
 
     def _started(self, file: Path) -> Iterator[Started]:
         try:
-            yield from self.reader.starts(file, lines_of(file))
+            yield from self.reader.starts(file, lines_for(self.reader, file))
         except OSError:
             return  # named when the file is read
 
@@ -112,7 +117,7 @@ class _Importing:
         sizes: list[int] = []
 
         def counted() -> Iterator[Line]:
-            for line in lines_of(file):
+            for line in lines_for(self.reader, file):
                 self.count["lines"] += 1
                 sizes.append(line.size)
                 yield line
@@ -132,6 +137,11 @@ class _Importing:
 
     def _found(self, file: Path, found: Found) -> None:
         self._saw(found.version)
+        if found.unless_known and self._is_known(found.session):
+            self.count["known"] += 1
+            return
+        if not found.unless_known:
+            self.told[found.session] = True
         self._count(found)
         paths = {named.name: self.paths.find(named) for named in found.edits}
         for name, path in paths.items():
@@ -158,6 +168,14 @@ class _Importing:
             self._keep(event_id, self._clean(file, found, event))
         except InputError as error:
             self._problem(file, found.line, error.message)
+
+    def _is_known(self, session: str) -> bool:
+        """Whether hooks, or a transcript whose lines have ids, told of the session: then its calls have other names."""
+        if session not in self.told:
+            seen = self.store.views.look_up("tool_call", "session = ?", (session,))
+            calls = (one.view for one in seen if isinstance(one.view, ToolCall) and one.view.agent == self.reader.agent)
+            self.told[session] = any(not call.id.startswith(BY_PLACE) for call in calls)
+        return self.told[session]
 
     def _knows_parent_now(self, found: Found, record: Record) -> bool:
         """Whether a subagent's call was kept while nobody knew who had started it: the session was under way then."""

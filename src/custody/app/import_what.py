@@ -7,7 +7,7 @@ from pathlib import Path
 from custody.app.otlp_files import is_otlp_file
 from custody.model.errors import InputError
 from custody.wire.canonical import Json, parse
-from custody.world.capture import TRANSCRIPT_READERS, TranscriptReader, lines_of
+from custody.world.capture import TRANSCRIPT_READERS, TranscriptReader, is_database, lines_for, lines_of
 
 LINES_LOOKED_AT = 50
 WHOLE_BYTES_MAX = 64 << 20
@@ -22,7 +22,13 @@ class What(Enum):
     EVENTS = "events"
     TRACES = "traces"
     OTLP = "otlp"
+    GIT_AI = "git-ai"
+    ENTIRE = "entire"
     EXPORT = "export"
+
+
+TOOLS = {What.GIT_AI.value: What.GIT_AI, What.ENTIRE.value: What.ENTIRE}
+"""Other attribution tools, whose claims are in references of git."""
 
 
 def what_is(path: Path) -> tuple[What, TranscriptReader | None]:
@@ -30,10 +36,15 @@ def what_is(path: Path) -> tuple[What, TranscriptReader | None]:
     named = TRANSCRIPT_READERS.get(str(path))
     if named is not None:
         return What.AGENT, named
+    if str(path) in TOOLS:
+        return TOOLS[str(path)], None
     if path.is_dir():
         return (What.TRACES, None) if _has_traces(path) else (What.TRANSCRIPTS, _reader_below(path))
     if not path.is_file():
         return What.EXPORT, None  # a pipe, which can be read only once, or nothing at all
+    if is_database(path):
+        known = next((reader for reader in TRANSCRIPT_READERS.values() if _first_lines(path, reader)), None)
+        return (What.EXPORT, None) if known is None else (What.TRANSCRIPTS, known)
     try:
         lines = [line.data for line in islice(lines_of(path), LINES_LOOKED_AT)]
     except OSError:
@@ -58,7 +69,7 @@ def _reader_below(folder: Path) -> TranscriptReader:
 
 def _first_lines(file: Path, reader: TranscriptReader) -> bool:
     try:
-        return any(reader.knows(line.data) for line in islice(lines_of(file), LINES_LOOKED_AT))
+        return any(reader.knows(line.data) for line in islice(lines_for(reader, file), LINES_LOOKED_AT))
     except OSError:
         return False  # named when it is read
 

@@ -141,6 +141,14 @@ def list_jobs(desk: Desk, limit: int) -> WorkerListReport:
     )
 
 
+def jobs_of_project(desk: Desk, limit: int) -> list[JobLine]:
+    """Jobs of the desk's own project that are not done; none where no service ever kept any."""
+    if desk.database is None and not desk.service_file.is_file():
+        return []
+    with control_of(desk, as_service=True) as control:
+        return [_line(job) for job in control.jobs.unsettled(desk.project, limit)]
+
+
 def retry_job(desk: Desk, id_: str) -> WorkerRetryReport:
     """Have a job that was set aside taken again."""
     with control_of(desk, as_service=True) as control:

@@ -24,6 +24,8 @@ SAME_PROMPT_NS = 60 * 1_000_000_000
 """How far apart hook and transcript may place one prompt: the agent names it in neither, or in one of them only."""
 ENDS_READ_MAX = 20
 """Observations of a session that are read at either end to list it: a transcript has one in every line."""
+ANY_NUMBER = 2**31 - 1
+"""More sessions than there are: counting them would look at every observation."""
 SESSIONS_NAMED_MAX = 10
 """Sessions that are named when a name fits more than one."""
 
@@ -55,25 +57,36 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
 def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
     with desk.reading() as store, store.db.reading():
-        story = _story(store, session_named(store, named, agent))
-        files: defaultdict[str | None, set[str]] = defaultdict(set)
-        sources: defaultdict[str | None, set[str]] = defaultdict(set)
-        for edit in story.edits:
-            files[edit.call].add(edit.path.display)
-        for read in story.reads:
-            sources[read.call].add(read.locator)
-        return SessionReport(
-            session=_line(story),
-            prompts=[PromptLine(p.id, text_from(p.at_ns), p.text.content) for p in story.prompts],
-            calls=[_call_line(call, files[call.id], sources[call.id]) for call in story.calls],
-        )
+        row = session_named(store, named, agent)
+        return session_told(row, session_read(store, row))
+
+
+def session_read(store: Store, row: SessionRow) -> list[Seen]:
+    """Everything that was captured of one session of one agent."""
+    return [one for one in store.views.look_up_in(TABLES, "session = ?", (row.session,)) if _agent(one) == row.agent]
+
+
+def session_told(row: SessionRow, seen: Sequence[Seen]) -> SessionReport:
+    """What happened in a session, of which everything was read."""
+    story = _story(row, seen)
+    files: defaultdict[str | None, set[str]] = defaultdict(set)
+    sources: defaultdict[str | None, set[str]] = defaultdict(set)
+    for edit in story.edits:
+        files[edit.call].add(edit.path.display)
+    for read in story.reads:
+        sources[read.call].add(read.locator)
+    return SessionReport(
+        session=_line(story),
+        prompts=[PromptLine(p.id, text_from(p.at_ns), p.text.content) for p in story.prompts],
+        calls=[_call_line(call, files[call.id], sources[call.id]) for call in story.calls],
+    )
 
 
 def session_named(store: Store, named: str, agent: str | None = None) -> SessionRow:
     """The one session whose id is or begins with ``named``; an ``InputError`` when there is none, or several."""
-    limit = store.session_count()  # those of other agents are counted too, before they are passed over
-    exact = _of_agent(store.sessions(limit=limit, named=named), agent)
-    rows = exact or _of_agent(store.sessions(limit=limit, starting=named), agent)
+    # Those of other agents are among them, before they are passed over.
+    exact = _of_agent(store.sessions(limit=ANY_NUMBER, named=named), agent)
+    rows = exact or _of_agent(store.sessions(limit=ANY_NUMBER, starting=named), agent)
     if len(rows) != 1:
         raise _which(named, agent, rows)
     return rows[0]
@@ -83,8 +96,7 @@ def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
     return [row for row in rows if agent is None or row.agent == agent]
 
 
-def _story(store: Store, row: SessionRow) -> _Story:
-    seen = [one for one in store.views.look_up_in(TABLES, "session = ?", (row.session,)) if _agent(one) == row.agent]
+def _story(row: SessionRow, seen: Sequence[Seen]) -> _Story:
     return _Story(
         row=row,
         session=merged_session(_of(seen, Session)),
@@ -105,7 +117,7 @@ def _listed(store: Store, row: SessionRow) -> SessionLine:
     """A session as it is listed: counted by the index, which a session of any length answers at once."""
     where, values = "session = ?", (row.session,)
     if len(store.views.distinct("observation", "agent", where, values)) != 1:
-        return _line(_story(store, row))  # the index does not say whose of two agents a call was
+        return _line(_story(row, session_read(store, row)))  # the index does not say whose of two agents a call was
     calls = store.views.distinct("tool_call", "call", where, values)
     paths = store.views.distinct("file_edit", "path", where, values)
     files = {RepoPath(path).display for path in paths if isinstance(path, bytes)}

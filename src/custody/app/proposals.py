@@ -88,10 +88,23 @@ class Proposals:
             seen += self._in_window(segment)
         found: dict[tuple[RecordRef, int], Proposal] = {}
         for one in seen:
+            if isinstance(one.view, TracedFile) and one.view.of_revision:
+                continue  # what is said of a commit's own lines is asked for below
             if isinstance(one.view, TracedFile | FileEdit):
                 refs = tuple(sorted({link.record.ref for link in links if _is_of(link, one.view)}))
                 found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, one.record.entry.kind, refs)
+        for one in self._of_commit(segment.commit):
+            if isinstance(one.view, TracedFile) and one.view.of_revision:
+                # Such a trace names the commit itself, which is the link.
+                found[one.record.ref, one.n] = Proposal(
+                    one.view, one.record.ref, one.record.entry.kind, (one.record.ref,)
+                )
         return list(found.values())
+
+    def _of_commit(self, commit: CommitSha | None) -> list[Seen]:
+        if commit is None:
+            return []
+        return self._once("traced of", commit, partial(self.store.traced_of_commits, [commit]))
 
     def _links(self, commit: CommitSha | None) -> list[Seen]:
         # A link that was only derived from content says nothing that the content does not say itself.

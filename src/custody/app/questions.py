@@ -123,7 +123,11 @@ def source_shown(desk: Desk, source_id: str, *, note: Note | None) -> CiteShowRe
 
 def session_shown(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
     """What happened in a session; what was asked in it only with a ``note``."""
-    found = log_session(desk, session, agent=agent)
+    return session_as_seen(log_session(desk, session, agent=agent), note=note)
+
+
+def session_as_seen(found: SessionReport, *, note: Note | None) -> SessionReport:
+    """A session as whoever asks may see it."""
     if note is None:
         return structs.replace(found, prompts=[structs.replace(one, text=None) for one in found.prompts])
     if any(one.text is not None for one in found.prompts):

@@ -27,7 +27,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
     for name in before.difference(names):
         (folder / name).unlink(missing_ok=True)
     with written_whole(folder / LIST) as out:
-        out.write(dump({"report": "custody", "files": sorted(names)}))
+        out.write(dump({"report": "custody", "files": [*sorted(names)]}))
     return len(names)
 
 

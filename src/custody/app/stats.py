@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from custody.app.answers import Answer
 from custody.app.attributing import Attributing, attributing
 from custody.app.blame import class_of
@@ -17,7 +19,7 @@ from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
 from custody.wire.blame import Class
 from custody.wire.bodies import digest_text
-from custody.wire.stats import LeftOut, Share, StatsReport
+from custody.wire.stats import LeftOut, Period, Share, StatsReport
 from custody.wire.times import text_from
 from custody.world.git import Comparison, FileChange, Kind, Repository, Walk
 
@@ -29,6 +31,11 @@ LEFT_OUT_NAMED_MAX = 1_000
 CAPTURED = ("file_edit", "file_state", "traced_file")
 """The views that tell of a file."""
 UNKNOWN = "unknown"
+BEFORE = "before"
+"""Stands for the days before anything was captured."""
+DAYS_MAX = 60
+"""Where lines are of more days than this, they are told by month."""
+MONTH_SIGNS, DAY_SIGNS = 7, 10
 HERE = "."
 """Stands for the files that are in the folder itself."""
 CLASSES: tuple[Class, ...] = ("agent", "mixed", "person", "none")
@@ -46,6 +53,12 @@ class Tally:
         self.lines[kind] += count
         self.agents += count * share
 
+    def take(self, other: "Tally") -> None:
+        """Count what another one has counted."""
+        for kind, count in other.lines.items():
+            self.lines[kind] += count
+        self.agents += other.agents
+
     @property
     def total(self) -> int:
         """How many lines there are."""
@@ -58,27 +71,29 @@ class Count:
     def __init__(self) -> None:
         self.totals = Tally()
         self.by: dict[str, defaultdict[str, Tally]] = {
-            name: defaultdict(Tally) for name in ("class", "model", "agent", "tier", "folder", "month")
+            name: defaultdict(Tally) for name in ("class", "model", "agent", "tier", "folder", "month", "growth")
         }
+        self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.files = 0
         self.left_out: list[LeftOut] = []
         self.notes: dict[str, None] = {}
 
-    def add(self, answer: Answer, folder: str, month: str) -> None:
+    def add(self, answer: Answer, folder: str, day: str) -> None:
         """Count the lines of one answer wherever they belong."""
         kind, count = class_of(answer), len(answer.lines)
         share = {"agent": 1.0, "mixed": answer.origin.share}.get(kind, 0.0)
-        names = {"class": str(kind), "folder": folder}
+        names = {"class": str(kind), "folder": folder, "growth": day}
         if isinstance(answer.finding, Attributed):
             names["model"] = answer.model or UNKNOWN
+            self.models[day][names["model"]] += count
             names["agent"] = answer.finding.candidate.trace.agent
             names["tier"] = str(answer.finding.tier)
-            names["month"] = month
+            names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_SIGNS]
         self._add(kind, count, share, names)
 
-    def add_unknown(self, count: int, folder: str) -> None:
+    def add_unknown(self, count: int, folder: str, day: str) -> None:
         """Count lines of which nothing can be known."""
-        self._add("none", count, 0.0, {"class": "none", "folder": folder})
+        self._add("none", count, 0.0, {"class": "none", "folder": folder, "growth": day})
 
     def _add(self, kind: Class, count: int, share: float, names: dict[str, str]) -> None:
         if count:
@@ -97,6 +112,23 @@ class Count:
         else:
             names = sorted(named, key=lambda name: (-named[name].total, name))
         return [self.share(name, named[name]) for name in names]
+
+    def growth(self) -> list[Period]:
+        """All lines by when they were committed: those from before the capture first, those of no known day last."""
+        days = self.by["growth"]
+        signs = DAY_SIGNS if len(days.keys() - {BEFORE, UNKNOWN}) <= DAYS_MAX else MONTH_SIGNS
+        whole: defaultdict[str, Tally] = defaultdict(Tally)
+        models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for day, tally in days.items():
+            name = day if day in (BEFORE, UNKNOWN) else day[:signs]
+            whole[name].take(tally)
+            for model, count in self.models[day].items():
+                models[name][model] += count
+        order = {BEFORE: -1, UNKNOWN: 1}
+        return [
+            Period(**structs.asdict(self.share(name, whole[name])), models=dict(sorted(models[name].items())))
+            for name in sorted(whole, key=lambda name: (order.get(name, 0), name))
+        ]
 
     def share(self, name: str, tally: Tally) -> Share:
         """A tally as it leaves the program."""
@@ -146,6 +178,7 @@ def _report(
         tiers=count.shares("tier"),
         folders=count.shares("folder"),
         months=count.shares("month"),
+        growth=count.growth(),
         left_out=count.left_out[:LEFT_OUT_NAMED_MAX],
         left_out_count=len(count.left_out),
         notes=list(count.notes),
@@ -181,10 +214,11 @@ class _Counting:
             texts = self._evidence.texts(path, self._commit)
             if self._may_be_known(path, texts):
                 for answer in self._answers.of(self._evidence.version(path, self._commit)):
-                    self.counted.add(answer, folder, self._month(answer))
+                    self.counted.add(answer, folder, self._day(answer))
                 self._keep()
             else:
-                self.counted.add_unknown(len(texts), folder)
+                # A file that changed since, of which nothing was captured: only git's own blame could say when.
+                self.counted.add_unknown(len(texts), folder, UNKNOWN if path in self._reach.changed else BEFORE)
         except InputError as error:
             self.counted.left_out.append(LeftOut(path.display, error.message))
             return
@@ -210,12 +244,14 @@ class _Counting:
         self._evidence.save()
         del self._evidence.history
 
-    def _month(self, answer: Answer) -> str:
-        """The month in which lines were first committed, as their author's clock said in UTC."""
-        first = answer.trail[0] if answer.trail else None
+    def _day(self, answer: Answer) -> str:
+        """The day on which lines were first committed, as their author's clock said in UTC, if since the capture."""
+        if not answer.trail:
+            return BEFORE
+        first = answer.trail[0]
         commit = None if first is None else self._evidence.commit(first)
         at = None if commit is None else commit.author.at
-        return UNKNOWN if at is None or not 0 <= at.seconds <= SECONDS_MAX else text_from(at.seconds * NS)[:7]
+        return UNKNOWN if at is None or not 0 <= at.seconds <= SECONDS_MAX else text_from(at.seconds * NS)[:DAY_SIGNS]
 
 
 def _root(desk: Desk, where: str | None) -> RepoPath | None:

@@ -18,7 +18,7 @@ from custody.attribute.text import keys_of
 from custody.model.digests import content_hash, content_hashes_match
 from custody.model.ids import CommitSha, ContentHash
 from custody.model.lines import Lines
-from custody.model.views import CommitLink, LinkOrigin, TracedFile, TracedRange
+from custody.model.views import CommitLink, FileEdit, LinkOrigin, TracedFile, TracedRange
 from custody.world.git import Ancestry
 from custody.world.store import Seen
 
@@ -46,9 +46,17 @@ def traced_findings(evidence: Attributing, version: FileVersion, answers: Sequen
 
 def _claims(evidence: Attributing, version: FileVersion) -> Iterator[_Claim]:
     for seen in evidence.store.views.look_up("traced_file", "path = ?", (version.path.raw,)):
-        if isinstance(seen.view, TracedFile):
+        if isinstance(seen.view, TracedFile) and not seen.view.of_revision and not _is_captured(evidence, seen.view):
             for range_ in seen.view.ranges:
                 yield _Claim(seen, seen.view, range_)
+
+
+def _is_captured(evidence: Attributing, file: TracedFile) -> bool:
+    """Whether the call that a trace tells of was captured too: then its text says which lines are its, no place."""
+    if file.within is None or file.call is None:
+        return False
+    edits = (seen.view for seen in evidence.store.edits_by(file.within, file.path))
+    return any(isinstance(edit, FileEdit) and edit.call == file.call for edit in edits)
 
 
 class _Asked:

@@ -41,7 +41,9 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
+class Gathered:
+    """What happened: decisions that were recorded, and commits before the first of them."""
+
     pasts: tuple[Past, ...]
     history: History
 
@@ -53,8 +55,15 @@ def trust_simulate(desk: Desk, *, policy: str | None, since: str, source: Source
         rules[policy] = trust_rules(desk, policy=policy)
     now_ns = desk.now_ns()
     since_ns = moment_before(since, now_ns)
-    gathered = _gathered(desk, rules[IN_FORCE], since_ns, now_ns, source)
+    gathered = gather(desk, rules[IN_FORCE], since_ns, now_ns, source)
     simulated = {name: _simulated(desk, name, gathered.pasts, one, since_ns) for name, one in rules.items()}
+    return simulation_told(simulated, gathered, since_ns, now_ns)
+
+
+def simulation_told(
+    simulated: Mapping[str, Simulated], gathered: Gathered, since_ns: int, now_ns: int
+) -> TrustSimulateReport:
+    """What each policy would have let land; one of them is called ``IN_FORCE``."""
     judged = simulated[IN_FORCE].judged
     examples = list(_examples(simulated))
     return TrustSimulateReport(
@@ -87,7 +96,7 @@ def moment_before(text: str, now_ns: int) -> int:
     return moment
 
 
-def _gathered(desk: Desk, rules: TrustRules, since_ns: int, now_ns: int, source: Source) -> _Gathered:
+def gather(desk: Desk, rules: TrustRules, since_ns: int, now_ns: int, source: Source) -> Gathered:
     """Records, and git history until the first of them; where records reach back far enough, records alone."""
     records: list[Past] = []
     if source != "git":
@@ -103,7 +112,7 @@ def _gathered(desk: Desk, rules: TrustRules, since_ns: int, now_ns: int, source:
             f"nothing was decided and nothing was committed since {text_from(since_ns)}",
             hint="look further back with --since, or record decisions with 'custody trust record'",
         )
-    return _Gathered(pasts, before)
+    return Gathered(pasts, before)
 
 
 def _looked_at(desk: Desk, pasts: Sequence[Past], rules: TrustRules, since_ns: int) -> Iterator[Past]:

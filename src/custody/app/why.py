@@ -48,7 +48,7 @@ CALLS_UP_MAX = 64
 """How many calls upwards a chain is followed."""
 PROMPTS_READ_MAX = 20
 """Prompts before a call among which its agent's last one is looked for."""
-PROMPTING = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent"))
+PROMPTING = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"))
 """What agents call the event of a prompt, as it stands in a record's key."""
 
 WHOLE = "nothing is missing: the chain ends at what was asked"

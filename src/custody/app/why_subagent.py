@@ -1,7 +1,7 @@
 """The call that started a subagent, where the subagent's own calls do not name it.
 
-The hooks of Claude Code say of a call only which subagent made it; the call that started the subagent says so in its
-answer, which comes later and in a record of its own.
+The hooks of Claude Code and Cursor say of a call only which subagent made it; the call that started the subagent says
+so in its answer, which comes later and in a record of its own, with Cursor in the event that the subagent starts.
 """
 
 from custody.attribute.model import Trace
@@ -27,4 +27,7 @@ def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
 
 def _started(store: Store, seen: Seen) -> str | None:
     said = fields(fields(store.tables.payload(seen.record)).get("payload"))
-    return string(fields(said.get("tool_response")).get("agentId"))
+    starts = said.get("hook_event_name") == "subagentStart"
+    return string(fields(said.get("tool_response")).get("agentId")) or (
+        string(said.get("conversation_id")) if starts else None
+    )

@@ -12,14 +12,26 @@ from custody.app.export_otlp import Wanted, export_otlp, export_otlp_to
 from custody.app.export_traces import export_agent_trace
 from custody.cli.frame import answer, json_option, the_desk
 from custody.model.errors import InputError
+from custody.wire.claims_reports import ExportGitAiReport
 from custody.wire.reports import ExportReport
+
+OTLP, GIT_AI = "otlp", "git-ai"
+NOTES_REF = "refs/notes/custody"
+"""Where notes go that are asked for without a name: git-ai's own reference only if somebody names it."""
 
 
 @click.command("export")
-@click.argument("what", required=False, type=click.Choice(["otlp"]))
+@click.argument("what", required=False, type=click.Choice([OTLP, GIT_AI]))
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
 @click.option(
     "--agent-trace", metavar="FILE", help="Write Agent Trace 0.1.0 records to FILE instead, for other tools to read."
+)
+@click.option(
+    "--notes",
+    metavar="REF",
+    is_flag=False,
+    flag_value=NOTES_REF,
+    help="Write notes of git into REF, refs/notes/custody if none is named, instead of a folder (with git-ai).",
 )
 @click.option("--session", metavar="ID", help="Only the spans of this session (with otlp).")
 @click.option("--execution", metavar="ID", help="Only the spans of this execution (with otlp).")
@@ -27,7 +39,16 @@ from custody.wire.reports import ExportReport
 @click.option("--protobuf", is_flag=True, help="Spans as protobuf instead of JSON (with otlp).")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, *, output: str | None, agent_trace: str | None, as_json: bool, **spans: Any) -> int:
+def command(
+    ctx: click.Context,
+    /,
+    *,
+    output: str | None,
+    agent_trace: str | None,
+    notes: str | None,
+    as_json: bool,
+    **spans: Any,
+) -> int:
     """Write everything that is kept as JSON lines, or spans for other tools.
 
     Chains go out verbatim: importing the file elsewhere and exporting again gives the same bytes. Erased texts stay
@@ -37,15 +58,24 @@ def command(ctx: click.Context, /, *, output: str | None, agent_trace: str | Non
     'otlp' writes OpenTelemetry's spans instead: those that were recorded or imported, and captured sessions told as
     spans. 'custody import otlp' reads them back as the same spans.
 
+    'git-ai' writes which lines of which commit agents wrote as notes of git-ai (authorship 3.0.0): into the folder
+    --output, a file for each commit, or with --notes into a reference of this repository, where notes of others stay.
+
     \b
     Examples:
       custody export -o evidence.jsonl
       custody export --agent-trace traces.jsonl
       custody export otlp --session 5d2f0c3e -o session.json
+      custody export git-ai -o notes
       custody export | zstd > evidence.jsonl.zst
     """
     desk = the_desk(ctx)
-    if spans.pop("what") == "otlp":
+    what = spans.pop("what")
+    if what == GIT_AI:
+        return _git_ai(desk, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
+    if notes is not None:
+        raise InputError("--notes goes with git-ai", hint="custody export git-ai --notes")
+    if what == OTLP:
         return _otlp(desk, output, agent_trace, _wanted(**spans), as_json=as_json)
     if any(spans.values()):
         raise InputError("--session, --execution, --all and --protobuf go with otlp", hint="custody export otlp ...")
@@ -62,6 +92,30 @@ def command(ctx: click.Context, /, *, output: str | None, agent_trace: str | Non
         return 0
     report = export_to(desk, Path(output))
     return answer(report, _words(report), as_json=as_json)
+
+
+def _git_ai(
+    desk: Desk, folder: str | None, agent_trace: str | None, ref: str | None, *, has_spans: bool, as_json: bool
+) -> int:
+    if agent_trace is not None or has_spans:
+        raise InputError("git-ai takes --output or --notes, nothing else", hint="custody export git-ai -o FOLDER")
+    if (folder is None) == (ref is None) or folder == "-":
+        raise InputError("notes need a place", hint="custody export git-ai -o FOLDER, or --notes REF")
+    from custody.app.export_gitai import export_gitai, export_gitai_notes
+
+    report = export_gitai_notes(desk, ref) if ref is not None else export_gitai(desk, Path(str(folder)))
+    return answer(report, _note_words(report), as_json=as_json)
+
+
+def _note_words(report: ExportGitAiReport) -> str:
+    apart = (
+        (report.unchanged, "unchanged"),
+        (report.kept, "not written because another tool's note is there"),
+        (report.left_out, "file(s) left out, whose names cannot stand in a note"),
+    )
+    rest = "".join(f"; {count:,} {what}" for count, what in apart if count)
+    what = f"{report.commits:,} note(s) on {report.lines:,} line(s) of {report.sessions:,} session(s)"
+    return f"wrote {what} to '{report.ref or report.path}'{rest}"
 
 
 def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> Wanted:

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import click
 
+from custody.app.desk import Desk
 from custody.app.import_ import import_export
 from custody.app.import_events import import_events
 from custody.app.import_otlp import import_otlp
 from custody.app.import_traces import import_traces
 from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import What, what_is
+from custody.app.import_what import TOOLS, What, what_is
 from custody.cli.frame import answer, json_option, the_desk
 from custody.model.errors import InputError
+from custody.wire.claims_reports import ImportEntireReport, ImportGitAiReport
 from custody.wire.otlp_reports import ImportOtlpReport
 from custody.wire.reports import (
     ImportEventsReport,
@@ -33,18 +35,28 @@ PLACES_SHOWN = 3
     type=click.Path(path_type=Path),
     help="Where to look for the agent's transcripts instead of its own folder; at any depth.",
 )
+@click.option("--ref", metavar="REF", help="The reference to read instead of the usual ones (with git-ai, entire).")
 @click.option("--texts", is_flag=True, help="Keep of spans also prompts and answers, up to 1,000 characters each.")
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, paths: tuple[Path, ...], *, transcripts: Path | None, texts: bool, as_json: bool
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    *,
+    transcripts: Path | None,
+    ref: str | None,
+    texts: bool,
+    as_json: bool,
 ) -> int:
     """Bring in what agents left on disk, an export, events, traces or spans.
 
-    With the name of an agent ('claude-code', 'codex', 'gemini'; without PATH the first of them): the transcripts that
-    it keeps of this repository's work trees. Else PATH is a transcript or a folder of them, a file that
-    'custody export' wrote, a file of generic events, traces of another tool (Agent Trace, '.agent-trace'), or
-    OpenTelemetry's spans (OTLP as JSON or protobuf; several files after the word 'otlp').
+    With the name of an agent ('claude-code', 'codex', 'copilot', 'cursor', 'gemini', 'opencode'; without PATH the first
+    of them): the transcripts that it keeps of this repository's work trees. Else PATH is a transcript or a folder of
+    them, a file that 'custody export' wrote, a file of generic events, traces of another tool (Agent Trace,
+    '.agent-trace'), or OpenTelemetry's spans (OTLP as JSON or protobuf; several files after the word 'otlp').
+
+    'git-ai' reads the notes of that tool, 'entire' the checkpoints of that one: from this repository's references, or
+    from those of the repository that is named after the word.
 
     An export is checked first; a chain that does not verify is named and nothing is imported. Of everything else what
     can be read is used, and the rest is named. Secrets are taken out before anything is written. Importing twice
@@ -56,8 +68,13 @@ def command(
       custody import claude-code --transcripts ~/old-machine/projects
       custody import evidence.jsonl
       custody import otlp traces-*.jsonl
+      custody import git-ai
     """
     desk = the_desk(ctx)
+    if ref is not None and not (paths and str(paths[0]) in TOOLS):
+        raise InputError("--ref goes with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
+    if paths and str(paths[0]) in TOOLS:
+        return _claims(desk, paths, transcripts or None, ref, texts=texts, as_json=as_json)
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
     path = _one_path(paths) if not files else files[0]
     what, reader = (What.OTLP, None) if files else what_is(path)
@@ -85,6 +102,59 @@ def command(
         # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
         raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
     return answer(read, _transcript_words(read), as_json=as_json)
+
+
+def _claims(
+    desk: Desk, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool, as_json: bool
+) -> int:
+    """What another attribution tool claims."""
+    if texts or transcripts is not None or len(paths) > 2:
+        raise InputError(
+            f"'{paths[0]}' takes a repository and --ref, nothing else", hint=f"custody import {paths[0]} ../other"
+        )
+    place = paths[1] if len(paths) > 1 else None
+    if TOOLS[str(paths[0])] is What.GIT_AI:
+        from custody.app.import_gitai import import_gitai
+
+        notes = import_gitai(desk, place, ref)
+        return answer(notes, _note_words(notes), as_json=as_json)
+    from custody.app.import_entire import import_entire
+
+    checkpoints = import_entire(desk, place, ref)
+    return answer(checkpoints, _checkpoint_words(checkpoints), as_json=as_json)
+
+
+def _note_words(report: ImportGitAiReport) -> str:
+    lines = _problem_words(report.problems, report.problem_count)
+    if not report.notes:
+        return "\n".join((*lines, f"no notes of git-ai in '{report.place}'"))
+    apart = (
+        (report.gone, "on commits that are not here"),
+        (report.silent, "without a line of an agent"),
+        (report.unreadable, "that cannot be read"),
+    )
+    rest = "".join(f", {count:,} {what}" for count, what in apart if count)
+    lines.append(f"{report.notes:,} note(s){rest}")
+    if report.undescribed:
+        lines.append(f"{report.undescribed:,} stretch(es) of lines are given to sessions that no note describes")
+    lines.append(
+        f"{report.lines:,} line(s) of {report.sessions:,} session(s) are claimed:"
+        f" {report.new:,} new record(s), {report.known:,} known"
+    )
+    return "\n".join(lines)
+
+
+def _checkpoint_words(report: ImportEntireReport) -> str:
+    lines = _problem_words(report.problems, report.problem_count)
+    if not report.checkpoints:
+        return "\n".join((*lines, f"no checkpoints of Entire in '{report.place}'"))
+    lines.extend(words for one in report.transcripts for words in (f"{one.agent}:", _transcript_words(one)))
+    without = f", {report.without:,} without a transcript that can be read" if report.without else ""
+    lines.append(f"{report.checkpoints:,} checkpoint(s) of {report.sessions:,} session(s){without}")
+    lines.append(
+        f"{report.commits:,} commit(s) name a checkpoint: {report.links:,} new link(s), {report.known_links:,} known"
+    )
+    return "\n".join(lines)
 
 
 def _one_path(paths: tuple[Path, ...]) -> Path:

@@ -10,7 +10,7 @@ from custody.model.errors import CustodyError
 
 
 @click.command("record")
-@click.option("--agent", required=True, help="Whose event it is: claude-code, cursor, codex, gemini or any other name.")
+@click.option("--agent", required=True, help="Whose event it is: one of those of 'custody init', or any other name.")
 @click.option("--event", help="Which event, when the JSON does not say.")
 @click.option("--receipt", is_flag=True, help="Print the event's id once it is durable.")
 @click.pass_context

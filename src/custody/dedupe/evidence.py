@@ -58,7 +58,7 @@ class Overlap:
     contains: float | None
 
 
-def overlap_of(this: Described, other: Described, rules: DedupeRules) -> Overlap:
+def overlap_of(this: Described, other: Described, rules: DedupeRules, *, places_max: int = SHOWN_MAX) -> Overlap:
     """Compare two changes as they were read."""
     ours, theirs = production_shingles(this, rules), production_shingles(other, rules)
     places, lines = _places(this.of(*SCORED), other.of(*SCORED), rules)
@@ -71,7 +71,7 @@ def overlap_of(this: Described, other: Described, rules: DedupeRules) -> Overlap
         headings=_common(this, other, lambda change: _told(change, lambda facts: facts.headings)),
         blocks=_common(this, other, lambda change: _told(change, lambda facts: map(" ".join, facts.blocks))),
         references=_common(this, other, lambda change: _told(change, lambda facts: facts.references)),
-        places=tuple(places[:SHOWN_MAX]),
+        places=tuple(places[:places_max]),
         lines=lines,
         shingles=jaccard(ours, theirs) if ours and theirs else None,
         contained=containment(ours, theirs) if theirs else None,

@@ -1,6 +1,6 @@
 """The learnt graph, and the difference between two of them (two periods, two agents)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from custody.graph.elements import Element, View, edge_element, node_element
 from custody.graph.engine import Snapshot
@@ -19,12 +19,18 @@ def graph_view(snapshot: Snapshot) -> View:
     )
 
 
-def difference_view(before: Snapshot, after: Snapshot) -> View:
-    """Both graphs in one: each edge is new, gone, or more, less or equally common among the edges of its type."""
+def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey] | None = None) -> View:
+    """Both graphs in one: each edge is new, gone, or more, less or equally common among the edges of its type.
+
+    With ``only``, these edges and their ends are drawn; shares are still of all.
+    """
     old, new = ({edge.key: edge for edge in one.edges} for one in (before, after))
     totals = _totals(before), _totals(after)
-    keys = sorted(old.keys() | new.keys(), key=lambda key: (key[0], key[1], key[2].value))
+    drawn = old.keys() | new.keys() if only is None else (old.keys() | new.keys()) & set(only)
+    keys = sorted(drawn, key=lambda key: (key[0], key[1], key[2].value))
     nodes = {node.name: node for node in (*before.nodes, *after.nodes)}
+    if only is not None:
+        nodes = {name: nodes[name] for key in keys for name in key[:2]}
     places = _places(sorted(nodes), [new.get(key) or old[key] for key in keys])
     edges, table = [], []
     for key in keys:

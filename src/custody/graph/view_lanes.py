@@ -87,6 +87,7 @@ def _row(span: Span, lane: int, _: tuple[int, int]) -> Element:
 
 def _data(span: Span, lane: int) -> Element:
     return {
+        "node": span.node,
         "lane": lane + 1,
         "start_ns": span.start_ns,
         "end_ns": span.end_ns,

@@ -1,7 +1,7 @@
 """The call tree of a session: like calls in a row are one box, and subtrees are closed where there are too many."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from custody.graph.elements import Element, View, call_element, node_element
@@ -12,6 +12,8 @@ from custody.graph.spans import Forest
 
 MORE = "…"
 """Ends the id of a box that stands for the rest of a row."""
+TIMES = "×"
+"""Stands in the id of a box before the number of like calls that it stands for."""
 ROW_MIN = 2
 
 
@@ -30,7 +32,10 @@ class _Box:
 def tree_view(forest: Forest, rules: GraphRules, session: str | None = None, root: str | None = None) -> View:
     """The calls of one session, or of all; with the id of a box as ``root``, what was closed behind that box."""
     sizes = _sizes(forest)
-    shown = _shown(_boxes(forest, _tops(forest, session, root), rules), rules.spans_drawn_max)
+    tops, apart = _tops(forest, session, root)
+    # The like calls of an opened box have nothing inside them: no other row is kept apart by this.
+    drawn = replace(rules, collapse_count_min=len(tops) + ROW_MIN) if apart else rules
+    shown = _shown(_boxes(forest, tops, drawn), rules.spans_drawn_max)
     opened = {box.above for box in shown}
     for box in shown:
         box.below = 0 if box.id in opened else sum(sizes[_key(span)] for span in box.spans)
@@ -60,15 +65,27 @@ def _read_down(shown: Sequence[_Box], children: Mapping[str, Sequence[str]]) -> 
         waiting.extend(reversed(children.get(box.id, ())))
 
 
-def _tops(forest: Forest, session: str | None, root: str | None) -> Sequence[Span]:
+def _tops(forest: Forest, session: str | None, root: str | None) -> tuple[Sequence[Span], bool]:
+    """The calls at the top, and whether they are like ones that are to be seen one by one."""
     roots = [span for span in forest.roots if session is None or span.session == session]
     if root is None:
-        return roots
-    found = next((span for span in forest.spans if _key(span) == root.removesuffix(MORE)), None)
-    if found is None or not root.endswith(MORE):
-        return () if found is None else (found,)
-    row = _in_order(roots if found.parent is None else forest.children[found.execution, found.parent])
-    return row[row.index(found) :]
+        return roots, False
+    known = {_key(span): span for span in forest.spans}
+    if root in known:
+        return (known[root],), False
+    if root.endswith(MORE):
+        return _row_from(forest, roots, known.get(root.removesuffix(MORE))), False
+    first, _, count = root.rpartition(TIMES)
+    row = _row_from(forest, roots, known.get(first))
+    return row[: int(count)] if count.isdecimal() and count.isascii() else (), True
+
+
+def _row_from(forest: Forest, roots: Sequence[Span], first: Span | None) -> Sequence[Span]:
+    """A call and the siblings that began after it."""
+    if first is None:
+        return ()
+    row = _in_order(roots if first.parent is None else forest.children[first.execution, first.parent])
+    return row[row.index(first) :]
 
 
 def _key(span: Span) -> str:
@@ -105,7 +122,9 @@ def _row_of(
     for (node, bare), run in groupby(_in_order(siblings), key=lambda span: (span.node, not _inside(forest, span))):
         spans = list(run)
         if bare and len(spans) >= rules.collapse_count_min:
-            yield _Box(f"{_key(spans[0])}×{len(spans)}", spans, f"{spans[0].name} ×{len(spans)}", depth, above)
+            yield _Box(
+                f"{_key(spans[0])}{TIMES}{len(spans)}", spans, f"{spans[0].name} {TIMES}{len(spans)}", depth, above
+            )
         else:
             for span in spans:
                 yield _Box(_key(span), (span,), node if span.kind in STRUCTURAL else span.name, depth, above)
@@ -160,6 +179,7 @@ def _data(box: _Box) -> Element:
     starts = [span.start_ns for span in box.spans if span.start_ns is not None]
     ends = [span.end_ns for span in box.spans if span.end_ns is not None]
     return {
+        "node": box.spans[0].node,
         "count": len(box.spans),
         "failures": sum(span.status is Status.FAILED for span in box.spans),
         "abandoned": sum(span.abandoned for span in box.spans),

@@ -184,7 +184,9 @@ class TracedRange:
 class TracedFile:
     """That a trace of another tool touched a file: where, with which hashes, but without any text.
 
-    ``session`` is the trace's own id.
+    ``session`` is the trace's own id, or the agent's session where the trace tells it. ``of_revision``: the lines are
+    those of the file in ``revision`` itself, which brought them; else the trace was made on top of that commit.
+    ``within`` and ``call`` are the agent's own session and call where a trace tells them beside its id.
     """
 
     agent: AgentName
@@ -195,6 +197,10 @@ class TracedFile:
     ranges: tuple[TracedRange, ...] = ()
     conversation: str | None = None
     model: str | None = None
+    of_revision: bool = False
+    within: SessionId | None = None
+    call: CallId | None = None
+    producer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ import msgspec
 from custody.wire.reports import Report
 
 Class = Literal["agent", "mixed", "person", "none"]
+TIER_WORDS = ("provably certain", "effectively certain", "very high", "high", "medium", "suggestive")
+"""How sure an answer is, from tier 1 to tier 6."""
 
 
 class SignalSeen(msgspec.Struct, frozen=True):
@@ -26,11 +28,25 @@ class Searched(msgspec.Struct, frozen=True):
     commits: int
 
 
+class ClaimBeside(msgspec.Struct, frozen=True):
+    """Somebody else who is said to have written the lines: by which tool (null: a trace that does not say), and where.
+
+    A claim beside an answer is never better than ``claimed``, and does not change the answer.
+    """
+
+    producer: str | None
+    agent: str
+    model_id: str | None
+    session_id: str
+    grade: str
+    record: str
+
+
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
     """Neighbouring lines with the same answer; ``share`` is the part of each line that is an agent's.
 
     ``commits`` is the path of the lines through commits, the one that holds them now last; empty while they are not
-    committed.
+    committed. ``claims`` are those of other tools that name somebody else.
     """
 
     start_line: int
@@ -53,6 +69,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "cl
     commits: list[str]
     reason: str | None
     searched: Searched | None
+    claims: list[ClaimBeside]
 
 
 class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):

@@ -21,6 +21,15 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     part: float
 
 
+class Period(Share, frozen=True, kw_only=True):
+    """Lines that were first committed on one day or in one month; ``models`` counts those that agents wrote.
+
+    ``before`` has what is older than anything that was captured, ``unknown`` what no commit's moment is known of.
+    """
+
+    models: dict[str, int]
+
+
 class LeftOut(msgspec.Struct, frozen=True):
     """A tracked file that was not counted, and why."""
 
@@ -31,8 +40,9 @@ class LeftOut(msgspec.Struct, frozen=True):
 class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     """The lines of a file or folder as of a commit; ``path`` is null for the whole repository.
 
-    ``months`` are those in which lines that are an agent's or partly so were first committed. Nothing was looked
-    for before ``since``, which is null when nothing was captured. Of the files left out the first 1,000 are named.
+    ``months`` are those in which lines that are an agent's or partly so were first committed; ``growth`` has all
+    lines by day, or by month where the days are many, in their order. Nothing was looked for before ``since``, which is
+    null when nothing was captured. Of the files left out the first 1,000 are named.
     """
 
     path: str | None
@@ -47,6 +57,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     tiers: list[Share]
     folders: list[Share]
     months: list[Share]
+    growth: list[Period]
     left_out: list[LeftOut]
     left_out_count: int
     notes: list[str]

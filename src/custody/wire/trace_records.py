@@ -2,6 +2,8 @@
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +14,10 @@ AGENT_TRACE_VERSION = "0.1.0"
 UNKNOWN_VERSION = "unknown"
 """The specification wants a tool's version; what was captured does not say."""
 MODEL_SIGNS_MAX = 250
+METADATA = "custody"
+"""Where in a trace's metadata stands what we say beyond the specification."""
+OF_REVISION = "revision"
+"""What stands there under ``lines`` when they are those of the commit that the trace names."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -60,6 +66,19 @@ class Tool(msgspec.Struct, frozen=True):
     version: str = UNKNOWN_VERSION
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who wrote lines of a commit, and which tool says so (``producer``; None is custody); ``mixed``: only in part."""
+
+    agent: str
+    session: str
+    model: str | None = None
+    call: str | None = None
+    mixed: bool = False
+    producer: str | None = None
+    version: str | None = None
+
+
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One trace."""
 
@@ -72,9 +91,39 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     metadata: dict[str, Any] | None = None
 
 
+def commit_trace(commit: str, at: str, who: Told, files: Mapping[str, Sequence[Range]]) -> TraceRecord:
+    """What somebody wrote of a commit: the lines are those of the commit itself, whatever became of them later."""
+    contributor = Contributor(
+        "mixed" if who.mixed else "ai", None if who.model is None else who.model[:MODEL_SIGNS_MAX]
+    )
+    said = {
+        "version": who.version,
+        "lines": OF_REVISION,
+        "session": who.session,
+        "call": who.call,
+        "producer": who.producer,
+    }
+    parts = (commit, who.producer or "", who.agent, who.session, who.call or "", who.model or "", str(who.mixed))
+    return TraceRecord(
+        version=AGENT_TRACE_VERSION,
+        id=trace_id(*parts),
+        timestamp=at,
+        vcs=Vcs("git", commit),
+        tool=Tool(who.agent),
+        files=[File(path, [Conversation(contributor, list(ranges))]) for path, ranges in sorted(files.items())],
+        metadata={METADATA: {name: value for name, value in said.items() if value is not None}},
+    )
+
+
+def trace_value(record: TraceRecord) -> dict[str, Any]:
+    """A trace as JSON."""
+    value: dict[str, Any] = msgspec.to_builtins(record)
+    return value
+
+
 def encode_trace(record: TraceRecord) -> bytes:
     """A trace as one line."""
-    return dump(msgspec.to_builtins(record)) + b"\n"
+    return dump(trace_value(record)) + b"\n"
 
 
 def trace_id(*parts: str) -> str:

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from custody.model.errors import InputError
-from custody.model.ids import AgentName, CommitSha, ContentHash, SessionId
+from custody.model.ids import AgentName, CallId, CommitSha, ContentHash, SessionId
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import CommitLink, LinkOrigin, Session, TracedFile, TracedRange, View
 from custody.wire.canonical import Json, dump, parse
 from custody.wire.events import TraceEvent, TraceLinkEvent, event_from
 from custody.wire.times import ns_from, text_from
+from custody.wire.trace_records import METADATA, OF_REVISION
 from custody.wire.views import observation_of
 
 UNKNOWN_AGENT = "unknown"
@@ -63,7 +64,7 @@ def _trace_event(value: Fields, fields: Fields, worktree: str | None) -> Fields:
         "id": name,
         "at": moment(at),
         "agent": _agent(fields),
-        "session": name,
+        "session": _session(fields) or name,
         "worktree": worktree,
         "payload": value,
     }
@@ -129,6 +130,9 @@ def trace_views(payload: Json) -> tuple[View, ...]:
     files = tuple(_files(event, fields))
     if not files:
         return ()
+    if _is_of_revision(fields):
+        # The session may be one that was captured here: a claim about a commit must not change what is known of it.
+        return (Session(AgentName(event.agent), SessionId(event.session), ns_from(event.at)), *files)
     session = Session(
         agent=AgentName(event.agent),
         id=SessionId(event.session),
@@ -183,6 +187,7 @@ def traced_path(text: str, worktree: str | None) -> RepoPath | None:
 
 
 def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
+    within, call = _own_call(fields)
     for entry in _list(fields, "files"):
         if not isinstance(entry, dict):
             continue
@@ -199,7 +204,37 @@ def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
             ranges=ranges,
             conversation=next((said.conversation for said in ranges if said.conversation), None),
             model=next((said.model for said in ranges if said.model), None),
+            of_revision=_is_of_revision(fields),
+            within=within,
+            call=call,
+            producer=_text(_ours(fields), "producer"),
         )
+
+
+def _ours(fields: Fields) -> Fields:
+    """What custody itself wrote into a trace beyond the specification."""
+    return _dict(_dict(fields, "metadata"), METADATA)
+
+
+def _own_call(fields: Fields) -> tuple[SessionId | None, CallId | None]:
+    """The agent's session and call: as custody tells them, or as the specification's own hooks do (February 2026)."""
+    metadata, ours = _dict(fields, "metadata"), _ours(fields)
+    session = _text(ours, "session") or _text(metadata, "session_id") or _text(metadata, "conversation_id")
+    call = _text(ours, "call") or _text(metadata, "tool_use_id")
+    if session is None or call is None or not (_NAME.fullmatch(session) and _NAME.fullmatch(call)):
+        return None, None
+    return SessionId(session), CallId(call)
+
+
+def _is_of_revision(fields: Fields) -> bool:
+    """Whether the lines are those of the commit that the trace names, which says so itself."""
+    return _text(_ours(fields), "lines") == OF_REVISION and _commit(_revision(fields)) is not None
+
+
+def _session(fields: Fields) -> str | None:
+    """The agent's own session, where a trace of a commit tells it."""
+    name = _text(_ours(fields), "session") if _is_of_revision(fields) else None
+    return name if name is not None and _NAME.fullmatch(name) else None
 
 
 def _is_persons(entry: Fields) -> bool:

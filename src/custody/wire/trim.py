@@ -33,7 +33,9 @@ def trimmed(event: dict[str, Json]) -> dict[str, Json]:
     kind, payload = event.get("kind"), event.get("payload")
     if kind == "hook" and isinstance(payload, dict) and str(payload.get("tool_name")) not in EDITING:
         answer = ANSWERS.get(str(event.get("event")), "tool_response")
-        return {**event, "payload": _cut_field(_cut_field(payload, "tool_response"), answer)}
+        for name in ("tool_response", "tool_result", "toolResult", answer):
+            payload = _cut_field(payload, name)
+        return {**event, "payload": payload}
     if kind == "call":
         return _cut_field(event, "output")
     return _cut_field(event, "text") if kind == "source_read" else event

@@ -4,69 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
 from custody.app.graph import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
 from custody.app.graph_learn import OPEN
 from custody.model.errors import InputError
 from custody.wire.graph import GraphShowReport
 from custody.wire.times import text_from
+from tests.builders.calls import HOUR, NS, World
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
-from tests.builders.repo import NOON, a_repository
-
-NS = 1_000_000_000
-HOUR = 3600
+from tests.builders.repo import NOON
 
 
-class World:
-    """A repository in which agents call tools, one after the other."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = a_repository(folder).path
-        self.now = NOON + 48 * HOUR
-        self.number = 0
-
-    @property
-    def desk(self) -> Desk:
-        return Desk(self.path, now_ns=lambda: self.now * NS)
-
-    def calls(self, session: str, *names: str, at: int = NOON, agent: str = "robot", status: str = "ok") -> None:
-        """Calls of a session, a second each."""
-        for place, name in enumerate(names):
-            self.number += 1
-            begun, ended = (text_from((at + 10 * place + more) * NS) for more in (0, 1))
-            spool_of(self.path).put(
-                an_event(
-                    "call",
-                    id=f"c{self.number}",
-                    at=begun,
-                    ended_at=ended,
-                    session=session,
-                    name=name,
-                    agent=agent,
-                    status=status,
-                )
-            )
-
-    def span(self, execution: str, span: str, name: str, first: int, last: int, **more: object) -> None:
-        """A whole span of a traced program, in seconds from noon."""
-        self.number += 1
-        fields = {
-            "phase": "whole",
-            "parent": None,
-            "session": None,
-            "server": None,
-            "attributes": {},
-            "status": "ok",
-            **more,
-        }
-        times = {"at": text_from((NOON + first) * NS), "ended_at": text_from((NOON + last) * NS)}
-        spool_of(self.path).put(
-            an_event("span", id=f"p{self.number}", execution=execution, span=span, name=name, **times, **fields)
-        )
-
-    def shown(self) -> GraphShowReport:
-        return graph_show(self.desk, Look())
+def shown(world: World) -> GraphShowReport:
+    return graph_show(world.desk, Look())
 
 
 def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
@@ -82,7 +32,7 @@ def test_sessions_become_edges(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Bash")
     world.calls("s2", "Read", "Edit", at=NOON + HOUR)
     world.calls("s3", "Read", "Edit", at=NOON + 2 * HOUR)
-    found = edges(world.shown())
+    found = edges(shown(world))
     assert found["tool:Read", "tool:Edit", "sequence"] == (3, "observed")
     assert found["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
     assert ("tool:Read", "tool:Bash", "sequence") not in found
@@ -93,7 +43,7 @@ def test_traced_programs_become_edges_with_what_shows_them(world: World) -> None
     world.span("e1", "a", "cap1", 0, 9, span_kind="capability")
     world.span("e1", "b", "read_file", 1, 2, span_kind="tool", server="filesystem", parent="a")
     world.span("e1", "c", "write_file", 3, 4, span_kind="tool", server="filesystem", parent="a")
-    report = world.shown()
+    report = shown(world)
     assert set(edges(report)) == {
         ("capability:cap1", "filesystem:read_file", "contains"),
         ("capability:cap1", "filesystem:write_file", "contains"),
@@ -105,25 +55,25 @@ def test_traced_programs_become_edges_with_what_shows_them(world: World) -> None
 
 def test_asking_twice_counts_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
-    assert world.shown().edges == world.shown().edges
+    assert shown(world).edges == shown(world).edges
     with world.desk.reading() as store:
         assert list(store.graph.units().values()) == [2]
 
 
 def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(world: World) -> None:
     world.calls("s1", "Read", "Edit", at=world.now - HOUR)
-    assert edges(world.shown())["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
+    assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.desk.reading() as store:
         assert store.graph.units() == {"session:s1": OPEN}
         assert list(store.graph.edges()) == []
     world.calls("s1", "Bash", at=world.now - HOUR + 60)
-    assert edges(world.shown())["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
+    assert edges(shown(world))["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
     world.now += 48 * HOUR
-    later = world.shown()
+    later = shown(world)
     assert edges(later)["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.desk.reading() as store:
         assert store.graph.units() == {"session:s1": 3}
-    assert world.shown().edges == later.edges
+    assert shown(world).edges == later.edges
 
 
 def test_more_of_what_was_over_is_learnt_as_if_it_had_always_been_there(
@@ -131,29 +81,29 @@ def test_more_of_what_was_over_is_learnt_as_if_it_had_always_been_there(
 ) -> None:
     world.calls("s1", "Read", "Edit")
     world.calls("s2", "Read", "Bash", at=NOON + HOUR)
-    world.shown()
+    shown(world)
     world.calls("s1", "Grep", at=NOON + 60)
     other = World(tmp_path_factory.mktemp("other"))
     other.calls("s1", "Read", "Edit")
     other.calls("s2", "Read", "Bash", at=NOON + HOUR)
     other.calls("s1", "Grep", at=NOON + 60)
-    assert edges(world.shown()) == edges(other.shown())
-    assert edges(world.shown())["tool:Edit", "tool:Grep", "sequence"] == (1, "inferred")
+    assert edges(shown(world)) == edges(shown(other))
+    assert edges(shown(world))["tool:Edit", "tool:Grep", "sequence"] == (1, "inferred")
 
 
 def test_a_session_that_was_exported_and_came_back_counts_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
-    before = edges(world.shown())
+    before = edges(shown(world))
     world.span("robot:s1", "call:c1", "Read", 0, 1, span_kind="tool")
     world.span("robot:s1", "call:c2", "Edit", 10, 11, span_kind="tool")
-    assert edges(world.shown()) == before
+    assert edges(shown(world)) == before
 
 
 def test_other_rules_learn_again(world: World) -> None:
     world.calls("s1", "Read", "Edit")
-    assert edges(world.shown())["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
+    assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     (world.path / "custody.toml").write_text("[graph]\npromote_count_min = 1\n")
-    assert edges(world.shown())["tool:Read", "tool:Edit", "sequence"] == (1, "observed")
+    assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "observed")
 
 
 def test_a_way_and_none(world: World) -> None:
@@ -187,8 +137,8 @@ def test_a_session_of_traced_programs_is_all_of_their_executions(world: World) -
     world.span("e1", "1", "Read", 0, 1, session="traced")
     world.span("e2", "1", "Edit", 2, 3, session="traced")
     world.span("e3", "1", "Bash", 4, 5)
-    shown = graph_show(world.desk, Look(session="traced"))
-    assert [node.name for node in shown.nodes] == ["tool:Edit", "tool:Read"]
+    found = graph_show(world.desk, Look(session="traced"))
+    assert [node.name for node in found.nodes] == ["tool:Edit", "tool:Read"]
     assert graph_next(world.desk, "traced", (), None).after == ["Read", "Edit"]
 
 
@@ -252,5 +202,5 @@ def test_periods_and_agents_differ(world: World) -> None:
 
 
 def test_an_empty_store_has_an_empty_graph(world: World) -> None:
-    report = world.shown()
+    report = shown(world)
     assert (report.nodes, report.edges, report.units) == ([], [], 0)

@@ -9,7 +9,7 @@ import pytest
 from custody.app.blame import blame
 from custody.app.desk import Desk, Progress
 from custody.app.history import History
-from custody.app.stats import stats
+from custody.app.stats import DAYS_MAX, Count, stats
 from custody.model.errors import InputError
 from custody.model.paths import RepoPath
 from custody.wire.stats import Share, StatsReport
@@ -63,6 +63,31 @@ def test_lines_are_counted_by_class_model_agent_tier_folder_and_month(built: Bui
     assert sum(lines(report.tiers).values()) == 4
     assert lines(report.folders) == {"src/": 6, "docs/": 3}
     assert lines(report.months) == {"2026-01": 4}
+
+
+def test_all_lines_are_counted_by_day_with_the_models_that_wrote_them(built: Built) -> None:
+    before, january = counted(built).growth
+    assert (before.name, before.lines, before.none, before.models) == ("before", 5, 5, {})
+    assert (january.name, january.lines, january.agent) == ("2026-01-31", 4, 4)
+    assert january.models == {"m-1": 2, "unknown": 2}
+
+
+def test_many_days_are_told_by_month() -> None:
+    count = Count()
+    for day in range(DAYS_MAX + 1):
+        count.add_unknown(2, "src/", f"2026-{1 + day // 28:02}-{1 + day % 28:02}")
+    assert [(period.name, period.lines) for period in count.growth()] == [
+        ("2026-01", 56),
+        ("2026-02", 56),
+        ("2026-03", 10),
+    ]
+
+
+def test_lines_of_a_file_that_no_agent_touched_since_are_of_no_known_day(built: Built) -> None:
+    whole: dict[bytes, bytes | tuple[str, bytes]] = {b"src/a.py": NEW.encode(), b"src/b.py": FRESH.encode()}
+    built.commit({**whole, b"src/c.py": b"# by hand\n"}, built.head(), at=AFTER + 86_400)
+    growth = counted(built).growth
+    assert [(month.name, month.lines) for month in growth] == [("before", 2), ("2026-01-31", 4), ("unknown", 1)]
 
 
 def test_each_row_says_its_share_and_its_part_of_all(built: Built) -> None:

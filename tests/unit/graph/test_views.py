@@ -121,6 +121,15 @@ class TestTree:
         assert labels(view) == ["turn", "Read ×37", "Edit"]
         assert data(view)[1]["count"] == 37
 
+    def test_a_box_of_like_calls_opens_into_these_calls(self) -> None:
+        reads = [a_span(str(n), n, n, name="Read", parent="t") for n in range(1, 38)]
+        edits = [a_span(f"e{n}", n, n, name="Edit", parent="t") for n in range(40, 44)]
+        forest = forest_of([a_span("t", 0, 99, kind=Kind.TURN), *reads, *edits], RULES)
+        assert labels(tree_view(forest, RULES, root=":1×37")) == ["Read"] * 37
+        assert labels(tree_view(forest, FEW, root=":1×37"))[-1] == "… 28 more"
+        for nothing in (":1×", ":1×x", ":1×²", ":nobody×3", "×"):
+            assert labels(tree_view(forest, RULES, root=nothing)) == []
+
     def test_two_are_not_enough_and_failures_are_counted(self) -> None:
         calls = [a_span(str(n), n, n, name="Read", status=Status.FAILED) for n in range(2)]
         assert labels(tree_view(forest_of(calls, RULES), RULES)) == ["Read", "Read"]
@@ -215,6 +224,13 @@ class TestGraph:
         changes: list[Any] = [row["change"] for row in difference_view(before, after).table]
         assert changes == ["more", "less"]
         assert {row["change"] for row in difference_view(after, after).table} == {"same"}
+
+    def test_of_some_edges_the_shares_are_those_of_all(self) -> None:
+        before = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:a", "s:c", SEQUENCE, 3)).get_graph_snapshot()
+        view = difference_view(before, before, {("s:a", "s:b", SEQUENCE)})
+        (row,) = raw(view.table)
+        assert (row["to"], row["share_before"]) == ("s:b", 0.25)
+        assert [node["id"] for node in data(view)] == ["s:a", "s:b"]
 
     def test_what_contains_it_most_often_is_what_it_stands_under(self) -> None:
         engine = a_graph(("s:a", "s:z", CONTAINS, 1), ("s:b", "s:z", CONTAINS, 2))

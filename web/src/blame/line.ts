@@ -12,19 +12,21 @@ export function line(
   why: string | null,
 ): HTMLElement {
   const kind = about?.kind ?? "none";
-  const words = [`line ${number}`, about?.agent ?? "", places.classes[kind] ?? kind, about?.sure ?? ""];
+  const words = [`Line ${number}`, places.classes[kind] ?? kind, first ? "" : (about?.agent ?? "")];
   const mark = element(why ? "a" : "button", {
     class: `badge who k-${kind}`,
     tabindex: "-1",
-    "aria-label": words.filter(Boolean).join(", "),
     ...(why ? { href: why } : { type: "button" }),
-  }, element("i", { "aria-hidden": "true" }));
+  }, element("i", { "aria-hidden": "true" }), element("span", { class: "hidden-words" }, `${words.filter(Boolean).join(", ")} `));
   if (first && about?.agent) {
     mark.append(element("span", { class: "by" }, about.agent.slice(0, 24)));
     mark.append(element("span", { class: "sure" }, about.confidence ?? ""));
   }
-  const row = element("div", { class: first ? "code first" : "code", role: "listitem" }, mark);
-  row.append(element("a", { class: "no", href: `#L${number}`, tabindex: "-1" }, String(number)));
-  row.append(element("code", { dir: "ltr" }, text));
-  return row;
+  const place = element("a", { class: "no", href: `#L${number}`, tabindex: "-1" }, String(number));
+  return element(
+    "div",
+    { class: first ? "code first" : "code", role: "listitem" },
+    element("span", { class: "gutter" }, mark, place),
+    element("code", { dir: "ltr" }, text),
+  );
 }

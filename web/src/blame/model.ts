@@ -36,4 +36,6 @@ export interface Places {
   sessions: (string | null)[];
   agents: Record<string, string | null>;
   classes: Record<string, string>;
+  /** In a report: the chain behind a stretch, by its first line. */
+  chains: Record<string, string | null>;
 }

@@ -28,7 +28,8 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     address.searchParams.set(name, value);
     return address.href;
   };
-  const why = (number: number): string | null => asked(box.dataset.why, "line", String(number));
+  const why = (number: number): string | null => 
+    asked(box.dataset.why, "line", String(number)) ?? places.chains[run(number)?.[0] ?? 0] ?? null;
   const then = (commit: string): string | null => asked(box.dataset.at, "rev", commit);
 
   const list = rows(
@@ -98,7 +99,10 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     mark();
   };
 
-  legend(only, () => list.draw());
+  legend(only, () => {
+    box.classList.toggle("choosing", only.kind !== null || only.agent !== null);
+    list.draw();
+  });
   evidence(box, places, about, data, why, then);
   copying(box, data, () => marked);
   window.addEventListener("hashchange", mark);
@@ -120,8 +124,8 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     const part = ((event as MouseEvent).clientX - place.left) / place.width;
     location.hash = `#L${Math.min(data.total, Math.floor(part * data.total) + 1)}`;
   });
-  const tools = document.getElementById("tools");
-  if (tools) tools.hidden = false;
+  document.getElementById("tools")?.toggleAttribute("hidden", false);
+  document.getElementById("pages")?.toggleAttribute("hidden", true);
   const begin = Number(box.dataset.start);
   if (begin > data.first) reveal(begin);
   mark();

@@ -19,12 +19,14 @@ export interface GraphBox extends HTMLElement {
 
 const CLOSER = 1.3;
 let current: { cy: Core; data: GraphData; root: HTMLElement } | null = null;
+let arrived: GraphData | null = null;
 let kept: { view: View; shape: string; focused: boolean } | null = null;
 
 function mount(): void {
   const root = document.getElementById("graph-region");
   const box = root?.querySelector<GraphBox>("#graph-canvas");
-  const data = block<GraphData>("graph-data");
+  const data = arrived ?? block<GraphData>("graph-data");
+  arrived = null;
   if (!root || !box || !data || box.cy) return;
   draw(root, box, data);
 }
@@ -72,7 +74,7 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
   keys(box, cy, {
     choose: (node) => choose(node.id()),
     open: (node) => {
-      const place = root.hasAttribute("data-served") ? opened(node.data() as GraphNode) : null;
+      const place = opened(root, node.data() as GraphNode);
       if (place) location.assign(place);
       else root.querySelector<HTMLElement>("#graph-said")?.focus();
     },
@@ -117,17 +119,31 @@ document.addEventListener("custody:theme", () => {
   if (current && !current.cy.destroyed()) current.cy.style(styleOf(current.data, current.root));
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if ((event as CustomEvent).detail?.target?.id !== "graph-region" || !current) return;
+  const { target, shouldSwap, xhr } = (event as CustomEvent).detail as { target?: Element; shouldSwap: boolean; xhr: XMLHttpRequest };
+  if (target?.id !== "graph-region" || !shouldSwap) return;
+  arrived = told(xhr.responseText);
+  leave();
+});
+document.addEventListener("htmx:afterSwap", mount);
+
+/** What a fetched page hands to the picture: what is swapped in comes without any script element, and this is one. */
+function told(page: string): GraphData | null {
+  const found = new DOMParser().parseFromString(page, "text/html").getElementById("graph-data");
+  return found ? (JSON.parse(found.textContent ?? "null") as GraphData) : null;
+}
+
+/** Ends the picture that is about to go, and remembers from where it was looked at. */
+function leave(): void {
+  if (!current) return;
   const { cy, data, root } = current;
   const focused = root.querySelector("#graph-canvas") === document.activeElement;
   kept = { view: { zoom: cy.zoom(), pan: { ...cy.pan() } }, shape: shape(data), focused };
-});
-document.addEventListener("htmx:afterSwap", () => {
-  if (current && !current.root.isConnected) {
-    current.cy.destroy();
-    current = null;
-  }
-  mount();
-});
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mount);
-else mount();
+  cy.destroy();
+  current = null;
+  // Attributes of the old element are put on the new one for a moment, and our policy has no style attributes.
+  for (const styled of root.querySelectorAll("[id][style]")) styled.removeAttribute("style");
+}
+
+// Apart from the reading of this script, so that no single task is long.
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => setTimeout(mount, 0));
+else setTimeout(mount, 0);

@@ -123,7 +123,7 @@ class Tree {
     const made = element("div", {
       role: "treeitem",
       tabindex: "-1",
-      class: `call of-${words[kind]} is-${this.data.states[worst]}${line.first === this.data.wanted ? " wanted" : ""}`,
+      class: `call of-${words[kind]} is-${this.data.states[worst]}${line.count === 1 && line.first === this.data.wanted ? " wanted" : ""}`,
       "aria-level": String(line.depth + 1),
     });
     if (open !== null) made.setAttribute("aria-expanded", String(open));

@@ -1,6 +1,6 @@
 // What is said of a node or an edge that was chosen, and the runs behind an edge.
 
-import { element } from "../data";
+import { block, element } from "../data";
 import type { GraphData, GraphEdge, GraphNode } from "./data";
 import { address } from "./legend";
 
@@ -33,7 +33,7 @@ export function said(root: HTMLElement, data: GraphData, choose: (id: string) =>
       const shown = around.slice(0, EDGES_MAX).map(button);
       if (around.length > EDGES_MAX) shown.push(element("li", {}, `and ${(around.length - EDGES_MAX).toLocaleString("en")} more, in the table`));
       const parts: Node[] = [facts([["kind", node.kind], ...node.said])];
-      const place = served ? opened(node) : null;
+      const place = opened(root, node);
       if (place) parts.push(element("p", {}, element("a", { href: place, id: "graph-open" }, "Open what is inside")));
       if (shown.length) parts.push(element("h3", {}, "Edges"), element("ul", { class: "graph-edges" }, ...shown));
       say(node.name, ...parts);
@@ -49,16 +49,17 @@ export function said(root: HTMLElement, data: GraphData, choose: (id: string) =>
       const below = element("p", {}, element("a", { href: "#graph-runs" }, "The runs behind it ↓"));
       say(words(edge, names), facts(told), served ? below : seen(edge));
       status.textContent = `${words(edge, names)}, ${edge.edge_source}, seen ${edge.count.toLocaleString("en")}`;
-      if (served) ask(root, edge.runs);
+      if (served) ask(root, decodeURIComponent(edge.runs));
     },
   };
 }
 
-/** Where the inside of a closed box is drawn. */
-export function opened(node: GraphNode): string | null {
+/** Where the inside of a closed box is drawn: an address with what the page is asked now, or a file of a report. */
+export function opened(root: HTMLElement, node: GraphNode): string | null {
   if (!node.open) return null;
+  if (!root.hasAttribute("data-served")) return block<Record<string, string>>("graph-opens")?.[node.id] ?? null;
   const place = new URL(location.href);
-  place.searchParams.set("open", node.open);
+  place.searchParams.set("open", decodeURIComponent(node.open));
   place.searchParams.delete("edge");
   return place.pathname + place.search;
 }

@@ -21,7 +21,8 @@ export function table(box: HTMLElement, data: GraphData, isAway: (id: string) =>
   head.append(...data.columns.map((column) => element("span", { role: "columnheader", class: column.number ? "num" : "" }, column.name)));
   const grid = element("div", { role: "treegrid", class: `graph-grid v-${data.view}`, "aria-labelledby": "graph-rows-title" });
   grid.append(element("div", { role: "rowgroup" }, head), list);
-  box.replaceChildren(grid);
+  const nothing = element("p", { class: "dim", hidden: "" }, "The legend has switched everything off.");
+  box.replaceChildren(grid, nothing);
 
   function make(index: number): HTMLElement {
     const row = shown[index]!;
@@ -49,6 +50,7 @@ export function table(box: HTMLElement, data: GraphData, isAway: (id: string) =>
   function sift(): void {
     shown = data.rows.filter((row) => !isAway(row.of));
     list.hidden = !shown.length;
+    nothing.hidden = shown.length > 0;
     if (drawn) drawn.draw(shown.length);
     else drawn = rows(list, shown.length, make, HEIGHT);
     list.firstElementChild?.setAttribute("role", "none");

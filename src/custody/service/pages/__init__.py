@@ -12,8 +12,8 @@ frame    a View as HTML: one environment, everything escaped
 charts   pictures of numbers, as SVG without a script
 ```
 
-To add a page: a module with a ``PAGE``, its template, and its row in ``book``. A template says ``{{ to('session',
-id=...) }}`` for an address and never writes one, ``{{ part('overview-share', 'Counting…') }}`` for what comes later, ``{{ block(data) }}`` for what an island reads, and has neither inline
-script nor inline style: the content policy would not run them. Islands are in ``web/src``, built into
-``service/static``.
+To add a page: a module with its ``PAGES``, its template, and its row in ``book``. A template says ``{{ to('session',
+id=...) }}`` for an address and never writes one, ``{{ part('overview-share', 'Counting…') }}`` for what comes later,
+``{{ block('name', data) }}`` for what an island reads, and has neither inline script nor inline style: the content
+policy would not run them. Islands are in ``web/src``, built into ``service/static``.
 """

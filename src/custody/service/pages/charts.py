@@ -16,6 +16,8 @@ WIDTH, HEIGHT = 720, 220
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 26
 SERIES_COLOURS = 8
 LABELS_MAX = 8
+LABEL_HALF = 34
+"""Room for half of a label at the right end."""
 NAME_SIGNS = 60
 
 
@@ -144,7 +146,7 @@ def _labels(places: Sequence[str], step: float, *, middle: bool = True) -> list[
     every = max(1, -(-len(places) // LABELS_MAX))
     return [
         Markup('<text class="place" x="{:.1f}" y="{}">{}</text>').format(
-            LEFT + n * step + (step / 2 if middle else 0), HEIGHT - 8, escape(short(place, 12))
+            min(LEFT + n * step + (step / 2 if middle else 0), WIDTH - LABEL_HALF), HEIGHT - 8, escape(short(place, 12))
         )
         for n, place in enumerate(places)
         if n % every == 0

@@ -77,7 +77,7 @@ def render(view: View, page: Page, said: Mapping[str, str], frame: Frame) -> str
 def _taking_in(frame: Frame) -> Any:
     """``part(page, words, **said)``: another page as a part of this one; ``words`` stand there until it comes."""
 
-    def part(name: str, words: str, **wanted: object) -> Markup:
+    def part(name: str, words: str, /, **wanted: object) -> Markup:
         said = {key: str(value) for key, value in wanted.items() if value is not None and value != ""}
         if frame.inline is not None:
             return Markup(frame.inline(name, said))

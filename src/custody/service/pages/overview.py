@@ -1,11 +1,131 @@
-"""Overview."""
+"""Overview: how much of this is agents', what is open, what happened last, whether all is well."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from custody.app.desk import Desk
+from custody.app.pages_changes import changes_listed
+from custody.app.pages_overview import overview_seen
+from custody.app.pages_sessions import sessions_listed
+from custody.app.questions import has_repository, lines_counted
+from custody.service.pages.attempt import attempted
+from custody.service.pages.charts import Part, Series
+from custody.service.pages.live import head_of
 from custody.service.pages.page import Asked, Page, View
+from custody.wire.stats import Period, StatsReport
+
+CHANGES_SHOWN = 10
+SESSIONS_SHOWN = 8
+MODELS_SHOWN = 5
+"""Models with a colour of their own; the rest are one."""
+PERIODS_SHOWN = 60
+REPORTS_KEPT = 8
+BEFORE, UNKNOWN = "before", "unknown"
+OTHERS, PEOPLE, NOBODY = "other models", "people, by a record", "no agent known"
 
 
-def overview(desk: Desk, asked: Asked) -> View:
-    return View(title="Overview", template="overview.html")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Whose lines there are, as pictures have it: ``curve`` is the agents' part of all lines up to each period."""
+
+    report: StatsReport
+    bar: Sequence[Part]
+    periods: Sequence[str]
+    models: Sequence[Series]
+    curve: Sequence[float]
+    undated: int
 
 
-PAGES = (Page(name="overview", label="Overview", view=overview),)
+class _Kept:
+    """The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], StatsReport] = {}
+        self._lock = threading.Lock()
+
+    def counted(self, desk: Desk) -> StatsReport:
+        commit = desk.repository.resolve("HEAD") if has_repository(desk) else None
+        key = (str(desk.home), desk.database, desk.project, commit, head_of(desk))
+        with self._lock:
+            found = self._found.get(key)
+        if found is None:
+            found = lines_counted(desk, None, revision=commit)
+            with self._lock:
+                self._found[key] = found
+                while len(self._found) > REPORTS_KEPT:
+                    del self._found[next(iter(self._found))]
+        return found
+
+
+_KEPT = _Kept()
+
+
+def overview(desk: Desk, _asked: Asked) -> View:
+    """What can be said at once; what has to be counted comes later."""
+    return View(
+        title="Overview",
+        template="overview.html",
+        fields={
+            "seen": overview_seen(desk),
+            "sessions": sessions_listed(desk, limit=SESSIONS_SHOWN).items,
+            "changes": changes_listed(desk, state="open", words="", before=None, limit=CHANGES_SHOWN),
+            "has_repository": has_repository(desk),
+        },
+    )
+
+
+def overview_share(desk: Desk, _asked: Asked) -> View:
+    """Whose the lines are, counted."""
+    found = attempted(lambda: shared(_KEPT.counted(desk)))
+    return View(title="Whose lines", template="overview_share.html", fields={"found": found})
+
+
+def shared(report: StatsReport) -> Shared:
+    """A count as pictures: what is older than the periods shown is before them."""
+    dated = [period for period in report.growth if period.name not in (BEFORE, UNKNOWN)]
+    shown = dated[-PERIODS_SHOWN:]
+    earlier = [period for period in report.growth if period.name == BEFORE] + dated[:-PERIODS_SHOWN]
+    named = [share.name for share in report.models[:MODELS_SHOWN]]
+    total = report.totals
+    return Shared(
+        report=report,
+        bar=[
+            Part("agents", total.agent, "k-agent"),
+            Part("mixed", total.mixed, "k-mixed"),
+            Part("people, by a record", total.person, "k-person"),
+            Part("no agent known", total.none, "k-none"),
+        ],
+        periods=[period.name for period in shown],
+        models=_by_model(shown, named, has_others=len(report.models) > MODELS_SHOWN),
+        curve=_curve(earlier, shown),
+        undated=sum(period.lines for period in report.growth if period.name == UNKNOWN),
+    )
+
+
+def _by_model(periods: Sequence[Period], named: Sequence[str], *, has_others: bool) -> list[Series]:
+    """A series for each model, then for what no model wrote; none that is empty."""
+    series = [Series(name, [period.models.get(name, 0) for period in periods]) for name in named]
+    if has_others:
+        rest = [sum(lines for name, lines in period.models.items() if name not in named) for period in periods]
+        series.append(Series(OTHERS, rest))
+    series.append(Series(PEOPLE, [period.person for period in periods]))
+    series.append(Series(NOBODY, [period.none for period in periods]))
+    return [one for one in series if any(one.values)]
+
+
+def _curve(earlier: Sequence[Period], periods: Sequence[Period]) -> list[float]:
+    """Of all lines committed up to the end of each period, the part that is agents', in hundredths."""
+    lines = sum(period.lines for period in earlier)
+    agents = sum(period.lines * period.share for period in earlier)
+    found = []
+    for period in periods:
+        lines, agents = lines + period.lines, agents + period.lines * period.share
+        found.append(round(100 * agents / lines, 1) if lines else 0.0)
+    return found
+
+
+PAGES = (
+    Page(name="overview", label="Overview", view=overview),
+    Page(name="overview-share", view=overview_share, part=True),
+)

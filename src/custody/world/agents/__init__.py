@@ -1,8 +1,8 @@
 """The agents' own settings files and git's hooks: where they are, what we add to them, and how it is taken out again.
 
-May touch: the settings files of the agents that ``known.py`` lists, git's hook files and ``info/exclude``, and our own
-folder ``backup`` with a copy and a note for each file that was changed. Everything else in those files stays byte for
-byte. It imports only ``custody.model``; which files git tracks, and what a hook runs, it is told.
+May touch: the settings and plugin files of the agents that ``known.py`` lists, git's hook files and ``info/exclude``,
+and our own folder ``backup`` with a copy and a note for each file that was changed. Everything else in those files
+stays byte for byte. It imports only ``custody.model``; which files git tracks, and what a hook runs, it is told.
 """
 
 from custody.world.agents.changing import apply

@@ -11,6 +11,14 @@ Followed, and to be looked at again when an agent moves:
   ``hooks.json`` may have ``hooks`` and ``description`` and nothing else; ``[[hooks.Event]]`` in ``config.toml`` has the
   same shape; both at once are read but warned about; a new hook runs once the user has reviewed it.
 * Gemini CLI, ``docs/hooks/reference.md`` of August 2026: ``*`` and no matcher stand for all; comments are allowed.
+* opencode has no hooks but plugins: it loads ``{plugin,plugins}/*.{ts,js}`` of its folders (``config/plugin.ts`` at
+  d545d8fb, 1.18.18 of August 2026; only ``plugin`` before December 2025) and calls what they export. Ours is
+  ``opencode.js``.
+* Copilot: VS Code and Copilot CLI both run every file of ``.github/hooks`` and of ``~/.copilot/hooks``, so that one
+  entry is for both (``docs/agent-customization/hooks.md`` of microsoft/vscode-docs, June 2026; ``hooks-reference.md``
+  of github/docs, autumn 2026). With names in this spelling the CLI (1.0.21 and later) tells its events in VS Code's
+  shape.
+  An event that one of them does not know is passed over; no matcher stands for all.
 """
 
 from collections.abc import Mapping
@@ -43,9 +51,11 @@ class Event:
 class Agent:
     """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
 
-    ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``. ``fixed`` is what
-    else the file must say. ``variable`` names an environment variable that moves the folder elsewhere, ``moved`` what
-    is below the place that it names.
+    ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``, with a
+    ``type`` where they are ``typed``. ``fixed`` is what else the file must say, ``signs`` are more folders in the home
+    by which the agent is known to be here. ``variable`` names an environment variable that moves the folder elsewhere,
+    ``moved`` what is below the place that it names, ``in_home`` the folder in the home where that has another name.
+    ``plugin`` is the program that the agent loads from there instead, where it has no settings for hooks.
     """
 
     name: str
@@ -57,14 +67,18 @@ class Agent:
     events: tuple[Event, ...]
     variable: str | None = None
     moved: str = ""
+    in_home: str | None = None
+    plugin: str | None = None
     grouped: bool = True
+    typed: bool = False
+    signs: tuple[str, ...] = ()
     fixed: Mapping[str, Json] = field(default_factory=dict)
     note: str | None = None
 
     def entry(self, event: Event, command: str) -> dict[str, Json]:
         """What stands under ``event`` to have ``command`` run."""
         if not self.grouped:
-            return {"command": command}
+            return {"type": "command", "command": command} if self.typed else {"command": command}
         matcher: dict[str, Json] = {} if event.matcher is None else {"matcher": event.matcher}
         return matcher | {"hooks": [{"type": "command", "command": command}]}
 
@@ -112,8 +126,8 @@ _CURSOR = Agent(
     grouped=False,
     fixed=MappingProxyType({"version": 1}),
     events=_events(
-        "sessionStart beforeSubmitPrompt preToolUse postToolUse beforeShellExecution afterShellExecution beforeReadFile"
-        " afterFileEdit afterTabFileEdit subagentStart subagentStop stop sessionEnd"
+        "sessionStart beforeSubmitPrompt preToolUse postToolUse postToolUseFailure beforeShellExecution"
+        " afterShellExecution beforeReadFile afterFileEdit afterTabFileEdit subagentStart subagentStop stop sessionEnd"
     ),
 )
 
@@ -147,6 +161,47 @@ _GEMINI = Agent(
     ),
 )
 
+_OPENCODE = Agent(
+    name="opencode",
+    title="opencode",
+    folder=".opencode",
+    project=".opencode/plugin/custody.js",
+    user=("plugin/custody.js",),
+    programs=("opencode",),
+    variable="XDG_CONFIG_HOME",
+    moved="opencode",
+    in_home=".config/opencode",
+    plugin="opencode.js",
+    events=_events(
+        "session.created chat.message tool.execute.before tool.execute.after message.updated message.part.updated"
+    ),
+    note="opencode loads a new plugin at its next start",
+)
+
+_COPILOT = Agent(
+    name="copilot",
+    title="GitHub Copilot (VS Code and CLI)",
+    folder=".copilot",
+    project=".github/hooks/custody.json",
+    user=("hooks/custody.json",),
+    programs=("copilot",),
+    variable="COPILOT_HOME",
+    grouped=False,
+    typed=True,
+    signs=(
+        ".config/github-copilot",
+        ".config/Code/User/globalStorage/github.copilot-chat",
+        "Library/Application Support/Code/User/globalStorage/github.copilot-chat",
+        ".vscode-server/data/User/globalStorage/github.copilot-chat",
+    ),
+    fixed=MappingProxyType({"version": 1}),
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop"
+        " SessionEnd"
+    ),
+    note="Copilot runs a repository's hooks only in folders that you trust",
+)
+
 AGENTS: Mapping[str, Agent] = MappingProxyType(
-    {agent.name: agent for agent in (_CLAUDE_CODE, _CURSOR, _CODEX, _GEMINI)}
+    {agent.name: agent for agent in (_CLAUDE_CODE, _CURSOR, _CODEX, _GEMINI, _OPENCODE, _COPILOT)}
 )

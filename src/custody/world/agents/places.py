@@ -33,6 +33,7 @@ class Places:
     def is_here(self, agent: Agent) -> bool:
         """Whether there is a sign of the agent: its folder in the work tree or the home, or its program on PATH."""
         folders = [self.user_folder(agent), *([self.work_tree / agent.folder] if self.work_tree else [])]
+        folders += [self.home / sign for sign in agent.signs]
         return any(folder.is_dir() for folder in folders) or self._program(agent) is not None
 
     def project_file(self, agent: Agent) -> Path | None:
@@ -42,7 +43,7 @@ class Places:
     def user_folder(self, agent: Agent) -> Path:
         """The agent's folder in the user's home, or where the agent's own variable says it is."""
         named = self.environment.get(agent.variable or "", "")
-        return Path(named) / agent.moved if os.path.isabs(named) else self.home / agent.folder
+        return Path(named) / agent.moved if os.path.isabs(named) else self.home / (agent.in_home or agent.folder)
 
     def user_files(self, agent: Agent) -> list[Path]:
         """All places where the agent looks for this user's settings."""

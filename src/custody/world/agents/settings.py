@@ -16,12 +16,15 @@ from custody.world.agents.files import Seen, check_may_replace, look, missing_fo
 from custody.world.agents.jsonc import Unreadable
 from custody.world.agents.known import MARK, Agent
 from custody.world.agents.manifest import Note, digest
+from custody.world.agents.plugin import plugin_edit, plugin_runs, unplugin_edit
 from custody.world.agents.removing import without_ours
 from custody.world.agents.swaps import swapped
 
 
 def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
-    """The settings at ``path`` with our entries, once each, in their newest form."""
+    """The settings at ``path`` with our entries, once each, in their newest form; or our plugin there."""
+    if ask.agent.plugin is not None:
+        return plugin_edit(path, ask, note)
     seen, toml = look(path), _is_toml(path)
     what = f"{len(ask.events)} events"
     try:
@@ -54,6 +57,8 @@ def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
 
 def unsettings_edit(path: Path, agent: Agent, note: Note | None = None) -> Edit:
     """The settings at ``path`` without our entries; a file that was made for them goes."""
+    if agent.plugin is not None:
+        return unplugin_edit(path, agent, note)
     seen = look(path)
     try:
         after = None if seen.data is None else without_ours(seen.data, agent, note, toml=_is_toml(path))
@@ -77,6 +82,8 @@ def settings_in_use(path: Path, agent: Agent) -> bool:
 def settings_run(path: Path, agent: Agent) -> list[str]:
     """The commands of our entries at ``path``; none also for a file that cannot be read."""
     try:
+        if agent.plugin is not None:
+            return plugin_runs(look(path).data)
         return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
     except (Unreadable, CustodyError):
         return []

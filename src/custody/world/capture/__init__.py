@@ -4,6 +4,7 @@ Readers of events touch nothing: they are functions of what the store hands them
 that they are handed, and nothing that is named inside them.
 """
 
+from custody.world.capture.databases import is_database, lines_for
 from custody.world.capture.hooks import hook_views, snapshot_views
 from custody.world.capture.lines import Line, lines_of
 from custody.world.capture.reading import TRANSCRIPT_READERS, transcript_views
@@ -19,6 +20,8 @@ __all__ = [
     "TranscriptReader",
     "Trouble",
     "hook_views",
+    "is_database",
+    "lines_for",
     "lines_of",
     "snapshot_views",
     "transcript_views",

@@ -11,10 +11,18 @@ from custody.wire.canonical import Json
 from custody.wire.events import HookEvent, SnapshotEvent, event_from
 from custody.wire.times import ns_from
 from custody.wire.views import observation_of, text_view
-from custody.world.capture import claude, codex, gemini, githooks
+from custody.world.capture import claude, codex, copilot, cursor, gemini, githooks, opencode
 
 READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = MappingProxyType(
-    {"claude-code": claude.views_of, "codex": codex.views_of, "gemini": gemini.views_of, "git": githooks.views_of}
+    {
+        "claude-code": claude.views_of,
+        "codex": codex.views_of,
+        "copilot": copilot.views_of,
+        "cursor": cursor.views_of,
+        "gemini": gemini.views_of,
+        "git": githooks.views_of,
+        "opencode": opencode.views_of,
+    }
 )
 
 

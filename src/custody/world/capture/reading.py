@@ -10,11 +10,24 @@ from custody.wire.events import TranscriptEvent, event_from
 from custody.wire.views import observation_of
 from custody.world.capture.claude_transcript import ClaudeTranscripts
 from custody.world.capture.codex_rollout import CodexRollouts
+from custody.world.capture.copilot_transcript import CopilotTranscripts
+from custody.world.capture.cursor_transcript import CursorTranscripts
 from custody.world.capture.gemini_transcript import GeminiTranscripts
+from custody.world.capture.opencode_transcript import OpencodeSessions
 from custody.world.capture.transcripts import TranscriptReader
 
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
-    {reader.agent: reader for reader in (ClaudeTranscripts(), CodexRollouts(), GeminiTranscripts())}
+    {
+        reader.agent: reader
+        for reader in (
+            ClaudeTranscripts(),
+            CodexRollouts(),
+            CopilotTranscripts(),
+            CursorTranscripts(),
+            GeminiTranscripts(),
+            OpencodeSessions(),
+        )
+    }
 )
 
 

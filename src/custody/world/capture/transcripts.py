@@ -44,6 +44,8 @@ class Found:
     opens: Literal["session", "model"] | None = None
     begun: int = 0
     """Calls that begin on this line."""
+    unless_known: bool = False
+    """The line has no ids: it is kept only where nothing else told of its session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """The hardened git door: nothing else in custody starts git, and nothing in a repository can make it run a program.
 
 This room may start git (``child``) and read the work tree (``worktree``); it writes nothing but temporary folders of
-its own (``private``) and custody's own folder of exchanged evidence, and opens no network but to a remote that somebody
-asks it to push to or to fetch from (``exchange``, ``mirror``). Its parsers are pure functions over bytes. It imports
-only ``custody.model``. ``discover`` is the way in.
+its own (``private``), custody's own folder of exchanged evidence and, when somebody asks for it, notes (``notes``), and
+opens no network but to a remote that somebody asks it to push to or to fetch from (``exchange``, ``mirror``). Its
+parsers are pure functions over bytes. It imports only ``custody.model``. ``discover`` is the way in.
 """
 
 from custody.world.git.ancestry import Ancestry
@@ -16,6 +16,7 @@ from custody.world.git.comparing import Comparison
 from custody.world.git.exchange import Exchange, Moved
 from custody.world.git.history import Commit
 from custody.world.git.mirror import Mirror
+from custody.world.git.notes import NotesWritten
 from custody.world.git.object_reader import ObjectReader
 from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo
 from custody.world.git.patch import CommitDiff, FileDiff, Hunk, HunkLine, PatchLimits, Shown, Sign
@@ -54,6 +55,7 @@ __all__ = [
     "Moved",
     "NoObject",
     "NoWorkFile",
+    "NotesWritten",
     "Object",
     "ObjectInfo",
     "ObjectReader",

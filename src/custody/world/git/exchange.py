@@ -8,12 +8,10 @@ import os
 import re
 import shlex
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from hashlib import new
 from pathlib import Path
 
 from custody.model.errors import GitError, WorldError
@@ -21,6 +19,7 @@ from custody.model.ids import CommitSha
 from custody.world.git.child import USUAL, Limits
 from custody.world.git.complaint import printable
 from custody.world.git.finding import tree
+from custody.world.git.loose import SPACE, keep_loose, write_at_once
 from custody.world.git.names import full_id
 from custody.world.git.object_reader import ObjectReader
 from custody.world.git.objects import Object, read_object
@@ -46,9 +45,7 @@ FILE = 0o100644
 _NAME = re.compile(r"refs/custody/[0-9a-f]{32}")
 _KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/[0-9a-f]{32})")
 _REFUSED = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
-_SPACE = "free space there, or make it writable; nothing was lost"
 _IDENTITY = b"custody <custody@localhost>"
-_LEVEL = 1
 
 
 class Moved(GitError):
@@ -165,7 +162,7 @@ class Exchange:
                 (git_dir / "packed-refs").write_text("".join(refs), "ascii")
                 yield git_dir
         except OSError as error:
-            raise WorldError(f"cannot write below '{folder}': {error.strerror}", hint=_SPACE) from error
+            raise WorldError(f"cannot write below '{folder}': {error.strerror}", hint=SPACE) from error
 
     def _held(self) -> dict[str, str]:
         """The known references whose commits are here: git must not be told of others."""
@@ -177,20 +174,15 @@ class Exchange:
         try:
             (self.folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise WorldError(f"cannot make '{self.folder}': {error.strerror}", hint=_SPACE) from error
+            raise WorldError(f"cannot make '{self.folder}': {error.strerror}", hint=SPACE) from error
         return self.folder
 
     def _remember(self, refs: Mapping[str, str]) -> None:
         lines = (f"{sha} {ref}\n" for ref, sha in sorted((self.known() | dict(refs)).items()))
-        _write(self.folder / "known", "".join(lines).encode("ascii"))
+        write_at_once(self.folder / "known", "".join(lines).encode("ascii"))
 
     def _keep(self, kind: str, content: bytes) -> str:
-        whole = b"%s %d\0%s" % (kind.encode("ascii"), len(content), content)
-        sha = new(self.object_format, whole, usedforsecurity=False).hexdigest()
-        path = self._made() / "objects" / sha[:2] / sha[2:]
-        if not path.exists():
-            _write(path, zlib.compress(whole, _LEVEL))
-        return sha
+        return keep_loose(self._made() / "objects", self.object_format, kind, content)
 
 
 def printable_lines(said: bytes) -> list[str]:
@@ -202,17 +194,3 @@ def _listed(said: bytes) -> Iterator[Ref]:
     for line in said.splitlines():
         sha, _, name = line.partition(b"\t")
         yield Ref(name, full_id(sha.decode("ascii", "replace")))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.rename(path)
-    except OSError as error:
-        raise WorldError(f"cannot write to '{path.parent}': {error.strerror}", hint=_SPACE) from error

@@ -1,7 +1,7 @@
 """A repository as the rest of custody sees it: every question to git is a method of ``Repository``."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ from custody.world.git.finding import look_up, tree
 from custody.world.git.history import Commit
 from custody.world.git.index import path_setting, tracked
 from custody.world.git.names import revision, typed_bytes
+from custody.world.git.notes import AS_OURSELVES, NotesTree, NotesWritten, notes_ref
 from custody.world.git.object_reader import ObjectReader
 from custody.world.git.objects import FileAt, NoObject, Object, ObjectInfo, read_object
 from custody.world.git.patch import USUAL_PATCH, CommitDiff, PatchLimits, parse_patches
@@ -56,8 +57,8 @@ def discover(folder: Path, limits: Limits = USUAL) -> "Repository":
 class Repository:
     """One repository, found by ``discover``. Commits are full ids (``resolve`` makes one of what a user typed).
 
-    Nothing here writes to the repository or runs a program that the repository names, and only ``exchange`` reaches a
-    network.
+    Nothing here runs a program that the repository names, only ``write_notes`` writes to it, and only ``exchange``
+    reaches a network.
     """
 
     place: Place
@@ -145,6 +146,29 @@ class Repository:
     def exchange(self, folder: Path) -> Exchange:
         """The evidence in ``folder`` that is exchanged with remotes: the only part of this door that reaches any."""
         return Exchange(folder, self.object_format, self.limits)
+
+    def write_notes(
+        self, ref: str, notes: Mapping[CommitSha, bytes], is_ours: Callable[[bytes], bool], at_seconds: int
+    ) -> NotesWritten:
+        """Put notes into the reference ``ref`` of this repository: the only method that adds to it.
+
+        A note that is there already and not ``is_ours`` stays. Who moved the reference meanwhile makes this fail, and
+        nothing is lost.
+        """
+        name = notes_ref(ref)
+        tip = next(
+            (one.id for one in list(self.refs(f"{name.rpartition('/')[0]}/")) if one.name == name.encode()), None
+        )
+        entries = [] if tip is None else list(self.tree(CommitSha(tip)))
+        made = NotesTree(self.common_dir / "objects", self.object_format, entries)
+        with self.objects() as objects:
+            done = made.put_all(notes, objects.read, is_ours)
+        if done.written:
+            commit = made.commit(tip, "Notes added by 'custody export git-ai'", at_seconds)
+            git = replace(self._open, environment={**self._open.environment, **AS_OURSELVES})
+            # Nothing that a repository makes a symbolic reference of is followed to another one.
+            git.run("update-ref", "--no-deref", name, commit, tip or "0" * len(commit))
+        return done
 
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 

@@ -4,9 +4,10 @@ A repository's configuration can name programs (fsmonitor, hooks, filters, textc
 credential and signature helpers) and files anywhere (attributes, mail map, ignored revisions, diff order). So there are
 four ways in, and a git process belongs to exactly one:
 
-* **open**: git finds the repository, names its commits and lists its index (``rev-parse``, ``symbolic-ref``,
-  ``for-each-ref``, ``ls-files``, ``config``). It must read the repository's configuration to do so; nothing in these
-  commands uses what that configuration could execute, and ``SETTINGS`` and ``open_environment`` disarm it all the same.
+* **open**: git finds the repository, names its commits, lists its index and moves a reference of notes (``rev-parse``,
+  ``symbolic-ref``, ``for-each-ref``, ``ls-files``, ``config``, ``update-ref``). It must read the repository's
+  configuration to do so; nothing in these commands but the hook of ``update-ref`` uses what that configuration could
+  execute, and ``SETTINGS`` and ``open_environment`` disarm it all the same.
 * **sealed**: everything else. ``GIT_DIR`` is a repository of our own without any configuration, attributes, grafts,
   references or remotes (the folder ``sealed``); only the objects are the user's. What is never read need not be
   disarmed: drivers, filters, mail maps, ``blame.ignoreRevsFile``, ``diff.orderFile``, ``core.worktree``, promisor

@@ -25,12 +25,16 @@ LIBRARY = (
     "redact.py",
     "snapshot.py",
     "calls.py",
+    "pairing.py",
     "recording.py",
     "linking.py",
 )
 FLAGS = ("-I", "-S")
-AGENTS = ("claude-code", "cursor", "codex", "gemini")
+AGENTS = ("claude-code", "cursor", "codex", "gemini", "opencode", "copilot")
 """The agents whose settings custody init knows."""
+
+CURSOR = "cursor"
+SHELL_GO_ON = """echo '{"permission":"allow","continue":true}'"""
 
 _HERE = Path(__file__).parent
 _INIT = b'"""custody\'s hook, copied here by custody init; removed by custody uninstall."""\n'
@@ -112,6 +116,9 @@ def hook_shell(home: Path, agent: str, *more: str) -> str:
     gap = f"echo {shlex.quote(f'{agent}: the recorder could not be run')} >> {shlex.quote(str(home / 'gaps'))}"
     guard = f"[ -f {shlex.quote(first[len(FLAGS) + 1])} ]"
     run = f"if [ -x {shlex.quote(first[0])} ]; then {shlex.join(first)}; else {shlex.join(other)}; fi"
+    if agent == CURSOR:
+        # It takes silence for a refusal: a hook that is gone must not stop it.
+        return f"{guard} || {{ {SHELL_GO_ON}; exit 0; }}; {run} || {{ {SHELL_GO_ON}; {gap} 2>/dev/null; }} || :"
     return f"{guard} || exit 0; {run} || {gap} 2>/dev/null || :"
 
 

@@ -1,6 +1,7 @@
 """What an agent runs at each of its hooks, copied beside the store: never in the way, never silent about a loss.
 
-Prints nothing on stdout (agents feed that to the model), always exits 0; whatever goes wrong is counted in ``gaps``.
+Prints nothing on stdout (agents feed that to the model) but that Cursor may go on, which waits for the word; always
+exits 0; whatever goes wrong is counted in ``gaps``.
 """
 
 import os

@@ -48,11 +48,18 @@ REPEATED = frozenset(
 
 CLAUDE_CODE = "claude-code"
 GEMINI = "gemini"
+CURSOR = "cursor"
+COPILOT = "copilot"
 CURSORS_OWN = ("cursor_version", "conversation_id")
 """Fields that Cursor sends and Claude Code does not."""
+GATES = frozenset("pretooluse beforeshellexecution beforemcpexecution beforereadfile subagentstart unknown".split())
+"""Cursor's events, in small letters, at which a hook may refuse."""
+GO_ON = '{"permission":"allow"}\n'
 
 
 if TYPE_CHECKING:
+    from .snapshot import Changed
+
     Fields = dict[str, Any]
 
 
@@ -60,7 +67,8 @@ class Words:
     """What the command line says: whose event, which one, whether a receipt is wanted, and for which repositories.
 
     ``user``: whichever is around the agent's folder, ``where_set_up``: of these only where ``custody init`` set up this
-    agent, ``unless``: not where this settings file of the project has the repository's own hook run.
+    agent, ``unless``: not where this settings file of the project has the repository's own hook run. ``call`` is the
+    name that was found or made for a call which the agent does not name.
     """
 
     def __init__(self, arguments: list[str]) -> None:
@@ -70,6 +78,7 @@ class Words:
         self.user = "--user" in arguments
         self.where_set_up = "--where-set-up" in arguments
         self.unless = _after(arguments, "--unless")
+        self.call: str | None = None
 
 
 class Given:
@@ -114,6 +123,7 @@ def main(arguments: list[str], here: str) -> None:
     words = Words(arguments)
     given = Given(sys.stdin.fileno())
     fields = given.fields()
+    _let_go_on(words, fields)
     home = home_for(words, fields, os.path.dirname(here))
     if home is None:
         return  # there is nothing to keep, or another hook keeps it
@@ -126,10 +136,19 @@ def main(arguments: list[str], here: str) -> None:
     look_around(words, fields, home)
 
 
+def _let_go_on(words: Words, fields: Fields | None) -> None:
+    """Tell Cursor that it may go on: at its gates it takes silence for a refusal. No other agent is told anything."""
+    if words.receipt or not (words.agent == CURSOR or any(name in (fields or {}) for name in CURSORS_OWN)):
+        return
+    event = event_of(words, fields or {}).lower()
+    sys.stdout.write('{"continue":true}\n' if event == "beforesubmitprompt" else GO_ON if event in GATES else "{}\n")
+    sys.stdout.flush()
+
+
 def home_for(words: Words, fields: Fields | None, own: str) -> str | None:
     """The store in which this hook keeps the event; None when that is another hook's task, or nobody's."""
-    if words.agent == CLAUDE_CODE and fields is not None and any(name in fields for name in CURSORS_OWN):
-        return None  # Cursor reads Claude Code's settings too; its events are for the hook in its own
+    if words.agent == CLAUDE_CODE and fields is not None and _is_anothers(fields):
+        return None  # Cursor and Copilot read Claude Code's settings too; their events are for the hook in their own
     if not words.user:
         return own
     found = work_tree_of(folder_of(fields))
@@ -139,6 +158,14 @@ def home_for(words: Words, fields: Fields | None, own: str) -> str | None:
     if words.where_set_up and words.agent not in agents_of(home):
         return None
     return None if words.unless is not None and _has_own_hook(found[0], words.unless, home) else home
+
+
+def _is_anothers(fields: Fields) -> bool:
+    """Whether an event is none of Claude Code's: only Copilot tells the time, and keeps its transcripts elsewhere."""
+    if any(name in fields for name in CURSORS_OWN):
+        return True
+    kept = fields.get("transcript_path")
+    return "timestamp" in fields and (not isinstance(kept, str) or COPILOT in kept.lower())
 
 
 def _has_own_hook(work_tree: str, settings: str, home: str) -> bool:
@@ -227,15 +254,15 @@ def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
 
 def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     """Who, which, when and where."""
-    named = name_in(fields, CALL)
-    call = named or _by_content(words, fields)
+    session = _session_of(words, fields, home)
+    named = _named_call(words, fields)
+    call = named or _by_content(words, fields) or _by_pairing(words, fields, session, home)
     around: Fields = {
         "custody": 1,
         "agent": words.agent[:NAME_MAX],
         "id": named or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
         "at": now(),
     }
-    session = name_in(fields, SESSION)
     if session is not None:
         around["session"] = session
     if "custody" not in fields and call is not None:
@@ -247,8 +274,21 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     return {name: value for name, value in around.items() if value is not None}
 
 
+def _named_call(words: Words, fields: Fields) -> str | None:
+    named = name_in(fields, CALL)
+    if named is None or words.agent != COPILOT:
+        return named
+    from .calls import without_number  # no other agent needs it
+
+    return without_number(named)
+
+
 def _by_content(words: Words, fields: Fields) -> str | None:
-    """What names a call of the agent that does not; None for other agents, and before the call has ended."""
+    """What names a call of an agent that does not; None for other agents, and while that is too early to tell."""
+    if words.agent == COPILOT:
+        from .calls import copilot_call_in
+
+        return copilot_call_in(event_of(words, fields), fields)
     if words.agent != GEMINI or event_of(words, fields) != "AfterTool":
         return None
     from .calls import call_of  # no other agent needs it
@@ -256,6 +296,26 @@ def _by_content(words: Words, fields: Fields) -> str | None:
     answer = fields.get("tool_response")
     shown = answer.get("llmContent") if isinstance(answer, dict) else None
     return call_of(str(fields.get("tool_name")), fields.get("tool_input"), shown)
+
+
+def _session_of(words: Words, fields: Fields, home: str) -> str | None:
+    """The session; where a subagent of Cursor speaks, that of the agent which started it."""
+    said = name_in(fields, SESSION)
+    if words.agent != CURSOR or "custody" in fields:
+        return said
+    from .pairing import session_of  # no other agent needs it
+
+    return session_of(event_of(words, fields), fields, said, home)
+
+
+def _by_pairing(words: Words, fields: Fields, session: str | None, home: str) -> str | None:
+    """The call of an event of Cursor that does not name it; the same however often it is asked."""
+    if words.agent != CURSOR or "custody" in fields:
+        return None
+    from .pairing import call_of
+
+    words.call = words.call or call_of(event_of(words, fields), fields, session, home)
+    return words.call
 
 
 def _prompted(event: str, fields: Fields) -> str | None:
@@ -282,13 +342,38 @@ def look_around(words: Words, fields: Fields | None, home: str) -> None:
     if fields is None:
         return
     folder = folder_of(fields)
-    phase = phase_of(event_of(words, fields), name_in(fields, TOOL))
+    phase = phase_of(event_of(words, fields), name_in(fields, TOOL), words.agent)
+    coming = _coming(words, fields)
+    changed = (coming, None) if coming else _changed(words, fields, home)
     if phase is not None:
         from .snapshot import take
 
         found = where(folder, home)
         if found is not None:
-            take(_around(words, fields, folder, home), phase, found[0], home)
+            before = coming if phase == "before" else None
+            take(_around(words, fields, folder, home), phase, found[0], home, changed, before)
+
+
+def _changed(words: Words, fields: Fields, home: str) -> Changed | None:
+    """What an event of Cursor says was changed; None where the disk alone shows it."""
+    if words.agent != CURSOR:
+        return None
+    from .pairing import OWN, before_of, begun, files_of
+
+    event = event_of(words, fields)
+    begun(event, fields, _session_of(words, fields, home), name_in(fields, CALL), home)
+    files = files_of(event, fields)
+    alone = (words.call or "").startswith(OWN)
+    return None if files is None else (files, (lambda text: before_of(fields, text)) if alone else None)
+
+
+def _coming(words: Words, fields: Fields) -> list[str]:
+    """The files that a call of Copilot edits: what is in them is told nowhere else, and they are written late."""
+    if words.agent != COPILOT:
+        return []
+    from .calls import copilot_files
+
+    return [os.path.join(folder_of(fields), name) for name in copilot_files(fields)]
 
 
 def _after(arguments: list[str], option: str) -> str | None:

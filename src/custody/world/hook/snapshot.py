@@ -13,11 +13,15 @@ import time
 from .cleaning import dropped, redacted
 from .homes import add_gap, put
 from .place import work_tree_of
-from .quick import sha256
+from .quick import now, sha256
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    Changed = tuple[list[str], Callable[[str], str | None] | None]
+    """The files that a call says it changed, and for one that was not seen to begin, how each of them was before."""
 
 FILES_MAX = 200
 BYTES_MAX = 8 * 1024 * 1024
@@ -42,8 +46,25 @@ _PHASES = {
     "PostToolUse": AFTER,
     "postToolUse": AFTER,
     "PostToolUseFailure": AFTER,
+    "postToolUseFailure": AFTER,
     "AfterTool": AFTER,
 }
+_OPENCODES = {
+    "tool.execute.before": BEFORE,
+    "tool.execute.after": AFTER,
+    "message.part.updated": AFTER,
+}
+"""opencode's events; the last one is told of calls that failed."""
+_OPENCODES_WRITERS = frozenset("bash edit write multiedit patch apply_patch".split())
+"""opencode's tools of which it does not say, or not in every version, what was in a file before them."""
+_COPILOTS_WRITERS = frozenset(
+    "powershell run_in_terminal create_and_run_task run_task runtests run_notebook_cell edit write create str_replace"
+    " str_replace_editor create_file replace_string_in_file multi_replace_string_in_file insert_edit_into_file"
+    " edit_notebook_file create_new_jupyter_notebook".split()
+)
+"""Copilot's tools of which it does not say what was in a file before them: those of VS Code, and those of its CLI."""
+_CURSORS_WRITERS = frozenset("write strreplace delete applypatch editnotebook".split())
+"""Cursor's tools that say what they write, not what was there before."""
 _ALWAYS = {
     "beforeShellExecution": BEFORE,
     "afterShellExecution": AFTER,
@@ -60,17 +81,31 @@ Seen = dict[bytes, bytes]
 """For each path, its size, time and inode in one word."""
 
 
-def phase_of(event: str, tool: str | None) -> str | None:
+def phase_of(event: str, tool: str | None, agent: str = "") -> str | None:
     """Whether this event is the moment before or after something whose edits only the disk shows; None for others."""
     if event in _ALWAYS:
         return _ALWAYS[event]
-    return _PHASES.get(event) if (tool or "").lower() in _SHELL else None
+    if event in _OPENCODES:
+        return _OPENCODES[event] if tool in _OPENCODES_WRITERS else None
+    named = (tool or "").lower()
+    writes = named in _SHELL or (agent == "copilot" and named in _COPILOTS_WRITERS)
+    writes = writes or (agent == "cursor" and named in _CURSORS_WRITERS)
+    return _PHASES.get(event) if writes else None
 
 
-def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | None:
+def take(
+    around: dict[str, Any],
+    phase: str,
+    folder: str,
+    home: str,
+    changed: Changed | None = None,
+    coming: list[str] | None = None,
+) -> str | None:
     """Spool what changed since the last look; nothing when nothing did.
 
-    The first look keeps what is not as git's index has it: that was there before anything was captured.
+    The first look keeps what is not as git's index has it: that was there before anything was captured. Where a call
+    says what it ``changed``, the rest was changed by somebody else. Files that are ``coming`` are kept in any case: a
+    call is about to edit them without saying what was there.
     """
     found = work_tree_of(folder)
     if found is None:
@@ -81,21 +116,61 @@ def take(around: dict[str, Any], phase: str, folder: str, home: str) -> str | No
     if paths is None:
         add_gap(home, f"{around['agent']}: no snapshot: git did not list the files", dict(os.environ))
         return None
-    before, now = remembered(memory), look(root, paths)
-    for words in _unseen(before or {}, now, len(paths)):
+    before, seen = remembered(memory), look(root, paths)
+    for words in _unseen(before or {}, seen, len(paths)):
         add_gap(home, f"{around['agent']}: {words}", dict(os.environ))
     name = None
     if before is None:
-        before, phase = _as_indexed(root, now), BEFORE
-    files, missed = _changes(root, before, now)
+        before = _as_indexed(root, seen)
+        phase = phase if changed is not None and changed[1] is not None else BEFORE
+    wanted = _below(root, coming or [])
+    files, missed = _changes(root, {path: word for path, word in before.items() if path not in wanted}, seen)
     if missed:
         add_gap(home, f"{around['agent']}: a snapshot left out {missed} changed file(s)", dict(os.environ))
+    if changed is not None and phase == AFTER:
+        files, others = _parted(os.fsdecode(root), files, changed)
+        if others:
+            name = _keep(_event(around, BEFORE, f"{around['id']}:others", others), home)
+            around = {**around, "at": now()}
     if files or missed:
-        event = {**around, "kind": "snapshot", "phase": phase, "id": f"{around['id']}:{phase}", "files": files}
-        name = _keep({**event, "missed": missed}, home)
+        name = _keep({**_event(around, phase, f"{around['id']}:{phase}", files), "missed": missed}, home)
     # Last, so that a change is seen again by the next look when this one was killed before it was durable.
-    remember(memory, now)
+    remember(memory, seen)
     return name
+
+
+def _below(root: bytes, named: list[str]) -> set[bytes]:
+    """The files of the work tree that these absolute names stand for."""
+    real = os.path.join(os.path.realpath(root), b"")
+    names = (os.path.realpath(os.fsencode(name)) for name in named if os.path.isabs(name) and "\0" not in name)
+    return {name[len(real) :] for name in names if name.startswith(real)}
+
+
+def _event(around: dict[str, Any], phase: str, name: str, files: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**around, "kind": "snapshot", "phase": phase, "id": name, "files": files}
+
+
+def _parted(
+    root: str, files: list[dict[str, Any]], changed: Changed
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The files that a call says it changed, and how the others are, or how those were before it."""
+    places = {os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in changed[0]}
+    named = {os.path.relpath(place, os.path.realpath(root)) for place in places}
+    own = [file for file in files if file["path"] in named]
+    others = [file for file in files if file["path"] not in named]
+    if changed[1] is None:
+        return own, others
+    told = []
+    for file in own:
+        before = changed[1](file["text"]) if "text" in file else None
+        if before is None:
+            others.append(file)  # what is in it now need not be the call's
+            continue
+        told.append(file)
+        if before:
+            # Nothing before may also mean that all of it was written anew.
+            others.append({"path": file["path"], "text": before})
+    return told, others
 
 
 def _keep(event: dict[str, Any], home: str) -> str:

@@ -63,7 +63,8 @@ two digits, the same letter twice, the alphabet in order."""
 _ORDINARY = frozenset(map(tuple, _PAIRS))
 
 _KNOWN = tuple(
-    "toolu_ srvtoolu_ msg_ call_ req_ resp_ run_ thread_ asst_ chatcmpl- rs_ fc_ sha1- sha256- sha384- sha512-".split()
+    "toolu_ tooluse_ srvtoolu_ msg_ prt_ ses_ call_ req_ resp_ run_ thread_ asst_ chatcmpl- rs_ fc_"
+    " sha1- sha256- sha384- sha512-".split()
 )
 """How agents' own ids and integrity hashes begin."""
 _PUBLIC = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh", "_ZN", "_R", "iVBORw0KGgo", "R0lGOD", "xn--", "XN--")

@@ -33,6 +33,12 @@ class StandingTables:
         """Everybody about whom a decision was recorded, by name."""
         return [AgentName(str(agent)) for (agent,) in self._db.rows(_AGENTS)]
 
+    def decisions(self, agent: str | None = None) -> int:
+        """How many decisions were recorded, about one agent or about whomever."""
+        where, values = ("1 = 1", ()) if agent is None else ("agent = ?", (agent,))
+        (row,) = self._db.rows(f"SELECT count(*) FROM decision WHERE {where}", values)
+        return integer(row[0])
+
     def kept(self, agent: str, rules: str) -> str | None:
         """What was kept of an agent under these rules."""
         rows = self._db.rows("SELECT folded FROM trust_standing WHERE agent = ? AND rules = ?", (agent, rules))

@@ -50,6 +50,14 @@ def test_a_folder_is_a_sign_in_the_work_tree_and_at_home(tmp_path: Path, folder:
 
 
 @pytest.mark.parametrize(
+    "folder", [".copilot", ".config/github-copilot", ".config/Code/User/globalStorage/github.copilot-chat"]
+)
+def test_copilot_is_known_by_what_vscode_keeps_too(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "home" / folder).mkdir(parents=True)
+    assert here(places(tmp_path)) == ["copilot"]
+
+
+@pytest.mark.parametrize(
     ("program", "name"),
     [
         ("claude", "claude-code"),
@@ -57,6 +65,8 @@ def test_a_folder_is_a_sign_in_the_work_tree_and_at_home(tmp_path: Path, folder:
         ("cursor-agent", "cursor"),
         ("codex", "codex"),
         ("gemini", "gemini"),
+        ("opencode", "opencode"),
+        ("copilot", "copilot"),
     ],
 )
 def test_a_program_on_the_path_is_a_sign(tmp_path: Path, program: str, name: str) -> None:
@@ -83,6 +93,10 @@ def test_a_relative_path_entry_says_nothing(tmp_path: Path, monkeypatch: pytest.
         ("codex", {"CODEX_HOME": "{}/c"}, "c/hooks.json"),
         ("gemini", {}, "home/.gemini/settings.json"),
         ("gemini", {"GEMINI_CLI_HOME": "{}/g"}, "g/.gemini/settings.json"),
+        ("opencode", {}, "home/.config/opencode/plugin/custody.js"),
+        ("opencode", {"XDG_CONFIG_HOME": "{}/x"}, "x/opencode/plugin/custody.js"),
+        ("copilot", {}, "home/.copilot/hooks/custody.json"),
+        ("copilot", {"COPILOT_HOME": "{}/c"}, "c/hooks/custody.json"),
     ],
 )
 def test_the_users_settings(tmp_path: Path, name: str, environment: Mapping[str, str], file: str) -> None:
@@ -98,6 +112,8 @@ def test_the_projects_settings(tmp_path: Path) -> None:
         "cursor": tmp_path / ".cursor/hooks.json",
         "codex": None,
         "gemini": tmp_path / ".gemini/settings.json",
+        "opencode": tmp_path / ".opencode/plugin/custody.js",
+        "copilot": tmp_path / ".github/hooks/custody.json",
     }
     assert places(tmp_path).project_file(AGENTS["cursor"]) is None
 
@@ -165,9 +181,13 @@ def test_the_events_of_the_capture_page_are_asked_for() -> None:
         "claude-code": "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart"
         " SubagentStop PostModelSwitch Stop SessionEnd",
         "cursor": "afterFileEdit afterTabFileEdit preToolUse postToolUse beforeShellExecution afterShellExecution"
-        " beforeReadFile sessionStart sessionEnd stop subagentStart subagentStop beforeSubmitPrompt",
+        " beforeReadFile sessionStart sessionEnd stop subagentStart subagentStop beforeSubmitPrompt postToolUseFailure",
         "codex": "PreToolUse PostToolUse UserPromptSubmit SessionStart Stop SubagentStart SubagentStop",
         "gemini": "BeforeTool AfterTool BeforeAgent AfterAgent SessionStart SessionEnd",
+        "opencode": "session.created chat.message tool.execute.before tool.execute.after message.updated"
+        " message.part.updated",
+        "copilot": "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop"
+        " Stop SessionEnd",
     }
     for name, events in page.items():
         assert {event.name for event in AGENTS[name].events} == set(events.split())

@@ -123,6 +123,15 @@ class Jobs:
         )
         return [_job(row) for row in rows]
 
+    def unsettled(self, project: str, limit: int) -> list[Job]:
+        """Jobs of one project that are not done, those set aside first."""
+        rows = self._db.rows(
+            f"SELECT {_COLUMNS} FROM job WHERE state IN ('aside', 'leased', 'waiting') AND project = ?"
+            " ORDER BY state, due_ns, id LIMIT ?",
+            (project, limit),
+        )
+        return [_job(row) for row in rows]
+
     def counts(self) -> dict[JobState, int]:
         """How many jobs are in each state."""
         rows = self._db.rows("SELECT state, count(*) FROM job GROUP BY state")

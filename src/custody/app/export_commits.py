@@ -1,0 +1,107 @@
+"""What agents wrote in each commit: the lines that it brought, by whom; the form in which other tools tell it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.app.answers import Answer
+from custody.app.attributing import Attributing
+from custody.app.blame import class_of
+from custody.app.findings import Answers
+from custody.app.origin_maps import tips
+from custody.attribute.model import Attributed
+from custody.model.errors import GitError, InputError
+from custody.model.ids import CommitSha
+from custody.model.lines import Lines
+from custody.model.paths import RepoPath
+from custody.world.git import Comparison, Kind, Walk
+
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """Lines of a commit's file that an agent wrote; ``captured`` by us, else somebody's claim."""
+
+    commit: CommitSha
+    path: RepoPath
+    lines: Lines
+    agent: str
+    session: str
+    call: str | None
+    model: str | None
+    at_ns: int | None
+    mixed: bool
+    captured: bool
+    texts: tuple[str, ...]
+
+
+def commits_written(evidence: Attributing) -> Iterator[list[Wrote]]:
+    """What agents wrote, commit by commit, of all that branches hold since the first thing that is known."""
+    since = evidence.history.since_ns
+    ends = tips(evidence.repository) if since is not None else []
+    if since is None or not ends:
+        return
+    walk = Walk(since_seconds=max(0, since // NS))
+    with evidence.repository.log(ends, walk=walk) as log:
+        commits = [commit.id for commit in log]
+    answers = Answers(evidence)
+    evidence.desk.progress.start("reading commits", len(commits))
+    # Which files a commit touched can be told without their contents, which a partial clone may not have.
+    with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
+        for commit, change in zip(commits, changes, strict=True):
+            paths = [file.path for file in change.files if file.kind is not Kind.DELETED]
+            written = [one for path in paths for one in _of_file(evidence, answers, commit, path)]
+            evidence.desk.progress.step(1)
+            if written:
+                yield written
+
+
+def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: RepoPath) -> Iterator[Wrote]:
+    try:
+        version = evidence.version(path, commit)
+    except InputError:
+        return  # no text: a link, a submodule, a binary file
+    except GitError as error:
+        evidence.desk.talk(f"'{path.display}' in {commit[:12]} is left out: {error.message}")
+        return
+    brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
+    if not brought:
+        return
+    for answer in answers.of(version, list(_runs(brought))):
+        if isinstance(answer.finding, Attributed):
+            yield _wrote(commit, path, version.texts, answer, answer.finding)
+
+
+def _wrote(commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: Answer, finding: Attributed) -> Wrote:
+    candidate, lines = finding.candidate, answer.lines
+    return Wrote(
+        commit=commit,
+        path=path,
+        lines=lines,
+        agent=candidate.trace.agent,
+        session=candidate.trace.session,
+        call=candidate.call,
+        model=answer.model,
+        at_ns=candidate.at_ns,
+        mixed=class_of(answer) == "mixed",
+        captured=answer.story is not None,
+        texts=tuple(texts[lines.first - 1 : lines.last]),
+    )
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[Lines]:
+    """Neighbouring numbers as stretches.
+
+    >>> [str(lines) for lines in _runs([1, 2, 5])]
+    ['1-2', '5']
+    """
+    first = last = 0
+    for number in numbers:
+        if first and number == last + 1:
+            last = number
+            continue
+        if first:
+            yield Lines(first, last)
+        first = last = number
+    if first:
+        yield Lines(first, last)

@@ -1,0 +1,32 @@
+"""Sessions that were drawn last stay at hand: opening a box of a long one does not read all of it again.
+
+Nothing can be stale: what is kept holds for the chains as they stood, and every new record moves one of them.
+"""
+
+from collections import OrderedDict
+from threading import Lock
+
+from custody.app.desk import Desk
+from custody.app.graph_learn import Unit, units_of
+from custody.world.store import Store
+
+KEPT_MAX = 4
+Key = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+
+_lock = Lock()
+_kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
+
+
+def units_at_hand(desk: Desk, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+    """These sessions and executions with their spans."""
+    chains = tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
+    key = (desk.database or str(desk.home), desk.project, names, chains)
+    with _lock:
+        found = _kept.get(key)
+    units = tuple(units_of(store, names)) if found is None else found
+    with _lock:
+        _kept[key] = units
+        _kept.move_to_end(key)
+        while len(_kept) > KEPT_MAX:
+            _kept.popitem(last=False)
+    return units

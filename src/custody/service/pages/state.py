@@ -1,0 +1,28 @@
+"""Health: what is recorded and whether it is whole, what could not be recorded, which agents are, which jobs wait."""
+
+from custody.app.desk import Desk
+from custody.app.pages_state import state_seen, verified_now
+from custody.service.pages.attempt import attempted
+from custody.service.pages.page import Asked, Page, View
+
+FINDINGS_SHOWN = 100
+BADGES = {"well": "pass", "note": "review", "ill": "block"}
+SAID = {"well": "well", "note": "to know", "ill": "wrong"}
+
+
+def state(desk: Desk, _asked: Asked) -> View:
+    """Everything at a glance; verifying is asked for."""
+    fields = {"seen": state_seen(desk), "badges": BADGES, "said": SAID}
+    return View(title="Health", template="state.html", fields=fields)
+
+
+def state_verify(desk: Desk, _asked: Asked) -> View:
+    """What verifying finds."""
+    found = attempted(lambda: verified_now(desk))
+    return View(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
+
+
+PAGES = (
+    Page(name="state", label="Health", view=state),
+    Page(name="state-verify", view=state_verify, part=True),
+)

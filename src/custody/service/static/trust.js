@@ -1,0 +1,1 @@
+"use strict";(()=>{document.addEventListener("input",n=>{let t=n.target,e=t.type==="range"?document.querySelector(`output[for="${CSS.escape(t.id)}"]`):null;e&&(e.textContent=`${t.value}${e.dataset.unit??""}`)});})();

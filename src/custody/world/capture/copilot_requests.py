@@ -1,0 +1,183 @@
+"""One request of a chat in VS Code: what was asked, of which model, and the calls that came of it.
+
+The calls are those of Copilot's own metadata, with what they were given. Calls of subagents stand among the parts of
+the answer only, without their input. What changed in a file is told there too, without what was there before: that
+counts for calls whose input does not say it, and for edits without a call, and only where lines were put in between
+others. Where lines were replaced, nobody can tell which of the new ones were there before.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from custody.wire.canonical import Json
+from custody.world.capture.copilot_kept import ABANDONED, FAILED, OK, Call
+from custody.world.capture.copilot_tools import EDITING, HINTED, SUBAGENTS, changes_by, given_to, is_error, plain
+from custody.world.capture.fields import Fields, fields, items, string
+from custody.world.hook.calls import without_number
+
+EDIT = "edit_files"
+"""What an answer changed without a call, by VS Code's own name for it."""
+NUMBER_MAX = 2**53
+WORDS_DEPTH_MAX = 60
+CANCELLED = ("The user cancelled", "User cancelled", "The user chose to skip")
+_VENDOR = re.compile(r"^[A-Za-z0-9_.-]+/(?=.)")
+_DETAIL = re.compile(r"\s+[•·]\s+.*$", re.DOTALL)
+
+
+def is_copilots(request: Fields) -> bool:
+    """Whether Copilot answered, and not another participant of VS Code's chats."""
+    agent = fields(request.get("agent"))
+    named = string(agent.get("id"))
+    extension = string(fields(agent.get("extensionId")).get("value")) or ""
+    return named is None or named.startswith(("github.copilot", "setup.")) or extension.lower() == "github.copilot-chat"
+
+
+class Request:
+    """A request and its answer."""
+
+    def __init__(self, said: Fields, named: str) -> None:
+        self.said = said
+        self.named = named
+        self.metadata = fields(fields(said.get("result")).get("metadata"))
+        at = said.get("timestamp")
+        self.at_ns = at * 1_000_000 if isinstance(at, int) and 0 < at < NUMBER_MAX // 1_000 else 0
+        self.session = string(self.metadata.get("sessionId"))
+        self.version = string(fields(said.get("agent")).get("extensionVersion"))
+
+    @property
+    def asked(self) -> str | None:
+        """What a person typed."""
+        message = self.said.get("message")
+        typed = string(message) or string(fields(message).get("text"))
+        return typed if typed is not None and typed.strip() else None
+
+    @property
+    def model(self) -> str | None:
+        """The model; where it was chosen for the user, by the name that the answer shows."""
+        named = _VENDOR.sub("", string(self.said.get("modelId")) or "")
+        if named not in ("", "auto"):
+            return named
+        shown = string(fields(self.said.get("result")).get("details"))
+        return _DETAIL.sub("", shown).strip() or None if shown is not None and _DETAIL.search(shown) else None
+
+    def calls(self) -> Iterator[Call]:
+        """The calls of the answer, in order, each with the files that only the answer's parts tell of."""
+        made = list(self._made())
+        told = {path for call in made if plain(call.tool) not in HINTED for path in _names(call)}
+        groups = [(path, new, call) for path, new, call in self._groups() if path not in told]
+        # New lines of a file go to the call that named it, else to the one that was shown before them.
+        owners = {path: call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)}
+        own: dict[str | None, list[tuple[str, str]]] = {}
+        for path, new, call_id in groups:
+            own.setdefault(owners.get(path, call_id), []).append((path, new))
+        for call in (*made, *self._subagents(made)):
+            yield _with(call, own.pop(call.id, []), self.model)
+        loose = [group for some in own.values() for group in some]
+        if loose:
+            yield _with(Call(id=self.named, tool=EDIT, given={}), loose, self.model)
+
+    def _made(self) -> Iterator[Call]:
+        results = fields(self.metadata.get("toolCallResults"))
+        for round_ in map(fields, items(self.metadata.get("toolCallRounds"))):
+            for call in map(fields, items(round_.get("toolCalls"))):
+                named, tool = string(call.get("id")), string(call.get("name"))
+                if not named or not tool:
+                    continue
+                words = words_in(results.get(named))
+                state = ABANDONED if words.startswith(CANCELLED) else FAILED if is_error(words) else OK
+                yield Call(id=without_number(named), tool=tool, given=call.get("arguments"), state=state, words=words)
+
+    def _subagents(self, made: list[Call]) -> Iterator[Call]:
+        """The calls of subagents, which only the parts of the answer tell."""
+        started = [string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
+        calls = [call.id for call in made if call.tool in SUBAGENTS]
+        parents = dict(zip(started, calls, strict=False))
+        for part in self._invoked():
+            agent, named = _agent(part), string(part.get("toolCallId"))
+            tool = string(part.get("toolId"))
+            if agent is not None and named and tool:
+                state = OK if part.get("isComplete") is True else ABANDONED
+                parent = parents.get(agent) or (agent if agent in calls else None)
+                yield Call(id=without_number(named), tool=tool, given={}, state=state, subagent=agent, parent=parent)
+
+    def _groups(self) -> Iterator[tuple[str, str, str | None]]:
+        """New lines by file, and the call that was shown before them if it was one of an editing tool."""
+        last: str | None = None
+        for part in map(fields, items(self.said.get("response"))):
+            kind = part.get("kind")
+            if kind == "toolInvocationSerialized":
+                edits = plain(string(part.get("toolId")) or "") in EDITING
+                last = without_number(string(part.get("toolCallId")) or "") or None if edits else None
+            elif kind == "textEditGroup":
+                path = path_of(part.get("uri"))
+                for edit in (fields(edit) for some in items(part.get("edits")) for edit in items(some)):
+                    new = string(edit.get("text"))
+                    if path is not None and new and new.strip() and _inserts(edit):
+                        yield path, new, last
+
+    def _invoked(self) -> Iterator[Fields]:
+        parts = map(fields, items(self.said.get("response")))
+        return (part for part in parts if part.get("kind") == "toolInvocationSerialized")
+
+
+def path_of(uri: object) -> str | None:
+    """The path in an address as VS Code writes it: its parts, or a text."""
+    parts = fields(uri)
+    said = string(parts.get("fsPath")) or string(parts.get("path"))
+    if said is not None:
+        return said
+    address = urlsplit(string(uri) or string(parts.get("external")) or "")
+    return unquote(address.path) or None if address.scheme == "file" else None
+
+
+def words_in(value: object, depth: int = 0) -> str:
+    """The text of a tool's result, which VS Code keeps as a tree of pieces."""
+    if isinstance(value, str):
+        return value
+    if depth > WORDS_DEPTH_MAX:
+        return ""
+    if isinstance(value, list):
+        return "".join(words_in(one, depth + 1) for one in value)
+    node: dict[str, Any] = value if isinstance(value, dict) else {}
+    known = (node.get("text"), node.get("value"), node.get("node"), node.get("content"), node.get("children"))
+    return "".join(words_in(one, depth + 1) for one in known if one is not None)
+
+
+def _inserts(edit: Fields) -> bool:
+    """Whether an edit puts text between two places that are one."""
+    place = fields(edit.get("range"))
+    starts, ends = (("startLineNumber", "startColumn"), ("endLineNumber", "endColumn"))
+    return bool(place) and [place.get(name) for name in starts] == [place.get(name) for name in ends]
+
+
+def _with(call: Call, groups: list[tuple[str, str]], model: str | None) -> Call:
+    return Call(
+        id=call.id,
+        tool=call.tool,
+        given=call.given,
+        state=call.state,
+        words=call.words,
+        model=model,
+        subagent=call.subagent,
+        parent=call.parent,
+        groups=tuple(groups) if call.state == OK else (),
+    )
+
+
+def _names(call: Call) -> list[str]:
+    return [name for change in changes_by(plain(call.tool), given_to(call.given)) for name in change.names]
+
+
+def _hinted(call: Call) -> list[str]:
+    path: Json = given_to(call.given).get("filePath")
+    return [path] if isinstance(path, str) else []
+
+
+def _agent(part: Fields) -> str | None:
+    return string(part.get("subAgentInvocationId"))
+
+
+def _starts(part: Fields) -> bool:
+    return plain(string(part.get("toolId")) or "") in SUBAGENTS

@@ -1,0 +1,94 @@
+"""opencode's kept sessions: where they are, and the reader of them.
+
+The shapes and the versions that they come from are told next door, in ``opencode_store`` and ``opencode_reading``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.model.ids import AgentName
+from custody.model.views import View
+from custody.wire.canonical import Json
+from custody.wire.events import TranscriptEvent
+from custody.wire.trim import cut
+from custody.world.capture.databases import is_database
+from custody.world.capture.fields import fields, string
+from custody.world.capture.lines import Line
+from custody.world.capture.opencode_reading import OPENCODE, Reading, call_name, object_of
+from custody.world.capture.opencode_store import home_of, lines_below, rows_of, sessions_below, sessions_of
+from custody.world.capture.opencode_tools import EDITING, started_by
+from custody.world.capture.opencode_views import views_of
+from custody.world.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
+
+_OPENING = re.compile(rb'"id": ?"ses_[0-9A-Za-z]+"')
+
+
+@dataclass(frozen=True)
+class OpencodeSessions:
+    """The reader of opencode's sessions, in files and in databases."""
+
+    agent: AgentName = OPENCODE
+
+    def home(self, environment: Mapping[str, str]) -> Path:
+        """opencode's data folder of the user."""
+        return home_of(environment)
+
+    def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
+        """The sessions that began in one of these work trees or below it."""
+        return sessions_of(home, trees)
+
+    def files(self, place: Path) -> list[Path]:
+        """The sessions' files and the databases at or below ``place``."""
+        return sessions_below(place)
+
+    def knows(self, first: bytes) -> bool:
+        """Whether a line names a session of opencode's."""
+        return _OPENING.search(first) is not None
+
+    def rows(self, file: Path) -> Iterator[Line]:
+        """The rows of a database, or of one session in it."""
+        return rows_of(file)
+
+    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+        """From calls that name the session that they started."""
+        session = root = ""
+        for line in _lines(file, lines):
+            if isinstance(line, Trouble) or not (b'"session"' in line.data or b"task" in line.data):
+                continue
+            row = object_in(line)
+            if not isinstance(row, dict):
+                continue
+            if row.get("table") == "session":
+                session, root = string(row.get("id")) or "", string(row.get("root")) or ""
+                continue
+            part = fields(object_of(row.get("data")))
+            told = fields(fields(part.get("state")).get("metadata"))
+            child, call = started_by(string(part.get("tool")) or "", told), string(part.get("callID"))
+            if child and call:
+                yield Started(root, child, call_name(session, root, call))
+
+    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+        """What each prompt and each call holds."""
+        yield from Reading(starts).all(_lines(file, lines))
+
+    def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
+        """The event with long outputs cut; what editing tools were given and say is the texts of edits."""
+        payload = event.get("payload")
+        part = payload.get("part") if isinstance(payload, dict) else None
+        state = part.get("state") if isinstance(part, dict) else None
+        if not isinstance(payload, dict) or not isinstance(part, dict) or not isinstance(state, dict):
+            return event
+        long = ("output",) if part.get("tool") in EDITING else ("output", "metadata")
+        short = {**state, **{key: cut(state[key]) for key in long if key in state}}
+        return {**event, "payload": {**payload, "part": {**part, "state": short}}}
+
+    def views(self, event: TranscriptEvent) -> tuple[View, ...]:
+        """What one kept prompt or call says."""
+        return views_of(event)
+
+
+def _lines(file: Path, lines: Iterable[Line]) -> Iterable[Line | Trouble]:
+    """The lines of a database as they come; of a session's file those of all files that belong to it."""
+    return lines if is_database(file) or is_database(file.parent) else lines_below(file, lines)

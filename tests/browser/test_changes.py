@@ -1,0 +1,109 @@
+"""Changes in a browser: from a cluster to the evidence and back, and a long list that stays light."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from tests.browser.conftest import Look
+from tests.builders.browser import PHONE, findings
+from tests.builders.repo import Built, a_repository
+from tests.builders.service import Started, started
+
+PAIRS = 500
+OWN_PAGES = ("/changes?state=all", "/change?name=again/add-up", "/cluster?name=again/add-up")
+BESIDE = "/evidence?change=again/add-up&other=rewrite/read-prices"
+
+
+def test_a_cluster_leads_to_a_change_to_the_evidence_and_to_the_verdict(look: Look) -> None:
+    window = look()
+    window.go("/changes")
+    page = window.settled()
+    page.wait_for_selector(".cluster .mark.keep")
+    page.click("table.members a:has-text('Sum the prices of a basket')")
+    page.wait_for_selector("h1:has-text('Sum the prices of a basket')")
+    page.wait_for_selector("details.verdict[open] >> text=DUPE-SAME")
+    page.click("a:has-text('side by side') >> nth=0")
+    page.wait_for_selector("h1:has-text('Side by side')")
+    assert page.locator(".hunk .both").count() >= 4
+    page.click(".crumbs a:has-text('Changes')")
+    page.wait_for_url("**/changes")
+
+
+def test_a_filter_stands_in_the_address_and_shows_what_it_says(look: Look) -> None:
+    window = look()
+    page = window.go("/changes")
+    window.settled()
+    page.select_option("select[name=state]", "landed")
+    page.wait_for_url(re.compile(r"state=landed"))
+    page.wait_for_selector("td:has-text('Begin the till')")
+    page.fill("input[name=words]", "nothing of the kind")
+    page.press("input[name=words]", "Enter")
+    page.wait_for_selector("text=No landed change has these words.")
+    page.reload()
+    assert page.input_value("input[name=words]") == "nothing of the kind"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", [*OWN_PAGES, BESIDE])
+def test_every_page_of_changes_is_sound(look: Look, path: str, theme: str) -> None:
+    window = look(theme=theme)
+    window.go(path)
+    assert findings(window.settled()) == []
+
+
+@pytest.mark.parametrize("path", [*OWN_PAGES, BESIDE])
+def test_on_a_phone_no_page_of_changes_goes_sideways(look: Look, path: str) -> None:
+    window = look(size=PHONE)
+    window.go(path)
+    window.settled()
+    content, view = window.wide()
+    assert content <= view
+
+
+@pytest.fixture(scope="module")
+def five_hundred(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """A service whose index has 500 clusters of two changes."""
+    built: Built = a_repository(tmp_path_factory.mktemp("clusters") / "repo")
+    root = built.commit({b"README.md": b"# Project\n"})
+    feed: list[bytes] = []
+    for number in range(PAIRS * 2):
+        code = b"".join(_function(number // 2, place) for place in range(3))
+        message = b"Add part %d%s" % (number // 2, b" again" if number % 2 else b"")
+        feed.append(
+            b"commit refs/pull/%d/head\ncommitter A <a@example.invalid> %d +0000\ndata %d\n%s\nfrom %s\n"
+            % (number + 1, 1_700_000_100 + number, len(message), message, root.encode())
+            + b"M 100644 inline src/part_%d.py\ndata %d\n%s\n" % (number // 2, len(code), code)
+        )
+    built.git("fast-import", "--quiet", feed=b"".join(feed))
+    built.checkout()
+    dupes_index(Desk(built.path), Wanted(workers=2))
+    with started(Path(built.path)) as service:
+        yield service
+
+
+def _function(pair: int, place: int) -> bytes:
+    return (
+        b"def make_%d_%d(state_%d, limit):\n    found_%d = state_%d.ask_%d(limit)\n    return found_%d.all_%d\n\n\n"
+        % (*(pair, place, pair, pair, pair, place, pair, pair),)
+    )
+
+
+def test_five_hundred_clusters_are_listed_at_once(look: Look, five_hundred: Started) -> None:
+    window = look(five_hundred)
+    page = window.go("/changes")
+    window.settled()
+    assert page.locator("details.cluster").count() == PAIRS
+    assert window.nodes() <= 1_500
+    page.evaluate(
+        "() => { window.long = 0; new PerformanceObserver((list) => {"
+        " for (const one of list.getEntries()) window.long = Math.max(window.long, one.duration) })"
+        ".observe({entryTypes: ['longtask']}) }"
+    )
+    page.mouse.wheel(0, 9_000)
+    page.locator("details.cluster summary").nth(250).click()
+    page.wait_for_selector("details.cluster[open] table.members")
+    assert page.evaluate("window.long") < 200

@@ -1,0 +1,191 @@
+"""Sessions in a browser: the list with its filters, and the tree of a session, small or very long."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from custody.app.desk import Desk
+from tests.browser.conftest import Look
+from tests.builders.browser import findings
+from tests.builders.cli import a_git_folder
+from tests.builders.events import an_arrival
+from tests.builders.service import Started, started
+
+SPANS = 10_000
+NODES_MAX = 1_500
+LONG_TASK_MS_MAX = 200
+HOSTILE = "<img src=x onerror=alert(1)>\u202eevil"
+WATCH = """
+window.tasks = [];
+new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => one.duration)))
+  .observe({type: "longtask", buffered: true});
+"""
+
+
+def at(second: int) -> str:
+    return f"2026-01-31T{12 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+
+
+@pytest.fixture(scope="module")
+def long_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """A service on a store with a session of 10,000 calls that nobody saw end, and one with hostile names."""
+    folder = a_git_folder(tmp_path_factory.mktemp("long") / "repository")
+    names = ("Read", "Bash", "Edit", "Grep")
+    calls = [
+        an_arrival(
+            "call",
+            event=f"c{n}",
+            id=f"c{n}",
+            name=names[n // 30 % len(names)],
+            status="failed" if n % 997 == 996 else "ok",
+            at=at(n),
+            ended_at=at(n + 1),
+        )
+        for n in range(SPANS)
+    ]
+    prompts = [an_arrival("prompt", event=f"p{n}", id=f"p{n}", at=at(n * 500), text=f"turn {n}") for n in range(20)]
+    hostile = {"agent": "שלום", "session": "rtl-" + HOSTILE, "at": at(0)}
+    with Desk(folder).writing() as store:
+        store.append([an_arrival("session", event="s", id="s", at=at(0)), *prompts, *calls])
+        store.append(
+            [
+                an_arrival("call", event="h1", id="h1", name=HOSTILE, **hostile),
+                an_arrival("prompt", event="h2", id="h2", text=HOSTILE + "\x1b[31m" + "y" * 1_000_000, **hostile),
+            ]
+        )
+    with started(folder) as made:
+        yield made
+
+
+def top(page: Page) -> list[str]:
+    return [text.strip() for text in page.locator("#tree [role=treeitem] .name").all_inner_texts()[:4]]
+
+
+def test_the_list_is_filtered_in_its_address(look: Look) -> None:
+    window = look()
+    page = window.go("/sessions")
+    every = page.locator("#sessions-list tbody tr").count()
+    page.fill("input[name=agent]", "patchbot")
+    page.press("input[name=agent]", "Enter")
+    page.wait_for_url("**/sessions?agent=patchbot*")
+    window.settled()
+    fewer = page.locator("#sessions-list tbody tr").count()
+    assert 0 < fewer < every
+    page.reload()
+    assert page.locator("#sessions-list tbody tr").count() == fewer
+    assert page.input_value("input[name=agent]") == "patchbot"
+
+
+def test_a_page_turns_and_comes_back(look: Look) -> None:
+    window = look()
+    page = window.go("/sessions?limit=2")
+    first = page.locator("#sessions-list tbody a").all_inner_texts()
+    page.click("text=Older sessions")
+    page.wait_for_url("**after=*")
+    assert not set(first) & set(page.locator("#sessions-list tbody a").all_inner_texts())
+    page.click("text=Newest sessions")
+    page.wait_for_url("**/sessions?limit=2")
+    assert page.locator("#sessions-list tbody a").all_inner_texts() == first
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_session_has_its_tree_and_nothing_serious_is_found(look: Look, theme: str) -> None:
+    window = look(theme=theme)
+    page = window.go("/sessions")
+    page.locator("#sessions-list tbody tr", has_text="c0ffee00").locator("a").click()
+    page.wait_for_url("**/session?*")
+    window.settled()
+    assert top(page)[:2] == ["claude-code", "turn 1"]
+    assert "src/till/prices.py" in page.inner_text("section[aria-labelledby=edited]")
+    assert findings(page) == []
+
+
+def test_ten_thousand_calls_are_few_nodes_and_no_long_task(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    window.page.add_init_script(WATCH)
+    page = window.go("/session?id=s1")
+    window.settled()
+    nodes = window.nodes()
+    assert nodes <= NODES_MAX
+    loaded = page.evaluate("window.tasks.splice(0)")
+    page.click("[data-tree=open]")
+    for _ in range(20):
+        page.locator("#tree").evaluate("(box) => { box.scrollTop += 9_000 }")
+        page.wait_for_timeout(20)
+    page.click("[data-tree=close]")
+    page.click("[data-tree=failed]")
+    page.fill("#tree-find", "grep")
+    page.press("#tree-find", "Enter")
+    after = page.evaluate("window.tasks")
+    print(json.dumps({"nodes": nodes, "longest at load": max(loaded, default=0), "after": max(after, default=0)}))
+    assert window.nodes() <= NODES_MAX
+    assert max(after, default=0) <= LONG_TASK_MS_MAX
+    assert "Nobody saw this session end" in page.inner_text("main")
+
+
+def test_equal_calls_are_one_line_until_opened_by_key_or_click(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    page = window.go("/session?id=s1")
+    window.settled()
+    run = page.locator("#tree [role=treeitem]", has_text="×30").first
+    assert run.get_attribute("aria-expanded") == "false"
+    run.click()
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "4"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+    page.keyboard.press("ArrowLeft")
+    assert "turn 1" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+    assert "500 inside" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "1"
+    assert findings(page) == []
+
+
+def test_a_failed_call_and_a_named_one_are_gone_to(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    page = window.go("/session?id=s1&call=c5010")
+    window.settled()
+    assert page.locator("#tree .wanted").is_visible()
+    page.click("[data-tree=failed]")
+    assert "is-failed" in page.evaluate("document.activeElement.className")
+    page.fill("#tree-find", "nothing is called so")
+    page.press("#tree-find", "Enter")
+    assert page.inner_text("#tree-said") == "nothing is like that"
+
+
+def test_hostile_names_are_shown_as_text(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    page = window.go("/sessions")
+    page.locator("#sessions-list tbody tr", has_text="שלום").locator("a").click()
+    page.wait_for_url("**/session?*")
+    window.settled()
+    assert "<img src=x onerror=alert(1)>⟨202E⟩evil" in page.inner_text("#tree")
+    assert page.locator("main img").count() == 0
+    content, view = window.wide()
+    assert content <= view
+    assert findings(page) == []
+
+
+def test_without_a_script_the_calls_are_a_list(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    context = window.page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
+    context.add_cookies([{"name": "custody_token", "value": long_one.token, "url": window.address}])
+    page = context.new_page()
+    page.goto(f"{window.address}/session?id=s1")
+    assert "the first 200 rows of 10,021" in page.inner_text("main")
+    context.close()
+
+
+def test_one_that_is_not_there_is_said(look: Look, tmp_path: Path) -> None:
+    page = look().go("/session?id=nobody")
+    assert "no session" in page.inner_text("main")
+    assert findings(page) == []

@@ -1,0 +1,68 @@
+"""Why in a browser: the chain as a picture that one can go along, on any screen, without a sideways step."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Look
+from tests.builders.browser import PHONE, findings
+
+LINE = "/why?file=src/till/tax.py&line=8"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_chain_is_drawn_and_sound(look: Look, theme: str) -> None:
+    window = look(theme=theme)
+    page = window.go(LINE)
+    drawn = [re.findall(r"c-(\w+)", one.get_attribute("class") or "")[0] for one in page.locator(".chain > li").all()]
+    assert drawn[0] == "line" and {"commit", "call", "prompt", "sources", "session", "standing"} <= set(drawn)
+    tops = [one.bounding_box() for one in page.locator(".chain > li > i").all()]
+    heights = [box["y"] for box in tops if box is not None]
+    assert heights == sorted(heights) and len(heights) == len(drawn)
+    colours = page.eval_on_selector_all(
+        ".chain > li > i", "all => all.map(one => getComputedStyle(one).backgroundColor)"
+    )
+    signs = page.eval_on_selector_all(
+        ".chain > li > i", "all => all.map(one => getComputedStyle(one, '::after').content)"
+    )
+    assert len(set(colours)) >= 4 and len(set(signs)) == len(set(drawn))
+    assert findings(page) == []
+
+
+def test_one_goes_from_link_to_link(look: Look) -> None:
+    window = look()
+    page = window.go(LINE)
+    page.click(".glance >> text=Session")
+    assert "#link-" in page.url
+    expect(page.locator(".chain > li:target h2")).to_have_text("Session")
+    page.click("text=Line below")
+    expect(page.locator("h1")).to_contain_text("line 9")
+    page.click("text=In the file")
+    expect(page.locator("#lines .marked .no")).to_have_text("9")
+    page.go_back()
+    page.click(".chain .c-session a >> nth=0")
+    page.wait_for_url("**/session?*")
+    page.go_back()
+    page.click(".chain .c-standing a")
+    assert "Not" not in page.title()
+
+
+def test_the_form_leads_to_a_chain(look: Look) -> None:
+    window = look()
+    page = window.go("/why")
+    page.fill("input[name=file]", "README.md")
+    page.fill("input[name=line]", "1")
+    page.press("input[name=line]", "Enter")
+    page.wait_for_url("**/why?file=README.md&line=1*")
+    expect(page.locator(".c-end h2")).to_have_text("Missing")
+
+
+def test_on_a_phone_the_chain_fits(look: Look) -> None:
+    window = look(size=PHONE)
+    for path in (LINE, "/why", "/why?file=nothing&line=1"):
+        window.go(path)
+        content, view = window.wide()
+        assert content <= view, path
+    assert "annot find" in window.page.inner_text("main")
+    assert findings(window.page) == []

@@ -1,0 +1,84 @@
+"""Cursor's sessions in a real repository: let them happen, bring them in, and ask what custody makes of them."""
+
+import json
+import time
+from pathlib import Path
+from typing import TypeVar
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.app.import_transcripts import import_transcripts
+from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.wire.reports import ImportTranscriptsReport
+from custody.wire.times import text_from
+from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.cursor import Cursor, run_cursor_hook
+from tests.builders.hooks import installed
+from tests.builders.repo import Built, a_repository
+
+V = TypeVar("V")
+OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"
+PIECE = "    return item.cost * (1 - item.discount)"
+OWN = OLD.replace("    return item.cost", PIECE)
+BY_HAND = "def check_the_currency_of(item):\n    return item.currency\n\n\n"
+CHILD = "7a000002-2000-4000-8000-000000000002"
+APP = "src/app.py"
+TABLES = {
+    Session: "session",
+    Prompt: "prompt",
+    ToolCall: "tool_call",
+    FileEdit: "file_edit",
+    FileState: "file_state",
+    SourceRead: "source_read",
+    CommitLink: "commit_link",
+}
+
+
+def a_shop(path: Path) -> Built:
+    """A repository with a little program in it."""
+    made = a_repository(path)
+    made.commit({APP.encode(): OLD.encode(), b"README.md": b"read me\n"})
+    made.checkout()
+    return made
+
+
+def a_session(built: Built) -> Cursor:
+    return Cursor(built.path, at=text_from(time.time_ns())).prompt("give a discount")
+
+
+def happened(built: Built, session: Cursor, *, hooks: bool = True) -> None:
+    """Let all of it happen; the hook is run on what it is told."""
+    installed(built.path)
+    for step in session.told:
+        if not isinstance(step, dict):
+            step()
+        elif hooks:
+            ran = run_cursor_hook(built.path, step)
+            assert (ran.status, ran.err) == (0, "")
+            assert json.loads(ran.out) in ({}, {"permission": "allow"}, {"continue": True})
+
+
+def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
+    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["cursor"], place)
+
+
+def known_by(way: str, built: Built, home: Path, session: Cursor) -> None:
+    happened(built, session, hooks=way == "hooks")
+    if way != "hooks":
+        session.put_database(home) if way == "database" else session.put_transcript(home)
+        assert imported(built).problem_count == 0
+
+
+def views(built: Built, kind: type[V]) -> list[V]:
+    with Desk(built.path).reading() as store:
+        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+
+
+def lines(built: Built, path: str = APP) -> dict[int, str]:
+    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
+    told = blame(Desk(built.path), path).report.attributions
+    return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}
+
+
+def agents_lines(built: Built, path: str = APP) -> list[int]:
+    return [n for n, kind in lines(built, path).items() if kind == "agent"]

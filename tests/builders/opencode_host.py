@@ -1,0 +1,87 @@
+"""As much of opencode as a plugin sees of it: the real plugin is loaded into node, and its hooks are called."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.builders.opencode import MODEL, PROVIDER, SESSION, Opencode
+from tests.house.not_run import not_run
+
+HOST = """
+import { readFileSync, writeFileSync, mkdirSync, rmSync } from "node:fs"
+import { dirname } from "node:path"
+const asked = JSON.parse(readFileSync(0, "utf8"))
+const code = readFileSync(asked.plugin)
+const module = await import("data:text/javascript;base64," + code.toString("base64"))
+const client = { session: { get: async ({ path }) => {
+  if (!(path.id in asked.sessions)) throw new Error("no such session")
+  return { data: asked.sessions[path.id] }
+} } }
+const hooks = []
+for (const make of Object.values(module)) hooks.push(await make({ client, directory: asked.directory, worktree: "/" }))
+const took = []
+for (const step of asked.steps) {
+  if (step.write) {
+    mkdirSync(dirname(step.write), { recursive: true })
+    if (step.text === null) rmSync(step.write)
+    else writeFileSync(step.write, step.text)
+    continue
+  }
+  const start = Date.now()
+  for (const hook of hooks) await hook[step.hook]?.(step.input, step.output)
+  took.push([step.hook, Date.now() - start])
+}
+for (const hook of hooks) await hook.dispose?.()
+console.log(JSON.stringify(took))
+"""
+"""The plugin is loaded, its hooks are called in turn, and between them the agent writes files."""
+
+
+def run_plugin(
+    plugin: Path, session: Opencode, sessions: dict[str, Any] | None = None, **environment: str
+) -> list[Any]:
+    """Let the real plugin see what happens in a session; gives how long each hook took, in milliseconds."""
+    node = shutil.which("node")
+    if node is None:
+        not_run("the plugin in node", "there is no 'node'")
+    asked = {
+        "plugin": str(plugin),
+        "directory": str(session.root),
+        "steps": session.steps,
+        "sessions": {one.session: one.info() for one in session.all} if sessions is None else sessions,
+    }
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", HOST],
+        input=json.dumps(asked),
+        text=True,
+        capture_output=True,
+        cwd=plugin.parent,
+        env={**os.environ, **environment},
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    took: list[Any] = json.loads(done.stdout)
+    return took
+
+
+def said_by_plugin(event: str, root: Path | str, **fields: Any) -> dict[str, Any]:
+    """One event as the plugin hands it to the recorder."""
+    model = {"providerID": PROVIDER, "id": MODEL}
+    about = {"hook_event_name": event, "plugin": 1, "cwd": str(root), "session_id": SESSION, "model": model}
+    return {**about, **fields}
+
+
+def told_of(session: Opencode) -> list[dict[str, Any]]:
+    """The calls of a session that ended, as the plugin hands them on."""
+    told = []
+    for part in session.parts("tool"):
+        state = part["state"]
+        answer = {key: state[key] for key in ("title", "output", "error", "metadata") if key in state}
+        event = "message.part.updated" if "error" in state else "tool.execute.after"
+        about = {"tool_name": part["tool"], "tool_use_id": part["callID"], "tool_input": state["input"]}
+        told.append(said_by_plugin(event, session.root, **about, tool_response=answer))
+    return told

@@ -1,0 +1,70 @@
+"""Pages as a browser gets them, without a server: of a desk, in words that a test can look for."""
+
+import json
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from custody.app.desk import Desk
+from custody.app.questions import Note
+from custody.service.pages.book import BY_NAME, PAGES
+from custody.service.pages.files import FileLinks
+from custody.service.pages.frame import Around, Frame, render
+from custody.service.pages.links import Links, ServedLinks
+from custody.service.pages.page import Asked
+
+HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \x1b[31m"
+
+
+def rendered(desk: Desk, name: str, /, *, note: Note | None = None, links: Links | None = None, **said: Any) -> str:
+    """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
+    page = BY_NAME[name]
+    asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
+    around = Around(project="default", version="0")
+    where = links or ServedLinks()
+    frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(desk, where))
+    return render(page.view(desk, Asked(asked, note)), page, asked, frame)
+
+
+def _inline(desk: Desk, links: Links) -> Any:
+    return lambda name, said: rendered(desk, name, links=links, **said)
+
+
+def in_files() -> FileLinks:
+    """The links of a report that has room for everything."""
+    return FileLinks(10_000)
+
+
+def words_of(html: str) -> str:
+    """What can be read on a page."""
+    without = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", without)).split())
+
+
+def nodes_of(html: str) -> int:
+    """How many elements a page has."""
+    return len(re.findall(r"<[a-zA-Z]", html))
+
+
+def acts(html: str) -> bool:
+    """Whether something of a record could act: an element that no template has, or a sign that turns text around."""
+    return bool(re.search(r"<img[^>]*onerror", html)) or "\u202e" in html or "\x1b" in html
+
+
+def data_in(html: str, name: str) -> Any:
+    """What an island reads."""
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def links_in(html: str, page: str) -> list[dict[str, str]]:
+    """What every link to a page asks it."""
+    found = (urlsplit(unescape(place)) for place in re.findall(r'href="([^"]*)"', html))
+    return [dict(parse_qsl(place.query)) for place in found if place.path == f"/{page}"]
+
+
+def words_in(html: str) -> str:
+    """What can be read in the main part of a page."""
+    return words_of(html[html.index("<main") : html.index("</main>")])

@@ -1,0 +1,29 @@
+"""How much work a question makes for SQLite: steps of its virtual machine, counted."""
+
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+EVERY = 100
+
+
+def steps_of(patch: pytest.MonkeyPatch, question: Callable[[], object]) -> int:
+    """About how many steps a question takes, in all connections that it opens."""
+    counted = 0
+    connect = sqlite3.connect
+
+    def tick() -> int:
+        nonlocal counted
+        counted += EVERY
+        return 0
+
+    def counting(*given: object, **more: object) -> sqlite3.Connection:
+        made: sqlite3.Connection = connect(*given, **more)  # type: ignore[call-overload]
+        made.set_progress_handler(tick, EVERY)
+        return made
+
+    with patch.context() as patched:
+        patched.setattr("custody.world.store.sqlite.sqlite3.connect", counting)
+        question()
+    return counted

@@ -1,0 +1,195 @@
+"""What goes out as claims comes back as the same answers, in a fresh clone that never saw an event."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.app.blame import blame
+from custody.app.export_gitai import export_gitai, export_gitai_notes
+from custody.app.export_traces import export_agent_trace
+from custody.app.import_gitai import import_gitai
+from custody.app.import_traces import import_traces
+from custody.attribute.carry import signs_of
+from custody.model.ids import CommitSha
+from custody.wire.blame import BlameReport
+from tests.builders.drawn_lines import Turn, lives
+from tests.builders.events import an_event
+from tests.builders.lines import Scene, an_edit_event, moment, text
+from tests.builders.repo import a_clone, a_repository
+
+FEW = settings(max_examples=settings().max_examples // 12)
+"""Each example makes two repositories and asks git often."""
+WHO = (("claude-code", "s1", "claude-sonnet-4-5"), ("robot", "s2", None), ("claude-code", "s3", "claude-opus-4-8"))
+NAMES = ("app.py", "a b/ä.py", '"---"')
+
+Travel = Callable[[Scene, Scene, Path], None]
+Told = tuple[str | None, str | None, str | None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("travels")
+
+
+def by_folder(here: Scene, there: Scene, place: Path) -> None:
+    export_gitai(here.desk, place / "notes")
+    import_gitai(there.desk, place / "notes")
+
+
+def by_notes(here: Scene, there: Scene, place: Path) -> None:
+    if export_gitai_notes(here.desk, "refs/notes/custody").commits:
+        import_gitai(there.desk, here.built.path, "refs/notes/custody")
+
+
+def by_traces(here: Scene, there: Scene, place: Path) -> None:
+    export_agent_trace(here.desk, place / "traces.jsonl")
+    import_traces(there.desk, place / "traces.jsonl")
+
+
+TRAVELS: tuple[Travel, ...] = (by_folder, by_notes, by_traces)
+
+
+def told(report: BlameReport) -> list[Told]:
+    """Agent, model and session of every line."""
+    return [
+        (one.agent, one.model_id, one.session_id)
+        for one in report.attributions
+        for _ in range(one.start_line, one.end_line + 1)
+    ]
+
+
+def lived(place: Path, life: Sequence[Turn], names: Sequence[str], ends: Sequence[bool]) -> Scene:
+    """A life of a file whose agents take turns: committed after some turns, perhaps renamed on the way."""
+    scene = Scene(place)
+    for agent, session, model in WHO:
+        scene.saw(an_event("session", id=session, agent=agent, session=session, model=model, at=moment(0)))
+    last: CommitSha | None = None
+    for n, (turn, name, end) in enumerate(zip(life, names, ends, strict=True)):
+        agent, session, _ = WHO[n % len(WHO)]
+        if turn.by_agent:
+            before, after = text(*turn.before), text(*turn.after)
+            scene.saw(
+                an_edit_event(
+                    name, before, after, at=10 * n + 1, id=f"e{n}", call=f"c{n}", agent=agent, session=session
+                )
+            )
+        if end or n == len(life) - 1:
+            files = {name.encode(): text(*turn.after).encode(), b"other.txt": b"%d\n" % n}
+            last = scene.commit_of(files, *([last] if last else []), at=10 * n + 5, checkout=False)
+    scene.built.checkout()
+    return scene
+
+
+@FEW
+@given(
+    lives(turns_max=6).flatmap(
+        lambda life: st.tuples(
+            st.just(life),
+            st.lists(st.sampled_from(NAMES), min_size=len(life), max_size=len(life)).map(sorted),
+            st.lists(st.booleans(), min_size=len(life), max_size=len(life)),
+        )
+    ),
+    st.sampled_from(TRAVELS),
+)
+def test_a_fresh_clone_answers_the_same_from_what_was_exported(
+    folder: Path, drawn: tuple[list[Turn], list[str], list[bool]], travel: Travel
+) -> None:
+    place = Path(tempfile.mkdtemp(dir=folder))
+    here = lived(place / "here", *drawn)
+    there = Scene(place, a_clone(here.built, place / "there"))
+    travel(here, there, place)
+    assert not differing(here, there, drawn[1][-1], None)
+    for commit in here.built.git("rev-list", "HEAD").decode().split():
+        for path in here.built.git("ls-tree", "-r", "-z", "--name-only", commit).decode().split("\0")[:-1]:
+            assert not differing(here, there, path, commit), (commit, path)
+
+
+def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[str]:
+    """The lines about which two clones say something else.
+
+    A line that says little may go with its neighbours at home although git carries it from an older commit; notes are
+    found through git, so elsewhere it may be that commit's.
+    """
+    blamed = blame(here.desk, path, revision=commit)
+    lines = zip(blamed.texts, told(blamed.report), told(there.report(path, commit)), strict=True)
+    return [line for line, one, other in lines if one != other and signs_of(line)]
+
+
+def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "here")
+    scene.edited("app.py", None, text("one = make_one()", "two = make_two()"), at=1)
+    scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
+    export_gitai(scene.desk, tmp_path / "first")
+    export_gitai(scene.desk, tmp_path / "second")
+    first, second = ({p.name: p.read_bytes() for p in (tmp_path / n).iterdir()} for n in ("first", "second"))
+    assert first == second and len(first) == 1
+    assert export_gitai_notes(scene.desk, "refs/notes/custody").commits == 1
+    tip = scene.built.git("rev-parse", "refs/notes/custody")
+    again = export_gitai_notes(scene.desk, "refs/notes/custody")
+    assert (again.commits, again.unchanged) == (0, 1)
+    assert scene.built.git("rev-parse", "refs/notes/custody") == tip
+
+
+def test_a_note_of_another_stays_and_git_reads_ours(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "here")
+    scene.edited("app.py", None, text("one = make_one()"), at=1)
+    first = scene.committed(at=5, app__py=text("one = make_one()"))
+    scene.edited("app.py", text("one = make_one()"), text("one = make_one()", "two = make_two()"), at=11)
+    second = scene.committed(first, at=15, app__py=text("one = make_one()", "two = make_two()"))
+    scene.built.git("notes", "--ref", "refs/notes/ai", "add", "-m", "somebody's own words", first)
+    report = export_gitai_notes(scene.desk, "refs/notes/ai")
+    assert (report.commits, report.kept) == (1, 1)
+    shown = [scene.built.git("notes", "--ref", "refs/notes/ai", "show", commit) for commit in (first, second)]
+    assert shown[0] == b"somebody's own words\n" and b"authorship/3.0.0" in shown[1]
+    assert shown[1].splitlines()[1].endswith(b" 2"), "a note names the lines that its commit brought, no others"
+    scene.built.git("fsck", "--strict")
+    scene.built.git("notes", "--ref", "refs/notes/ai", "remove", second)
+
+
+def test_no_hook_of_the_repository_runs_when_notes_are_written(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "here")
+    scene.edited("app.py", None, text("one = make_one()"), at=1)
+    scene.committed(at=5, app__py=text("one = make_one()"))
+    hook = scene.built.path / ".git" / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
+    hook.chmod(0o755)
+    scene.built.git("update-ref", "refs/notes/by-hand", "HEAD")
+    assert (tmp_path / "ran").exists(), "the trap works"
+    (tmp_path / "ran").unlink()
+    assert export_gitai_notes(scene.desk, "refs/notes/custody").commits == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_no_commit_holds_is_in_no_note(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "here", a_repository(tmp_path / "here"))
+    scene.edited("app.py", None, text("one = make_one()"), at=1).wrote("app.py", text("one = make_one()"))
+    assert export_gitai(scene.desk, tmp_path / "notes").commits == 0
+
+
+def test_what_git_cannot_read_is_left_out_and_said(tmp_path: Path) -> None:
+    heard: list[str] = []
+    scene = Scene(tmp_path / "here")
+    scene.edited("app.py", None, text("one = make_one()"), at=1)
+    first = scene.committed(at=5, app__py=text("one = make_one()"), lost__py=text("two = make_two()"))
+    second = scene.committed(first, at=15, app__py=text("one = make_one()"), lost__py=text("three = make_three()"))
+    lost = scene.built.git("rev-parse", f"{first}:lost.py").decode().strip()
+    packs = scene.built.path / ".git" / "objects" / "pack"
+    scene.built.git("unpack-objects", "-q", feed=b"".join(_unpacked(packs)))
+    (scene.built.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    report = export_gitai(replace(scene.desk, talk=heard.append), tmp_path / "notes")
+    assert (report.commits, [path.name for path in (tmp_path / "notes").iterdir()]) == (1, [first])
+    assert len(heard) == 1 and heard[0].startswith(f"'lost.py' in {second[:12]} is left out: ")
+
+
+def _unpacked(packs: Path) -> Iterator[bytes]:
+    """The packs, which are gone afterwards."""
+    for pack in sorted(packs.glob("*.pack")):
+        yield pack.read_bytes()
+        for file in packs.glob(f"{pack.stem}.*"):
+            file.unlink()

@@ -1,0 +1,178 @@
+"""Entire's checkpoints: transcripts by their agents' readers, commits by trailers, what cannot be read by name."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.import_entire import import_entire
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from custody.model.views import CommitLink, LinkOrigin
+from custody.wire.entire import checkpoint_of_ref, folders, session_of, trailers
+from tests.builders.cli import custody
+from tests.builders.lines import Scene, moment, text
+from tests.builders.repo import a_repository
+from tests.builders.transcripts import Transcript, a_transcript
+
+V1 = "refs/heads/entire/checkpoints/v1"
+SESSION = "253fd5ef-38bf-4f4a-804a-98df5088a868"
+ULID = "01KXGTTNGCEACC83QZEJ5YAF0D"
+ONE, TWO = "one = make_one()", "two = make_two()"
+AT = "2026-02-03T06:34:50.246415Z"
+
+
+def metadata(session: str = SESSION, at: str = AT, **more: Any) -> bytes:
+    said = {"session_id": session, "strategy": "manual-commit", "created_at": at, "agent": "Claude Code", **more}
+    return json.dumps(said, indent=2).encode()
+
+
+def lines_of(transcript: Transcript) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in transcript.lines)
+
+
+def a_session(folder: Path, count: int = 1) -> Transcript:
+    """Claude Code writes a file, line by line."""
+    made = a_transcript(SESSION, folder, at=moment(0)).prompt("make it").write("app.py", None, text(ONE))
+    return made if count == 1 else made.edit("app.py", text(ONE), text(ONE), text(ONE, TWO))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "here")
+
+
+def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
+    root = scene.built.path
+    told = lines_of(a_session(root, 2))
+    files = {
+        b"a3/b2c4d5e6f7/metadata.json": b'{"checkpoint_id": "a3b2c4d5e6f7"}',
+        b"a3/b2c4d5e6f7/0/metadata.json": metadata(),
+        b"a3/b2c4d5e6f7/0/full.jsonl": lines_of(a_session(root)),
+        b"c4/d5e6f7a8b9/0/metadata.json": metadata(at="2026-02-03T07:00:00Z"),
+        b"c4/d5e6f7a8b9/0/full.jsonl": told[: len(told) // 2],
+        b"c4/d5e6f7a8b9/0/full.jsonl.001": told[len(told) // 2 :],
+    }
+    whole = files[b"c4/d5e6f7a8b9/0/full.jsonl"].rfind(b"\n") + 1
+    files[b"c4/d5e6f7a8b9/0/full.jsonl"], files[b"c4/d5e6f7a8b9/0/full.jsonl.001"] = told[:whole], told[whole:]
+    scene.built.commit(files, ref=V1)
+    made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: c4d5e6f7a8b9", app__py=text(ONE, TWO))
+    report = import_entire(scene.desk)
+    assert (report.refs, report.checkpoints, report.sessions, report.without, report.problems) == ([V1], 2, 1, 0, [])
+    assert (report.commits, report.links) == (1, 1)
+    (read,) = report.transcripts
+    assert (read.agent, read.files, read.edits, read.problems) == ("claude-code", 1, 2, [])
+    assert [(one.agent, one.grade, one.session_id) for one in scene.said()] == [
+        ("claude-code", "claimed", SESSION),
+        ("claude-code", "claimed", SESSION),
+    ]
+    with scene.desk.reading() as store:
+        (link,) = store.links_of(CommitSha(made))
+    assert isinstance(link.view, CommitLink) and link.view.origin is LinkOrigin.IMPORTED
+    again = import_entire(scene.desk)
+    assert (again.links, again.known_links, again.transcripts[0].new) == (0, 1, 0)
+
+
+def test_a_recorded_call_counts_once_and_stays_recorded(scene: Scene) -> None:
+    told = a_session(scene.built.path)
+    call = next(block["id"] for line in told.lines for block in _blocks(line) if block.get("type") == "tool_use")
+    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session=SESSION, call=call)
+    scene.committed(at=5, app__py=text(ONE))
+    files = {b"a3/b2c4d5e6f7/0/metadata.json": metadata(), b"a3/b2c4d5e6f7/0/full.jsonl": lines_of(told)}
+    scene.built.commit(files, ref=V1)
+    before = scene.said()
+    import_entire(scene.desk)
+    assert [(one.grade, one.session_id, one.claims) for one in scene.said()] == [("recorded", SESSION, [])]
+    assert len(before) == 1
+
+
+def _blocks(line: dict[str, Any]) -> list[dict[str, Any]]:
+    content = line.get("message", {}).get("content")
+    return content if isinstance(content, list) else []
+
+
+@pytest.mark.parametrize(
+    ("ref", "below"),
+    [
+        (V1, "a3/b2c4d5e6f7/"),
+        ("refs/remotes/origin/entire/checkpoints/v1", "a3/b2c4d5e6f7/0/"),
+        ("refs/entire/checkpoints/f7/a3b2c4d5e6f7", "0/"),
+        (f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}", "0/"),
+        ("refs/entire/checkpoints/v2/full/current", "a3/b2c4d5e6f7/0/"),
+    ],
+)
+def test_every_place_of_checkpoints_is_found(scene: Scene, ref: str, below: str) -> None:
+    name = "raw_transcript" if "v2" in ref else "full.jsonl"
+    files = {
+        f"{below}metadata.json": metadata(f"2026-02-03-{SESSION}"),
+        f"{below}{name}": lines_of(a_session(scene.built.path)),
+    }
+    scene.built.commit({path.encode(): content for path, content in files.items()}, ref=ref)
+    scene.committed(at=600, app__py=text(ONE))
+    report = import_entire(scene.desk)
+    assert (report.refs, report.checkpoints, report.sessions, report.without) == ([ref], 1, 1, 0)
+    assert [(one.agent, one.session_id) for one in scene.said()] == [("claude-code", SESSION)]
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None:
+    good = lines_of(a_session(scene.built.path))
+    files = {
+        b"README.md": b"no checkpoint",
+        b"a3/b2c4d5e6f7/0/metadata.json": metadata(),
+        b"a3/b2c4d5e6f7/0/full.jsonl": good + b"{half a li",
+        b"a3/b2c4d5e6f7/1/metadata.json": metadata("no-transcript"),
+        b"a3/b2c4d5e6f7/2/metadata.json": b"{",
+        b"a3/b2c4d5e6f7/2/full.jsonl": good,
+        b"a3/b2c4d5e6f7/3/full.jsonl": good,
+        b"a3/b2c4d5e6f7/4/metadata.json": metadata("../../evil", agent="Later Agent"),
+        b"a3/b2c4d5e6f7/4/full.jsonl": b"words of an agent that nobody knows\n",
+        b"a3/b2c4d5e6f7/5/metadata.json": metadata("x\x00y"),
+        b"a3/b2c4d5e6f7/6/metadata.json": metadata(at="yesterday"),
+    }
+    scene.built.commit(files, ref=V1)
+    scene.committed(at=600, message="Entire-Checkpoint: ffffffffffff\n", app__py=text(ONE))
+    report = import_entire(scene.desk)
+    assert (report.checkpoints, report.sessions, report.without, report.commits, report.links) == (1, 3, 2, 1, 0)
+    assert {problem.file: problem.what.split(":")[0] for problem in report.problems} == {
+        "a3b2c4d5e6f7/1": "has no transcript",
+        "a3b2c4d5e6f7/2": "not JSON",
+        "a3b2c4d5e6f7/3": "has no metadata",
+        "a3b2c4d5e6f7/4": "its transcript is in no form that is known here",
+        "a3b2c4d5e6f7/5": "metadata without a session's id",
+        "a3b2c4d5e6f7/6": "'yesterday' is not a moment",
+    }
+    (read,) = report.transcripts
+    assert [(one.file, one.line) for one in read.problems] == [("a3b2c4d5e6f7/0", len(good.splitlines()) + 1)]
+    assert [one.agent for one in scene.said()] == ["claude-code"]
+
+
+def test_another_repositorys_checkpoints_are_read_and_absent_ones_are_said(scene: Scene, tmp_path: Path) -> None:
+    scene.committed(at=600, app__py=text(ONE))
+    other = a_repository(tmp_path / "other")
+    assert import_entire(scene.desk, other.path).checkpoints == 0
+    files = {b"0/metadata.json": metadata(), b"0/full.jsonl": lines_of(a_session(scene.built.path))}
+    other.commit(files, ref=f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}")
+    done = custody(scene.built.path, "import", "entire", str(other.path))
+    assert done.status == 0 and "1 checkpoint(s) of 1 session(s)" in done.out
+    with pytest.raises(InputError, match="there is no reference"):
+        import_entire(scene.desk, other.path, "refs/heads/entire/checkpoints/v9")
+    assert "no checkpoints of Entire" in custody(scene.built.path, "import", "entire").out
+
+
+def test_a_trailer_stands_at_the_start_of_a_line() -> None:
+    said = f"Fix\n\nEntire-Checkpoint: a3b2c4d5e6f7\nEntire-Checkpoint: {ULID}\nEntire-Checkpoint: a3b2c4d5e6f7\n"
+    assert trailers(said) == ["a3b2c4d5e6f7", ULID]
+    assert trailers("the Entire-Checkpoint: a3b2c4d5e6f7 in prose, Entire-Checkpoint: a3b2") == []
+
+
+def test_a_reference_whose_name_does_not_fit_is_no_checkpoint() -> None:
+    assert checkpoint_of_ref(f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}") == ULID
+    assert checkpoint_of_ref(f"refs/entire/checkpoints/AB/{ULID}") is None
+    assert checkpoint_of_ref("refs/entire/checkpoints/v2/main") is None
+
+
+def test_what_stands_beside_sessions_is_their_summary() -> None:
+    files = [("a3/b2c4d5e6f7/metadata.json", "1"), ("a3/b2c4d5e6f7/0/metadata.json", "2"), ("zz/1/metadata.json", "3")]
+    assert [(one.place, one.metadata) for one in folders(files).values()] == [("a3b2c4d5e6f7/0", "2")]
+    assert session_of(metadata(agent="Agent")).agent is None

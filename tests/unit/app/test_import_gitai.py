@@ -1,0 +1,261 @@
+"""What git-ai's notes claim: read from real references, shown as claims, never instead of what was recorded."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.import_gitai import import_gitai
+from custody.app.import_traces import import_traces
+from custody.app.stats import stats
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from tests.builders.cli import custody
+from tests.builders.lines import Scene, text
+from tests.builders.repo import a_clone, a_repository
+
+ONE, TWO, THREE = "one = make_one()", "two = make_two()", "three = make_three()"
+CLAUDE = {"tool": "claude", "id": "s1", "model": "claude-opus-4-8"}
+CURSOR = {"tool": "cursor", "id": "c1", "model": "gpt-5.5"}
+
+
+def a_note(told: str, **sessions: Mapping[str, Any]) -> str:
+    metadata = {
+        "schema_version": "authorship/3.0.0",
+        "base_commit_sha": "",
+        "prompts": {},
+        "sessions": {name: {"agent_id": agent} for name, agent in sessions.items()},
+    }
+    return f"{told}---\n{json.dumps(metadata)}"
+
+
+class Noted(Scene):
+    """A repository with notes of git-ai."""
+
+    def noted(self, commit: CommitSha, note: str | bytes, ref: str = "refs/notes/ai") -> "Noted":
+        data = note.encode() if isinstance(note, str) else note
+        self.built.git("notes", "--ref", ref, "add", "-f", "-F", "-", commit, feed=data)
+        return self
+
+    def whose(
+        self, path: str = "app.py", revision: str | None = None
+    ) -> list[tuple[str | None, str | None, str | None]]:
+        """Agent, model and grade of every line."""
+        return [
+            (one.agent, one.model_id, one.grade)
+            for one in self.said(path, revision)
+            for _ in range(one.start_line, one.end_line + 1)
+        ]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Noted:
+    return Noted(tmp_path / "here")
+
+
+def test_a_claim_is_about_its_commits_lines_wherever_they_are_now(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 2\n", s_1=CLAUDE))
+    second = scene.commit_of({b"new name.py": text(THREE, ONE, TWO).encode()}, first, at=15)
+    report = import_gitai(scene.desk)
+    assert (report.notes, report.lines, report.new, report.known, report.problems) == (1, 1, 1, 0, [])
+    claim = ("claude-code", "claude-opus-4-8", "claimed")
+    assert scene.whose("app.py", first) == [(None, None, None), claim]
+    assert scene.whose("new name.py", second) == [(None, None, None), (None, None, None), claim]
+    scene.wrote("new name.py", text("zero = make_zero()", ONE, TWO))
+    assert scene.whose("new name.py") == [(None, None, None), (None, None, None), claim]
+    (one,) = (one for one in scene.said("new name.py") if one.agent)
+    assert one.signals == ["commit_link", "range_match", "timestamp_match"] and one.tier == 4
+
+
+def test_importing_twice_changes_nothing(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
+    scene.built.git("update-ref", "refs/notes/ai-remote/origin", "refs/notes/ai")
+    assert import_gitai(scene.desk).new == 1
+    again = import_gitai(scene.desk)
+    assert (again.new, again.known, again.refs) == (0, 1, ["refs/notes/ai", "refs/notes/ai-remote/origin"])
+
+
+def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(scene: Noted) -> None:
+    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    before = scene.said()[0]
+    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE)).desk)
+    assert [(one.agent, one.grade, one.session_id) for one in scene.said()] == [
+        ("claude-code", "recorded", "s1"),
+        ("claude-code", "claimed", "s1"),
+    ]
+    recorded = scene.said()[0]
+    assert (recorded.claims, recorded.tier, recorded.model_id) == ([], before.tier, before.model_id)
+    assert recorded.trace_id == scene.said()[1].trace_id
+    with scene.desk.reading() as store:
+        assert [str(session) for session in store.sessions_with_files()] == ["s1"]
+
+
+def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:
+    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_2::t_1 1-2\n", s_2=CURSOR))
+    scene.noted(first, a_note("app.py\n  s_3::t_1 2\n", s_3={**CLAUDE, "id": "s9"}), "refs/notes/ai-remote/origin")
+    import_gitai(scene.desk)
+    captured, claimed = scene.said()
+    assert (captured.agent, captured.grade) == ("claude-code", "recorded")
+    assert [(one.agent, one.producer, one.grade) for one in captured.claims] == [("cursor", "git-ai", "claimed")]
+    assert {claimed.agent, *(one.agent for one in claimed.claims)} == {"claude-code", "cursor"}
+    shown = custody(scene.built.path, "blame", "app.py", "-v")
+    assert "also claimed: cursor, gpt-5.5, by git-ai; session c1" in shown.out
+
+
+def test_the_documents_own_profile_takes_the_note_as_a_link(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 2\n", s_1=CLAUDE)).desk)
+    scene.committed(first, at=15, app__py=text(ONE, TWO, THREE))
+    told = scene.report(profile="document").attributions
+    assert [(one.agent, one.start_line, one.end_line) for one in told][-1] == (None, 3, 3)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_of_bad_notes_what_is_readable_is_read_and_the_rest_is_named(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    second = scene.committed(first, at=15, app__py=text(ONE, TWO, THREE))
+    gone = scene.built.commit({b"x": b"1\n"}, ref="refs/heads/gone")
+    for ref, commit, note in (
+        ("refs/notes/ai", first, a_note("app.py\n  s_1::t_1 2-999999\n../../etc/passwd\n  s_1::t_1 1\n", s_1=CLAUDE)),
+        ("refs/notes/ai", second, a_note("gone.py\n  s_1::t_1 1\napp.py\n  s_x::t_1 3\n", s_1=CLAUDE)),
+        ("refs/notes/ai", gone, a_note("x\n  s_1::t_1 1\n", s_1=CLAUDE)),
+        ("refs/notes/ai-remote/a", second, "no note at all"),
+        ("refs/notes/ai-remote/b", second, b"\xff"),
+        ("refs/notes/ai-remote/c", second, a_note("app.py\n  s_9::t_1 3\n", s_9={**CLAUDE, "id": "\x1b[2J"})),
+    ):
+        scene.noted(commit, note, ref)
+    scene.built.git("update-ref", "refs/notes/ai-remote/d", scene.built.git("rev-parse", "HEAD:app.py").strip())
+    scene.built.git("update-ref", "-d", "refs/heads/gone")
+    there = Noted(scene.built.path.parent / "there", a_clone(scene.built, scene.built.path.parent / "there"))
+    report = import_gitai(there.desk, scene.built.path)
+    assert (report.notes, report.gone, report.unreadable, report.undescribed, report.lines) == (6, 1, 2, 2, 1)
+    said = " ".join(problem.what for problem in report.problems)
+    for wanted in ("beyond the end of 'app.py'", "leaves the repository", "of 'gone.py', which the commit has not"):
+        assert wanted in said
+    for wanted in ("gives lines to 's_x'", "no line is '---'", "not UTF-8", "no name that can be used", "is a blob"):
+        assert wanted in said
+    assert [one[0] for one in there.whose()] == [None, "claude-code", None]
+
+
+def test_a_note_that_is_too_large_is_named(scene: Noted, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = scene.committed(at=5, app__py=text(ONE))
+    second = scene.committed(first, at=15, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
+    scene.noted(second, a_note("app.py\n  s_1::t_1 2\n", s_1={**CLAUDE, "model": "m" * 2000}))
+    monkeypatch.setattr("custody.app.import_gitai.NOTE_BYTES_MAX", 1000)
+    report = import_gitai(scene.desk)
+    assert (report.notes, report.unreadable, report.lines) == (2, 1, 1)
+    assert [problem.what for problem in report.problems] == ["its text is too large"]
+
+
+def test_a_session_that_another_note_describes_is_found(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE))
+    second = scene.committed(first, at=15, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE)).noted(second, a_note("app.py\n  s_1::t_2 2\n"))
+    assert import_gitai(scene.desk).undescribed == 0
+    assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
+
+
+def test_the_first_versions_references_are_read(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    old = {"files": {"app.py": {"file": "app.py", "authors": [{"author": "Cursor", "lines": [[2, 2]]}]}}}
+    blob = scene.built.git("hash-object", "-w", "--stdin", feed=json.dumps(old).encode()).decode().strip()
+    scene.built.git("update-ref", f"refs/ai/authorship/{first}", blob)
+    report = import_gitai(scene.desk)
+    assert (report.refs, report.versions, report.lines) == (["refs/ai/authorship/"], {"authorship/0.0.1": 1}, 1)
+    assert [one[0] for one in scene.whose()] == [None, "cursor"]
+
+
+def test_a_secret_in_a_note_is_never_kept(scene: Noted) -> None:
+    secret = "ghp_" + "a8Kd0Qz7Lm3Xw9Rt5Yb1Nc6Vf2Hj4Gs8Pq0E"
+    first = scene.committed(at=5, app__py=text(ONE))
+    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1={**CLAUDE, "model": secret})).desk)
+    home = scene.built.path / ".git" / "custody"
+    assert secret.encode() not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_claim_makes_nothing_of_a_recorded_session_better(scene: Noted) -> None:
+    """A note may name a session that was captured here; neither its model nor any link of it changes."""
+    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    first = scene.committed(at=5, app__py=text(ONE))
+    scene.edited("app.py", text(ONE), text(ONE, TWO), at=11, agent="claude-code", session="s1")
+    scene.committed(first, at=15, app__py=text(ONE, TWO))
+    before = scene.report()
+    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE)).desk)
+    assert scene.report() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("git-ai",), "no notes of git-ai"),
+        (("git-ai", "nowhere"), "there is no 'nowhere'"),
+        (("git-ai", "--ref", "refs/notes/none"), "there is no reference"),
+        (("git-ai", ".", "."), "nothing else"),
+        (("git-ai", "--texts"), "nothing else"),
+        (("claude-code", "--ref", "refs/notes/ai"), "--ref goes with git-ai and entire"),
+        (("git-ai", "--ref", "--output=x"), "is not a folder of references"),
+    ],
+)
+def test_what_was_asked_wrongly_is_said(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    built = a_repository(tmp_path / "here")
+    done = custody(built.path, "import", *words)
+    assert said in done.out + done.err
+    assert done.status == (0 if said.startswith("no notes") else 2)
+
+
+def test_the_verb_says_what_it_did(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE))
+    done = custody(scene.built.path, "import", "git-ai")
+    assert done.out.splitlines() == ["1 note(s)", "2 line(s) of 1 session(s) are claimed: 1 new record(s), 0 known"]
+    with pytest.raises(InputError):
+        import_gitai(scene.desk, scene.built.path / "app.py" / "x")
+    assert stats(scene.desk) is not None
+
+
+# --- traces of the specification's own hooks --------------------------------------------------------------------------
+
+
+def a_hooks_trace(first: int, last: int, **metadata: str) -> dict[str, Any]:
+    """A record as the hooks in the specification's repository write it (commit 2754f07, February 2026)."""
+    contributor = {"type": "ai", "model_id": "anthropic/claude-opus-4-8"}
+    ranges = [{"start_line": first, "end_line": last}]
+    conversation = {"url": "file:///somewhere/s1.jsonl", "contributor": contributor, "ranges": ranges}
+    return {
+        "version": "1.0",
+        "id": "550e8400-e29b-41d4-a716-446655440000",
+        "timestamp": "2023-11-14T22:13:21.500Z",
+        "vcs": {"type": "git", "revision": "a" * 40},
+        "tool": {"name": "claude-code"},
+        "files": [{"path": "app.py", "conversations": [conversation]}],
+        "metadata": {"tool_name": "Edit", **metadata},
+    }
+
+
+def test_a_trace_of_a_call_that_was_captured_claims_nothing_beside_it(scene: Noted, tmp_path: Path) -> None:
+    """Its places may be wrong by now: the text that was captured of the same call says which lines it wrote."""
+    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1", call="toolu_1")
+    scene.committed(at=5, app__py=text("person = wrote_this()", ONE))
+    before = scene.said()
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps(a_hooks_trace(1, 1, session_id="s1", tool_use_id="toolu_1")) + "\n")
+    assert import_traces(scene.desk, file).traces == 1
+    assert [(one.kind, one.session_id) for one in scene.said()] == [(one.kind, one.session_id) for one in before]
+
+
+def test_a_trace_of_a_call_that_nobody_captured_is_a_claim(scene: Noted, tmp_path: Path) -> None:
+    scene.committed(at=5, app__py=text("person = wrote_this()", ONE))
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps(a_hooks_trace(2, 2, session_id="s1", tool_use_id="toolu_1")) + "\n")
+    import_traces(scene.desk, file)
+    assert [one.kind for one in scene.said()] == ["none", "agent"] and scene.said()[1].grade == "claimed"

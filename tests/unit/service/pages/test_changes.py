@@ -1,0 +1,276 @@
+"""Changes: clusters and lists that stay small, one change with all that is known of it, two beside each other."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app import pages_clusters
+from custody.app.desk import Desk
+from custody.app.dupes_check import dupes_check
+from custody.app.dupes_cluster import clusters_among
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.pages_changes import change_like, changes_listed
+from custody.app.pages_clusters import clusters_known
+from custody.app.pages_pairs import pair_seen
+from custody.app.questions import NotThere
+from custody.model.errors import InputError
+from custody.model.ids import CommitSha
+from custody.world.store.dupes import ChangeRow
+from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
+from tests.builders.repo import Built, Files, a_repository
+
+NOW_NS = 1_800_000_000_000_000_000
+APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
+RETRY = APP.replace(
+    b"return state.advance(3, options)",
+    b"for attempt in range(options.retry_limit):\n        state = state.advance(3, options)\n    return state",
+)
+TOLD = {b"src/app.py": RETRY, b"docs/retry.md": b"# Retries\n\nStep 3 is tried again.\n"}
+PARSER = b"import json\n\n\ndef parse(text):\n    return json.loads(text, parse_constant=refuse_constant)\n"
+
+
+class World:
+    """A repository with proposals that are alike, and one that is like none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.built: Built = a_repository(folder)
+        self.root = self.built.commit({b"src/app.py": APP}, message=b"Begin")
+        self.heads = [
+            self.propose(1, {b"src/app.py": RETRY}, "Retry step 3"),
+            self.propose(2, TOLD, "Retry it, and say so"),
+            self.propose(3, {b"src/app.py": APP, b"src/parser.py": PARSER}, "Refuse NaN"),
+        ]
+        self.built.checkout()
+        self.desk = Desk(folder, now_ns=lambda: NOW_NS)
+
+    def propose(self, number: int, files: Files, message: str) -> CommitSha:
+        return self.built.commit(files, self.root, message=message.encode(), ref=f"refs/pull/{number}/head")
+
+    def index(self) -> "World":
+        dupes_index(self.desk, Wanted(workers=1))
+        return self
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "repo").index()
+
+
+def test_an_empty_store_says_how_changes_are_indexed(tmp_path: Path) -> None:
+    built = a_repository(tmp_path / "repo")
+    built.commit({b"a": b"1\n"})
+    words = words_of(rendered(Desk(built.path), "changes"))
+    assert "No change is indexed yet." in words
+    assert "custody dupes index" in words
+    assert "No change is indexed yet" in words_of(rendered(Desk(built.path), "changes-clusters"))
+
+
+def test_open_changes_are_listed_first_and_clusters_come_later(world: World) -> None:
+    html = rendered(world.desk, "changes")
+    assert 'hx-get="/changes-clusters?state=open"' in html
+    words = words_of(html)
+    assert "3 changes" in words
+    assert "Begin" not in words
+    assert words.index("Refuse NaN") < words.index("Retry step 3")
+    assert "Begin" in words_of(rendered(world.desk, "changes", state="landed"))
+
+
+def test_words_choose_changes_and_clusters_and_percent_is_no_pattern(world: World) -> None:
+    assert "Refuse NaN" not in words_of(rendered(world.desk, "changes", words="RETRY"))
+    assert "No open change has these words." in words_of(rendered(world.desk, "changes", words="%"))
+    assert "1 cluster among" in words_of(rendered(world.desk, "changes-clusters", words="say so"))
+    assert "No cluster has a change with these words." in words_of(
+        rendered(world.desk, "changes-clusters", words="NaN")
+    )
+
+
+def test_a_change_is_found_by_the_digits_of_its_head(world: World) -> None:
+    found = changes_listed(world.desk, state="all", words=world.heads[2][:8], before=None, limit=9)
+    assert [one.title for one in found.items] == ["Refuse NaN"]
+
+
+def test_more_changes_follow_without_gap_or_repetition(world: World) -> None:
+    seen: list[str] = []
+    before: int | None = None
+    for _ in range(4):
+        found = changes_listed(world.desk, state="all", words="", before=before, limit=1)
+        seen += [one.title for one in found.items]
+        before = found.next
+    assert seen == ["Refuse NaN", "Retry it, and say so", "Retry step 3", "Begin"]
+    assert before is None
+
+
+def test_a_cluster_marks_what_to_keep_and_leads_to_the_evidence(world: World) -> None:
+    html = rendered(world.desk, "cluster", name="#2")
+    words = words_of(html)
+    assert "2 changes of which not all should land." in words
+    assert "keep" in words
+    assert f"other={world.heads[0]}" in html or f"other={world.heads[1]}" in html
+    assert "belongs to no cluster" in words_of(rendered(world.desk, "cluster", name="#3"))
+
+
+def test_a_change_says_what_it_is_like_and_nothing_is_kept_of_that(world: World) -> None:
+    html = rendered(world.desk, "change", name="#2")
+    words = words_of(html)
+    assert "Retry step 3" in words
+    assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in html
+    assert "src/app.py" in words
+    with world.desk.reading() as store:
+        assert store.dupes.evidence(world.heads[1]) == []
+    assert "It is like none of" in words_of(rendered(world.desk, "change", name="#3"))
+
+
+def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
+    world.built.commit({b"src/app.py": RETRY}, world.root, message=b"Land a retry")
+    world.index()
+    with world.desk.reading() as store:
+        row = store.dupes.by_head(world.heads[1])[0]
+    looked = change_like(world.desk, row)
+    checked = dupes_check(world.desk, f"main..{world.heads[1]}")
+    keys = [(one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in looked.suggestions]
+    assert keys == [
+        (one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in checked.suggestions
+    ]
+    assert keys
+
+
+def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
+    seen = pair_seen(world.desk, "#2", "#1")
+    beside, alone = seen.files
+    assert beside.this is not None
+    assert beside.other is not None
+    sides = (beside.this, beside.other)
+    both = [[line.text for hunk in side.hunks for line in hunk.lines if line.both] for side in sides]
+    assert "        state = state.advance(3, options)" in both[0]
+    assert both[0] == both[1]
+    assert alone.this is not None
+    assert (alone.this.file.path, alone.other, alone.shared) == ("docs/retry.md", None, 0)
+    assert not any(line.both for hunk in alone.this.hunks for line in hunk.lines)
+    assert len(both[0]) == beside.shared
+    words = words_of(rendered(world.desk, "evidence", change="#2", other="#1"))
+    assert f"{beside.shared} lines in both" in words
+
+
+def test_stored_evidence_is_shown_with_whether_it_still_holds(world: World) -> None:
+    id_ = dupes_check(world.desk, f"main..{world.heads[1]}").suggestions[0].id
+    assert "the index gives the same answer" in words_of(rendered(world.desk, "evidence", id=id_))
+
+
+def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
+    long = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(3_000))
+    world.propose(4, {b"src/app.py": APP, b"src/long.py": long}, "Long")
+    world.propose(5, {b"src/app.py": APP, b"src/long.py": long + b"more = 1\n"}, "Longer")
+    html = rendered(world.index().desk, "evidence", change="#4", other="#5")
+    assert nodes_of(html) <= 1_500
+    assert "other lines here" in words_of(html)
+
+
+def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
+    html = rendered(world.desk, "change-verdict", change=world.heads[1])
+    assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
+    assert "DUPE-" in words_of(html)
+    assert "<html" not in html
+    assert "this change has landed" in words_of(rendered(world.desk, "change-verdict", change=world.root)).lower()
+    assert "no indexed change is called" in words_of(rendered(world.desk, "change-verdict", change="nope")).lower()
+
+
+def test_a_change_that_is_not_there_is_said_so(world: World) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("change", {"name": "nope"}),
+        ("cluster", {"name": "nope"}),
+        ("evidence", {"id": "beef"}),
+    ]
+    for name, said in asked:
+        with pytest.raises(NotThere):
+            rendered(world.desk, name, **said)
+    odd: list[dict[str, Any]] = [{"state": "x"}, {"before": "-1"}, {"before": "9" * 30}]
+    for said in odd:
+        with pytest.raises(InputError):
+            rendered(world.desk, "changes", **said)
+    with pytest.raises(InputError):
+        rendered(world.desk, "evidence")
+    with pytest.raises(InputError):
+        rendered(world.desk, "evidence", change="#1", other="#1")
+
+
+def test_a_report_in_files_has_the_same_without_a_service(world: World) -> None:
+    html = rendered(world.desk, "changes", links=in_files())
+    assert "hx-get" not in html
+    assert "<form" not in html
+    assert "keep" in words_of(html)
+    assert "DUPE-" in words_of(rendered(world.desk, "change", links=in_files(), name="#2"))
+
+
+def test_without_a_repository_what_was_indexed_is_listed(world: World) -> None:
+    team = replace(world.desk, spooled=False)
+    assert "has no repository" in words_of(rendered(team, "changes"))
+    assert "1 cluster among" in words_of(rendered(team, "changes-clusters"))
+    assert "nobody can tell who descends from whom" in words_of(rendered(team, "cluster", name="#1"))
+    words = words_of(rendered(team, "change", name="#1"))
+    assert "custody gate" in words
+    assert "has no repository" in words_of(rendered(team, "change-verdict", change="#1"))
+
+
+def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
+    return replace(like, id=number, head=CommitSha(f"{number:040x}"), title=title, name=name)
+
+
+@pytest.fixture
+def hostile(world: World) -> World:
+    """The same index with two changes more, whose names and titles want to do harm."""
+    with world.desk.writing() as store, store.db.writing():
+        like = store.dupes.by_head(world.heads[0])[0]
+        for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
+            row = a_row(number, like, title=title, name=f"refs/heads/{title}")
+            store.dupes.put(row, [(5, 1), (number, 2)], [number * 7 + n for n in range(3)])
+    return world
+
+
+def test_nothing_in_a_title_acts_and_a_long_one_is_cut(hostile: World) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("changes", {}),
+        ("changes-clusters", {"state": "all"}),
+        ("cluster", {"name": f"{90:040x}"}),
+        ("change", {"name": f"{90:040x}"}),
+        ("change", {"name": f"{91:040x}"}),
+        ("evidence", {"change": f"{90:040x}", "other": f"{91:040x}"}),
+    ]
+    for name, said in asked:
+        html = rendered(hostile.desk, name, **said)
+        assert not acts(html), name
+        assert len(html) < 100_000, name
+    assert "onerror=alert(1)" in words_of(rendered(hostile.desk, "changes"))
+
+
+def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
+    with world.desk.writing() as store, store.db.writing():
+        like = store.dupes.by_head(world.heads[0])[0]
+        for number in range(100, 1_100):
+            pair = number // 2
+            row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
+            store.dupes.put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
+    # Whatever their hashes say, the signatures are all the same: the pairs are told apart by what they share.
+    assert len(clusters_known(world.desk).groups) > 500
+    html = rendered(world.desk, "changes-clusters")
+    assert html.count("<details") == 500
+    assert nodes_of(html) + nodes_of(rendered(world.desk, "changes")) <= 1_500
+    assert "start=500" in html
+    assert rendered(world.desk, "changes-clusters", start=500).count("<details") < 10
+
+
+def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = clusters_known(world.desk)
+    found: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        found.append(1)
+        return clusters_among(*args)
+
+    monkeypatch.setattr(pages_clusters, "clusters_among", counted)
+    assert clusters_known(world.desk) is first
+    assert not found
+    world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
+    assert len(clusters_known(world.index().desk).groups[0].members) > len(first.groups[0].members)
+    assert found == [1]

@@ -1,0 +1,248 @@
+"""The first page: what it says of an empty store, of a used one, and of one without a repository."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.app.desk import Desk
+from custody.app.doctor import doctor, glance
+from custody.app.pages_overview import ABILITIES, overview_seen
+from custody.app.questions import lines_counted
+from custody.service.pages import overview as page
+from custody.service.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
+from custody.wire.stats import Period, Share, StatsReport
+from custody.world.store import looked_at
+from tests.builders.cli import a_git_folder
+from tests.builders.events import an_arrival, an_event
+from tests.builders.lines import Scene, moment, text
+from tests.builders.rendered import links_in, rendered, words_in
+from tests.builders.steps import steps_of
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e" + "z" * 150
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A repository in which an agent wrote two of four lines, a day after the first two."""
+    made = Scene(tmp_path / "repository")
+    old, new = (
+        text("first of all", "second of all"),
+        text("first of all", "added = one", "added = two", "second of all"),
+    )
+    root = made.commit_of({b"app.py": old.encode()}, at=-100_000)
+    made.saw(an_event("session", session="s1", model="maker/model-1", at=moment(1)))
+    made.edited("app.py", old, new, at=4, head=root)
+    made.commit_of({b"app.py": new.encode()}, root, at=60)
+    return made
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Desk:
+    return Desk(a_git_folder(tmp_path / "repository"))
+
+
+def test_an_empty_store_says_what_to_do_next(empty: Desk) -> None:
+    said = words_in(rendered(empty, "overview"))
+    assert "Nothing has been recorded yet." in said and "custody init" in said
+    assert "No change is indexed." in said and "No session of an agent was captured." in said
+    assert said.count("not yet") == len(ABILITIES)
+
+
+def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Desk) -> None:
+    assert "HEAD" in rendered(empty, "overview-share")
+
+
+def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
+    html = rendered(scene.desk, "overview")
+    can = {one.ability.page: one.can for one in overview_seen(scene.desk).standing}
+    assert can == {
+        "blame": True,
+        "sessions": False,
+        "changes": False,
+        "trust": False,
+        "sources": False,
+        "graph": False,
+    }
+    assert {} in links_in(html, "blame")
+    assert "nobody recorded a decision about an agent's change" in words_in(html)
+
+
+def test_a_service_without_the_repository_says_what_it_cannot_count(scene: Scene) -> None:
+    away = replace(scene.desk, spooled=False)
+    said = words_in(rendered(away, "overview"))
+    assert "cannot count lines" in said
+    assert "this service has no repository of the project" in rendered(away, "overview-share").lower()
+
+
+def test_the_share_says_what_is_counted_and_since_when(scene: Scene) -> None:
+    html = rendered(scene.desk, "overview-share")
+    said = " ".join(html.replace("<b>", "").replace("</b>", "").split())
+    assert "50 % of 4 lines are agents'" in said
+    assert "maker/model-1" in said and "the 1 text file of commit" in said
+    assert "Nothing is known of before 2023-11-" in said
+
+
+def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str | None] = []
+
+    def counting(desk: Desk, path: str | None, *, revision: str | None) -> StatsReport:
+        counted.append(revision)
+        return lines_counted(desk, path, revision=revision)
+
+    monkeypatch.setattr(page, "_KEPT", page._Kept())
+    monkeypatch.setattr(page, "lines_counted", counting)
+    first = rendered(scene.desk, "overview-share")
+    assert rendered(scene.desk, "overview-share") == first and len(counted) == 1
+    scene.saw(an_event("prompt", id="p1", session="s1", at=moment(7)))
+    rendered(scene.desk, "overview-share")
+    assert len(counted) == 2
+
+
+def test_the_last_sessions_are_linked(scene: Scene) -> None:
+    scene.saw(an_event("call", id="c9", agent="other", session="s2", at=moment(9)))
+    html = rendered(scene.desk, "overview")
+    assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
+
+
+def test_what_was_asked_is_not_on_the_first_page(scene: Scene) -> None:
+    scene.saw(an_event("prompt", id="p1", session="s1", text="the zebra", at=moment(7)))
+    assert "zebra" not in rendered(scene.desk, "overview", note=lambda _: None)
+
+
+def test_names_of_records_stay_text(scene: Scene) -> None:
+    scene.saw(an_event("session", agent=HOSTILE, session=HOSTILE, model=HOSTILE, at=moment(9)))
+    html = rendered(scene.desk, "overview")
+    assert "<img" not in html.replace("<img src=", "", 1) and "\u202e" not in html
+
+
+def test_the_glance_finds_what_the_doctor_finds_but_for_what_reads_every_record(scene: Scene) -> None:
+    fields = [(one.name, one.state) for one in doctor(scene.desk).checks]
+    assert [(one.name, one.state) for one in glance(scene.desk)] == [one for one in fields if one[0] != "observations"]
+
+
+def test_more_records_make_the_page_no_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
+
+    def steps(folder: Path, records: int) -> int:
+        desk = Desk(a_git_folder(folder))
+        with desk.writing() as store:
+            store.append([an_arrival("call", event=f"c{n}", id=f"c{n}", session=f"s{n % 4}") for n in range(records)])
+        return steps_of(monkeypatch, lambda: rendered(desk, "overview"))
+
+    few, many = steps(tmp_path / "few", 200), steps(tmp_path / "many", 2_000)
+    assert many < few * 1.5
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+counts = st.integers(0, 50)
+
+
+@st.composite
+def periods(draw: st.DrawFn) -> list[Period]:
+    found = []
+    for name in ("before", *draw(st.lists(st.integers(1, 28), unique=True).map(sorted)), "unknown"):
+        models = draw(st.dictionaries(st.sampled_from([f"m{n}" for n in range(9)]), st.integers(1, 9)))
+        agent, none, person = sum(models.values()), draw(counts), draw(counts)
+        whole = agent + none + person
+        found.append(
+            Period(
+                name=name if isinstance(name, str) else f"2026-01-{name:02}",
+                lines=whole,
+                agent=agent,
+                mixed=0,
+                person=person,
+                none=none,
+                share=agent / whole if whole else 0.0,
+                part=0.0,
+                models=models,
+            )
+        )
+    return [period for period in found if period.lines]
+
+
+def a_report(growth: Sequence[Period]) -> StatsReport:
+    named: dict[str, int] = {}
+    for period in growth:
+        for model, lines in period.models.items():
+            named[model] = named.get(model, 0) + lines
+    models = [_share(name, lines) for name, lines in sorted(named.items(), key=lambda pair: -pair[1])]
+    empty: list[Share] = []
+    return StatsReport(
+        path=None,
+        revision="a" * 40,
+        rules_digest="",
+        since=None,
+        files=1,
+        totals=_share("all", sum(period.lines for period in growth)),
+        classes=empty,
+        models=models,
+        agents=empty,
+        tiers=empty,
+        folders=empty,
+        months=empty,
+        growth=list(growth),
+        left_out=[],
+        left_out_count=0,
+        notes=[],
+    )
+
+
+def _share(name: str, lines: int) -> Share:
+    return Share(name=name, lines=lines, agent=lines, mixed=0, person=0, none=0, share=1.0, part=1.0)
+
+
+@given(periods())
+def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: list[Period]) -> None:
+    found = shared(a_report(growth))
+    dated = [period for period in growth if period.name not in ("before", "unknown")]
+    drawn = sum(int(value or 0) for one in found.models for value in one.values)
+    assert drawn == sum(period.lines for period in dated)
+    assert list(found.periods) == [period.name for period in dated]
+    assert all(0 <= part <= 100 for part in found.curve)
+    if dated:
+        known = [period for period in growth if period.name != "unknown"]
+        share = sum(period.agent for period in known) / sum(period.lines for period in known)
+        assert found.curve[-1] == pytest.approx(100 * share, abs=0.06)
+
+
+def test_more_models_than_colours_are_one_series() -> None:
+    models = {f"m{n}": 10 + n for n in range(MODELS_SHOWN + 3)}
+    whole = Period(
+        name="2026-01-01",
+        lines=200,
+        agent=sum(models.values()),
+        mixed=0,
+        person=0,
+        none=9,
+        share=0.5,
+        part=1.0,
+        models=models,
+    )
+    names = [one.name for one in shared(a_report([whole])).models]
+    assert len(names) == MODELS_SHOWN + 2 and names[-2:] == [OTHERS, NOBODY]
+
+
+def test_old_periods_are_before_those_that_are_shown() -> None:
+    growth = [
+        Period(
+            name=f"{2000 + n // 12}-{1 + n % 12:02}",
+            lines=10,
+            agent=n % 2 * 10,
+            mixed=0,
+            person=0,
+            none=10 - n % 2 * 10,
+            share=float(n % 2),
+            part=0.0,
+            models={},
+        )
+        for n in range(PERIODS_SHOWN + 40)
+    ]
+    found = shared(a_report(growth))
+    assert len(found.periods) == PERIODS_SHOWN and found.curve[-1] == 50.0

@@ -1,0 +1,267 @@
+"""Sessions as pages: the list and its filters, one session with its tree, and what only some may read."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.app.desk import Desk
+from custody.app.pages_sessions import CallRow, session_now, session_seen, sessions_listed
+from custody.app.questions import NotThere
+from custody.model.errors import InputError
+from custody.service.pages.sessions import STATES, tree_data
+from custody.world.store import looked_at
+from tests.builders.cli import a_git_folder
+from tests.builders.events import an_arrival
+from tests.builders.rendered import data_in, links_in, rendered, words_in
+from tests.builders.steps import steps_of
+
+NOON_NS = 1_769_860_800_000_000_000
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31mred</script>"
+
+
+def at(second: int) -> str:
+    return f"2026-01-31T{12 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A desk whose clock stands an hour after noon."""
+    return replace(Desk(a_git_folder(tmp_path / "repository")), now_ns=lambda: NOON_NS + 3600 * 10**9)
+
+
+def keep(desk: Desk, *events: Mapping[str, object]) -> None:
+    """Events, each by its kind and fields, in one write."""
+    with desk.writing() as store:
+        made = []
+        for n, fields in enumerate(events):
+            given = dict(fields)
+            kind = str(given.pop("kind"))
+            made.append(an_arrival(kind, event=f"{kind}-{n}-{given.get('id')}-{given.get('agent')}", **given))
+        store.append(made)
+
+
+def a_session(desk: Desk, name: str = "s1", *, calls: int = 3, start: int = 0, agent: str = "robot") -> None:
+    fields = {"session": name, "agent": agent}
+    keep(
+        desk,
+        {"kind": "session", "id": f"x{name}", "at": at(start), "model": f"of {agent}", **fields},
+        {"kind": "prompt", "id": f"p{name}", "at": at(start + 1), "text": f"please do {name}", **fields},
+        *(
+            {"kind": "call", "id": f"{name}c{n}", "at": at(start + 2 + n), "ended_at": at(start + 3 + n), **fields}
+            for n in range(calls)
+        ),
+    )
+
+
+class TestList:
+    def test_an_empty_store_says_what_to_do_next(self, desk: Desk) -> None:
+        assert "custody import" in words_in(rendered(desk, "sessions"))
+
+    def test_those_active_last_come_first_and_are_linked(self, desk: Desk) -> None:
+        a_session(desk, "s1")
+        a_session(desk, "s2", start=100, agent="other")
+        html = rendered(desk, "sessions")
+        assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
+        assert "of other" in words_in(html)
+
+    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, desk: Desk) -> None:
+        a_session(desk, "s1")
+        a_session(desk, "s2", start=100)
+        noted: list[str] = []
+        assert "please do s1" not in rendered(desk, "sessions")
+        assert "please do s1" in rendered(desk, "sessions", note=noted.append)
+        assert len(noted) == 1 and "2 session(s)" in noted[0]
+
+    def test_pages_follow_each_other(self, desk: Desk) -> None:
+        for n in range(5):
+            a_session(desk, f"s{n}", start=n * 10)
+        html = rendered(desk, "sessions", limit="2")
+        seen = [link["id"] for link in links_in(html, "session")]
+        while more := [link for link in links_in(html, "sessions") if link.get("after")]:
+            html = rendered(desk, "sessions", note=None, links=None, **more[0])
+            seen += [link["id"] for link in links_in(html, "session")]
+        assert seen == ["s4", "s3", "s2", "s1", "s0"]
+
+    def test_filters_live_in_the_address(self, desk: Desk) -> None:
+        a_session(desk, "abc")
+        a_session(desk, "xyz", agent="other", start=50)
+        assert [one["id"] for one in links_in(rendered(desk, "sessions", agent="other"), "session")] == ["xyz"]
+        assert [one["id"] for one in links_in(rendered(desk, "sessions", text="BC"), "session")] == ["abc"]
+        assert "No session is like that." in words_in(rendered(desk, "sessions", text="nowhere"))
+
+    @pytest.mark.parametrize("after", ["nonsense", "W10", "WzEsMl0", "WzEsWyJhIiwiXHUwMDAwIl1d"])
+    def test_a_cursor_that_is_none_is_refused_in_words(self, desk: Desk, after: str) -> None:
+        with pytest.raises(InputError):
+            rendered(desk, "sessions", after=after)
+
+    def test_a_name_that_no_store_holds_is_refused_in_words(self, desk: Desk) -> None:
+        with pytest.raises(InputError, match="no name has"):
+            rendered(desk, "sessions", agent="\0")
+
+    def test_a_session_is_ended_under_way_or_without_an_end(self, desk: Desk) -> None:
+        a_session(desk, "old")
+        a_session(desk, "now", start=3500)
+        keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
+        states = {one.session: one.state for one in sessions_listed(desk, limit=9).items}
+        assert states == {"now": "active", "old": "open", "done": "ended"}
+
+    def test_names_in_any_script_stay_text(self, desk: Desk) -> None:
+        for n, name in enumerate(("שלום", "日本語", "rtl\u202egnp", "<b>x</b>", "a&b=c?d#e", "١٢٣")):
+            a_session(desk, name, agent=name, start=n)
+        html = rendered(desk, "sessions")
+        assert "<b>x</b>" not in html and "\u202e" not in html and "⟨202E⟩" in html
+        for link in links_in(html, "session"):
+            assert rendered(desk, "session", note=None, links=None, **link)
+
+    def test_more_records_make_the_list_no_slower(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
+
+        def steps(folder: Path, calls: int) -> int:
+            desk = Desk(a_git_folder(folder))
+            for n in range(4):
+                a_session(desk, f"s{n}", calls=calls)
+            return steps_of(monkeypatch, lambda: rendered(desk, "sessions", note=lambda _: None))
+
+        assert steps(tmp_path / "many", 500) < steps(tmp_path / "few", 50) * 1.5
+
+
+class TestOne:
+    def test_facts_prompts_files_and_sources(self, desk: Desk) -> None:
+        a_session(desk)
+        keep(
+            desk,
+            {"kind": "edit", "id": "e1", "path": "src/a&b.py", "call": "s1c0", "at": at(9)},
+            {"kind": "source_read", "id": "r1", "locator": "https://example.org/a?x=1", "at": at(9)},
+            {"kind": "source_read", "id": "r2", "locator": "javascript:alert(1)", "at": at(9)},
+        )
+        noted: list[str] = []
+        html = rendered(desk, "session", id="s1", note=noted.append)
+        said = words_in(html)
+        assert "please do s1" in said and noted == ["conversation robot s1"]
+        assert {"file": "src/a&b.py"} in links_in(html, "blame")
+        assert 'href="https://example.org/a?x=1"' in html and 'href="javascript' not in html
+        assert "javascript:alert(1)" in said
+
+    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, desk: Desk) -> None:
+        a_session(desk)
+        keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
+        html = rendered(desk, "session", id="s1")
+        assert "please do" not in html and "zebra" not in html and "may not read conversations" in html
+        noted: list[str] = []
+        assert "zebra" in rendered(desk, "session", id="s1", note=noted.append) and noted
+
+    def test_calls_alone_are_noted_too(self, desk: Desk) -> None:
+        keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
+        noted: list[str] = []
+        session_seen(desk, "s1", agent=None, note=noted.append)
+        assert noted == ["calls of robot s1"]
+
+    def test_the_tree_has_turns_and_what_was_called_in_them(self, desk: Desk) -> None:
+        a_session(desk, calls=2)
+        rows = session_seen(desk, "s1", agent=None, note=None).rows
+        assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
+            (0, "robot", "session", "running"),
+            (1, "turn 1", "turn", "running"),
+            (2, "Edit", "tool", "ok"),
+            (2, "Edit", "tool", "ok"),
+        ]
+
+    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, desk: Desk) -> None:
+        a_session(desk, calls=1)
+        span = {"kind": "span", "execution": "e1", "agent": "robot", "session": "s1", "phase": "whole", "status": "ok"}
+        keep(
+            desk,
+            {**span, "id": "1", "span": "a", "parent": None, "name": "outer", "at": at(30), "ended_at": at(32)},
+            {**span, "id": "2", "span": "b", "parent": "a", "name": "inner", "at": at(31), "ended_at": at(32)},
+        )
+        rows = session_seen(desk, "s1", agent=None, note=None).rows
+        assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
+
+    def test_a_session_without_an_end_says_so_and_that_more_came(self, desk: Desk) -> None:
+        a_session(desk)
+        assert "/session-now?" in rendered(desk, "session", id="s1")
+        assert "Nobody saw this session end" in rendered(desk, "session-now", id="s1", agent="robot", events="5")
+        assert "2 events came since" in rendered(desk, "session-now", id="s1", agent="robot", events="3")
+        assert "not over" in rendered(
+            replace(desk, now_ns=lambda: NOON_NS + 60 * 10**9), "session-now", id="s1", agent="robot"
+        )
+        with pytest.raises(NotThere):
+            session_now(desk, "s1", "nobody")
+
+    def test_one_that_ended_asks_no_more(self, desk: Desk) -> None:
+        keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
+        html = rendered(desk, "session", id="done")
+        assert "/session-now" not in html and "ended" in words_in(html)
+        assert "No call was captured" not in words_in(html) or "No prompt was captured" in words_in(html)
+
+    def test_one_that_is_not_there_is_said(self, desk: Desk) -> None:
+        with pytest.raises(NotThere, match="no session"):
+            rendered(desk, "session", id="nobody")
+        with pytest.raises(InputError, match="which id"):
+            rendered(desk, "session")
+
+    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, desk: Desk) -> None:
+        a_session(desk, calls=1)
+        a_session(desk, calls=2, agent="other")
+        with pytest.raises(NotThere, match="several"):
+            rendered(desk, "session", id="s1")
+        tree = data_in(rendered(desk, "session", id="s1", agent="other"), "tree-data")
+        assert len(tree["rows"]) == 4
+
+    def test_hostile_names_are_data_and_bounded(self, desk: Desk) -> None:
+        a_session(desk, calls=0)
+        keep(
+            desk,
+            {"kind": "call", "id": "h1", "name": "rtl\u202e<img src=x onerror=alert(1)></script>", "at": at(9)},
+            {"kind": "call", "id": "h2", "name": "Bash", "input": {"command": HOSTILE + "y" * 100_000}, "at": at(9)},
+            {"kind": "prompt", "id": "h3", "text": HOSTILE + "z" * 1_000_000, "at": at(9)},
+            {"kind": "edit", "id": "h4", "path": "d/" + "n" * 3000 + "\u202e.py", "at": at(9)},
+        )
+        html = rendered(desk, "session", id="s1", note=lambda _: None)
+        assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
+        assert len(html) < 100_000
+        words = data_in(html, "tree-data")["words"]
+        assert any("⟨202E⟩<img" in word for word in words) and max(map(len, words)) < 200
+
+    def test_a_call_is_found_by_its_id(self, desk: Desk) -> None:
+        a_session(desk, calls=3)
+        tree = data_in(rendered(desk, "session", id="s1", call="s1c1"), "tree-data")
+        assert tree["wanted"] == 3
+        assert data_in(rendered(desk, "session", id="s1", call="none"), "tree-data")["wanted"] == -1
+
+
+@st.composite
+def call_rows(draw: st.DrawFn) -> list[CallRow]:
+    moment = st.none() | st.integers(0, 2**62)
+    depths = [0]
+    for step in draw(st.lists(st.integers(-3, 1), max_size=30)):
+        depths.append(max(0, depths[-1] + step))
+    return [
+        CallRow(
+            depth,
+            str(n),
+            draw(st.text(max_size=9)),
+            "tool",
+            draw(st.sampled_from(STATES)),
+            draw(moment),
+            draw(moment),
+            draw(st.none() | st.text()),
+        )
+        for n, depth in enumerate(depths)
+    ]
+
+
+@given(call_rows())
+def test_the_islands_data_has_every_row_and_names_only_words_that_are_there(rows: list[CallRow]) -> None:
+    tree = tree_data(rows, None)
+    words, told = tree["words"], tree["rows"]
+    assert isinstance(words, list) and isinstance(told, list)
+    assert len(told) == len(rows) and len(set(words)) == len(words)
+    for row, (depth, name, kind, state, start, _length, detail) in zip(rows, told, strict=True):
+        assert depth == row.depth and words[kind] == row.kind and STATES[state] == row.state
+        assert 0 <= name < len(words) and -1 <= detail < len(words)
+        assert start is None or start >= 0

@@ -1,0 +1,114 @@
+"""Health as a page: checks, chains, gaps, agents, jobs; and verifying when somebody asks for it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from custody.app import pages_state
+from custody.app.control import control_of
+from custody.app.desk import Desk
+from custody.app.jobs import NewJob, add_job, jobs_of_project
+from custody.app.pages_state import GAPS_MAX, state_seen
+from custody.wire.arrivals import lost
+from custody.world.hook.homes import add_gap
+from tests.builders.cli import a_git_folder
+from tests.builders.events import an_arrival
+from tests.builders.rendered import rendered, words_in
+from tests.builders.steps import steps_of
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk whose user has no settings of any agent."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return Desk(a_git_folder(tmp_path / "repository"))
+
+
+def keep(desk: Desk, records: int = 3) -> None:
+    with desk.writing() as store:
+        store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(records)])
+
+
+def test_an_empty_store_says_what_to_do_next(desk: Desk) -> None:
+    said = words_in(rendered(desk, "state"))
+    assert "Nothing has been recorded yet." in said and "custody init" in said
+    assert "No job waits." in said and "Nothing is known that could not be recorded." in said
+
+
+def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Desk) -> None:
+    keep(desk)
+    assert "not known" in words_in(rendered(desk, "state"))
+    html = rendered(desk, "state-verify")
+    assert "3 records" in html and "are as they were stored" in html
+    with desk.reading() as store:
+        (head,) = store.tables.chains()
+    html = rendered(desk, "state")
+    assert head.store in html and head.link.hex() in html and "to the end" in words_in(html)
+    with desk.writing() as store:
+        store.append([an_arrival("call", event="later", id="later")])
+    assert "up to record 3" in words_in(rendered(desk, "state"))
+
+
+def test_verifying_tells_what_is_not_as_it_was_stored(desk: Desk) -> None:
+    keep(desk)
+    with desk.writing() as store:
+        store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
+    assert "Something is not as it was stored." in rendered(desk, "state-verify")
+
+
+def test_more_than_one_can_wait_for_is_left_to_the_verb(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(desk)
+    monkeypatch.setattr(pages_state, "RECORDS_VERIFIED_MAX", 2)
+    assert "custody verify" in rendered(desk, "state-verify")
+
+
+def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Desk) -> None:
+    assert desk.home is not None
+    with desk.writing() as store:
+        store.append([lost(f"{1_769_860_800 + n}000000000 hook {n} ended", 1) for n in range(GAPS_MAX + 20)])
+    add_gap(str(desk.home), HOSTILE, {"HOME": str(desk.home)})
+    html = rendered(desk, "state")
+    found = state_seen(desk)
+    assert (found.gap_count, len(found.gaps)) == (GAPS_MAX + 21, GAPS_MAX)
+    assert "onerror" in words_in(html) and "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
+    assert [gap.at for gap in found.gaps] == sorted((gap.at or "" for gap in found.gaps), reverse=True)
+
+
+def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Desk) -> None:
+    (desk.folder / ".claude").mkdir()
+    agents = state_seen(desk).agents
+    assert agents is not None and agents[0].state == "here"
+    assert "custody init --agent claude-code" in words_in(rendered(desk, "state"))
+
+
+def test_without_a_repository_agents_are_recorded_elsewhere(desk: Desk) -> None:
+    said = words_in(rendered(replace(desk, spooled=False), "state"))
+    assert "agents are recorded where they work" in said
+
+
+def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(desk: Desk) -> None:
+    assert jobs_of_project(desk, 9) == []
+    assert not desk.service_file.exists(), "looking makes no file"
+    with control_of(desk) as control:
+        for n, project in enumerate(("default", "other")):
+            add_job(control, NewJob("retention", project, f"key of {project}"), id_=f"{n:032x}", now_ns=7)
+        taken = control.jobs.take(["retention"], 8, 9)
+        assert taken is not None
+        control.jobs.set_aside(taken, 9, HOSTILE)
+    html = rendered(desk, "state")
+    said = words_in(html)
+    assert "key of default" in said and "set aside" in said and f"custody worker retry {0:032x}" in said
+    assert "key of other" not in html and "<img src=x" not in html and "\x1b" not in html
+
+
+def test_more_records_make_the_page_no_slower(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(folder: Path, records: int) -> int:
+        made = Desk(a_git_folder(folder))
+        keep(made, records)
+        return steps_of(monkeypatch, lambda: rendered(made, "state"))
+
+    few, many = steps(tmp_path / "few", 200), steps(tmp_path / "many", 2_000)
+    assert many < few * 1.5

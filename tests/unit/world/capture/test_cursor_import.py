@@ -1,0 +1,237 @@
+"""Cursor's database and transcripts are found, read and brought in; what cannot be read is named."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.import_what import What, what_is
+from custody.app.why import why
+from custody.model.merging import merged_calls
+from custody.model.views import CallStatus, FileEdit, Prompt, SourceRead, ToolCall
+from custody.wire.why import SubagentLink
+from tests.builders.cli import custody
+from tests.builders.cursor import SESSION, Cursor, put_lines, put_rows
+from tests.builders.cursor_sessions import (
+    APP,
+    OLD,
+    PIECE,
+    a_session,
+    a_shop,
+    agents_lines,
+    imported,
+    known_by,
+    views,
+)
+from tests.builders.repo import Built
+
+CHILD = "7a000002-2000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    return a_shop(tmp_path / "repo")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's home, in which Cursor keeps what it has."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CURSOR_CONFIG_DIR", raising=False)
+    return tmp_path / "home"
+
+
+def test_a_conversation_that_grew_brings_what_is_new_and_twice_brings_nothing(built: Built, home: Path) -> None:
+    session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
+    session.put_database(home)
+    first = imported(built)
+    assert (first.files, first.sessions, first.calls, first.edits, first.new) == (1, 1, 1, 1, 2)
+    session.write("src/new.py", None, "a_new_file = True\n").put_database(home)
+    assert imported(built).new == 1
+    assert imported(built).new == 0
+
+
+def test_a_call_under_way_is_taken_up_once_it_has_ended(built: Built, home: Path) -> None:
+    session = a_session(built).shell("make")
+    session.bubbles[-1]["toolFormerData"]["status"] = "loading"
+    session.put_database(home)
+    assert imported(built).calls == 0
+    session.bubbles[-1]["toolFormerData"]["status"] = "completed"
+    session.put_database(home)
+    assert imported(built).calls == 1
+
+
+@pytest.mark.parametrize("way", ["hooks", "database"])
+def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Built, home: Path, way: str) -> None:
+    session = a_session(built)
+    child = session.subagent(CHILD)
+    child.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
+    known_by(way, built, home, session)
+    calls = {call.name: call for call in merged_calls(views(built, ToolCall))}
+    edit = calls["StrReplace" if way == "hooks" else "edit_file_v2"]
+    assert (edit.session, edit.subagent, edit.model) == (SESSION, CHILD, "cursor-grok-4.5")
+    assert agents_lines(built) == [2]
+    chain = why(Desk(built.path), APP, 2).chain
+    assert [link.id for link in chain if isinstance(link, SubagentLink)] == [CHILD]
+    assert "not captured" not in why(Desk(built.path), APP, 2).ends
+
+
+def test_a_subagents_transcript_is_part_of_the_session_and_the_database_knows_its_call(
+    built: Built, home: Path
+) -> None:
+    session = a_session(built)
+    session.subagent(CHILD).shell("ls")
+    file = session.put_transcript(home)
+    report = imported(built, file.parent)
+    assert (report.files, report.sessions, report.subagents, report.subagents_unattached) == (2, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({"status": "cancelled"}, CallStatus.ABANDONED),
+        ({"status": "error"}, CallStatus.FAILED),
+        ({"additionalData": {"status": "rejected"}}, CallStatus.ABANDONED),
+        ({"result": {"rejected": True}}, CallStatus.ABANDONED),
+        ({"userDecision": "rejected"}, CallStatus.ABANDONED),
+    ],
+)
+def test_an_edit_that_was_refused_or_failed_changed_nothing(
+    built: Built, home: Path, told: dict[str, Any], status: CallStatus
+) -> None:
+    session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
+    session.bubbles[-1]["toolFormerData"] |= told
+    session.put_database(home)
+    report = imported(built)
+    assert (report.calls, report.edits, views(built, FileEdit)) == (1, 0, [])
+    assert [call.status for call in views(built, ToolCall)] == [status]
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_a_locked_database_is_said_in_words_and_nothing_is_written_to_it(built: Built, home: Path) -> None:
+    file = a_session(built).shell("make").put_database(home)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        report = imported(built)
+    assert [problem.what for problem in report.problems] == [
+        "cannot be read: it is locked by another program: import again when that is closed (database is locked)"
+    ]
+    assert imported(built).new == 2
+    assert [path.name for path in file.parent.iterdir()] == ["state.vscdb"]
+
+
+def test_a_database_in_use_is_read_and_left_as_it_is(built: Built, home: Path) -> None:
+    file = a_session(built).shell("make").put_database(home, "wal")
+    with closing(sqlite3.connect(file, isolation_level=None)) as running:
+        running.execute("INSERT INTO cursorDiskKV VALUES ('later', 'x')")
+        before = {path.name: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".vscdb-shm"}
+        assert imported(built).new == 2
+        assert {path.name: path.read_bytes() for path in file.parent.iterdir() if path.name in before} == before
+
+
+def test_a_damaged_database_gives_what_is_whole_and_names_the_rest(built: Built, home: Path) -> None:
+    session = a_session(built).shell("make")
+    file = session.put_database(home)
+    put_rows(file, {f"bubbleId:{SESSION}:odd": '{"type": 2, "toolForm', f"bubbleId:{SESSION}:none": ""})
+    report = imported(built)
+    assert (report.new, report.problem_count) == (2, 2)
+    assert all("is no whole JSON object" in problem.what for problem in report.problems)
+    file.write_bytes(file.read_bytes()[:5000])
+    cut = imported(built)
+    assert cut.problem_count == 1 and cut.problems[0].what.startswith("cannot be read: ")
+
+
+def test_a_transcript_that_is_cut_off_gives_its_whole_lines(built: Built, home: Path) -> None:
+    file = a_session(built).shell("make").put_transcript(home)
+    with file.open("a", encoding="utf-8") as open_file:
+        open_file.write('\n{"role":"assistant","message":{"cont')
+    report = imported(built)
+    assert (report.new, [problem.line for problem in report.problems]) == (2, [3])
+
+
+def test_unknown_fields_types_and_versions_pass(built: Built, home: Path) -> None:
+    session = a_session(built).shell("make")
+    for bubble in session.bubbles:
+        bubble |= {"_v": 99, "hologram": {"deep": [1]}}
+    session.bubble(7, text="of a kind that nobody knows")
+    rows = session.rows()
+    rows[f"composerData:{SESSION}"] = json.dumps({**session.composer(), "_v": 99, "novel": {}})
+    put_rows(session.put_database(home), rows)
+    put_lines(
+        home / ".cursor/projects/x/agent-transcripts/o.jsonl", [{"type": "hologram"}, {"type": "turn_ended", "v": 9}]
+    )
+    report = imported(built)
+    assert (report.new, report.problem_count, report.versions) == (2, 0, ["composerData 99"])
+    assert report.unknown_types == {"bubble 7": 1}
+    other = imported(built, home / ".cursor/projects/x")
+    assert other.unknown_types == {"hologram": 1}
+
+
+# --- finding them -----------------------------------------------------------------------------------------------------
+
+
+def test_conversations_of_other_projects_are_left_alone(built: Built, home: Path, tmp_path: Path) -> None:
+    other = Cursor(tmp_path / "other").prompt("x")
+    other.put_database(home)
+    other.put_transcript(home)
+    assert imported(built).files == 0
+
+
+def test_a_conversation_that_only_its_workspace_lists_is_found(built: Built, home: Path) -> None:
+    session = a_session(built).shell("make")
+    rows = session.rows()
+    whole = session.composer()
+    del whole["workspaceIdentifier"]
+    rows[f"composerData:{SESSION}"] = json.dumps({**whole, "_v": 10})
+    user = put_rows(session.put_database(home), rows).parents[1]
+    workspace = user / "workspaceStorage" / "0123"
+    listed = put_rows(workspace / "state.vscdb", {})
+    with closing(sqlite3.connect(listed)) as db, db:
+        said = json.dumps({"allComposers": [{"composerId": SESSION}]})
+        db.execute("INSERT INTO ItemTable VALUES ('composer.composerData', ?)", (said,))
+    (workspace / "workspace.json").write_text(json.dumps({"folder": built.path.as_uri()}))
+    assert imported(built).new == 2
+
+
+def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> None:
+    session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
+    file = session.put_database(home)
+    ran = custody(built.path, "import", "cursor", "--json")
+    said = json.loads(ran.out)
+    assert (ran.status, said["agent"], said["new"]) == (0, "cursor", 2)
+    again = json.loads(custody(built.path, "import", str(file), "--json").out)
+    assert (again["agent"], again["new"], again["known"]) == ("cursor", 0, 2)
+
+
+def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -> None:
+    session = a_session(built).shell("make")
+    text = tmp_path / "t" / "agent-transcripts" / "a.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("user:\n<user_query>\nhello\n</user_query>\n")
+    database, transcript = session.put_database(tmp_path / "d"), session.put_transcript(tmp_path / "l")
+    for place in (database, tmp_path / "d", transcript, tmp_path / "l", text, text.parent):
+        what, reader = what_is(place)
+        assert (what, reader and reader.agent) == (What.TRANSCRIPTS, "cursor"), place
+    what, reader = what_is(Path("cursor"))
+    assert (what, reader and reader.agent) == (What.AGENT, "cursor")
+
+
+def test_a_text_tells_prompts_calls_and_files_read(built: Built, home: Path) -> None:
+    folder = home / ".cursor" / "projects" / "x" / "agent-transcripts"
+    folder.mkdir(parents=True)
+    said = (
+        "user:\n<user_query>\nfix it\n</user_query>\n\nassistant:\n[Thinking] hm\n[Tool call] Read\n  path: README.md\n"
+        "\n[Tool result] Read\nread me\n\nassistant:\n[Tool call] StrReplace\n  path: src/app.py\n  old_string: a\n"
+    )
+    (folder / "11112222-aaaa.txt").write_text(said)
+    report = imported(built, folder)
+    assert (report.new, report.calls, report.problem_count) == (3, 2, 0)
+    assert [prompt.text.content for prompt in views(built, Prompt)] == ["fix it"]
+    assert [read.locator for read in views(built, SourceRead)] == ["README.md"]
+    assert views(built, FileEdit) == []

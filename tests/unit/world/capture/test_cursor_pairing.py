@@ -1,0 +1,178 @@
+"""Which call an event of Cursor's is of that does not say so, and what was in a file before an edit."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.world.hook import pairing
+from custody.world.hook.install import hook_argv, hook_shell
+from custody.world.hook.pairing import OWN, before_of, begun, call_of, files_of, session_of
+from tests.builders.cli import a_git_folder
+from tests.builders.drawn import json_values
+from tests.builders.hooks import home_of, installed
+
+ROOT = "/work"
+SHELL = {"tool_name": "Shell", "tool_input": {"command": "make"}}
+WRITE = {"tool_name": "Write", "tool_input": {"file_path": "a.py"}, "cwd": ROOT}
+EDIT = {"file_path": f"{ROOT}/a.py", "workspace_roots": [ROOT]}
+
+
+def named(event: str, fields: dict[str, Any], home: Path, session: str = "s") -> str:
+    call = call_of(event, fields, session, str(home))
+    assert call is not None
+    return call
+
+
+def test_an_edit_is_of_the_call_that_was_begun_for_its_file_and_the_next_one_is_not(tmp_path: Path) -> None:
+    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    assert named("afterFileEdit", EDIT, tmp_path, "another").startswith(OWN)
+    assert named("afterFileEdit", {**EDIT, "file_path": f"{ROOT}/b.py"}, tmp_path).startswith(OWN)
+    assert named("afterFileEdit", EDIT, tmp_path) == "toolu_1"
+    assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
+
+
+def test_a_completion_is_of_no_call(tmp_path: Path) -> None:
+    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    assert named("afterTabFileEdit", EDIT, tmp_path).startswith(OWN)
+
+
+def test_a_command_has_one_name_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+    begun("preToolUse", SHELL, "s", "toolu_1", str(tmp_path))
+    both = [named(event, {"command": "make"}, tmp_path) for event in ("beforeShellExecution", "afterShellExecution")]
+    assert both == ["toolu_1", "toolu_1"]
+    first, second = (
+        [named(event, {"command": "make"}, tmp_path) for event in ("beforeShellExecution", "afterShellExecution")]
+        for _ in range(2)
+    )
+    assert first[0] == first[1] != second[0] == second[1]
+    assert first[0].startswith(OWN)
+
+
+def test_a_call_that_failed_or_is_long_past_is_no_longer_open(tmp_path: Path) -> None:
+    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    begun("postToolUseFailure", WRITE, "s", "toolu_1", str(tmp_path))
+    assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
+    begun("preToolUse", WRITE, "s", "toolu_2", str(tmp_path))
+    for path in (tmp_path / "hook" / "open").iterdir():
+        os.utime(path, (1, 1))
+    assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
+    begun("sessionStart", {}, "s", None, str(tmp_path))
+    assert list((tmp_path / "hook" / "open").iterdir()) == []
+
+
+def test_a_subagent_is_of_the_session_that_started_the_first_of_them(tmp_path: Path) -> None:
+    def told(session: str, parent: str | None = None) -> str | None:
+        event = "subagentStart" if parent else "preToolUse"
+        return session_of(event, {"parent_conversation_id": parent}, session, str(tmp_path))
+
+    assert [told("child"), told("child", "root"), told("child")] == ["child", "root", "root"]
+    assert [told("grandchild", "child"), told("grandchild"), told("root")] == ["root", "root", "root"]
+    assert told("odd", "odd") == "odd"
+
+
+def test_a_home_that_cannot_be_written_only_loses_the_names(tmp_path: Path) -> None:
+    (tmp_path / "hook").write_text("a file where the folder should be")
+    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    begun("sessionStart", {}, "s", None, str(tmp_path))
+    assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
+
+
+def test_the_files_that_a_call_names() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\n*** Delete File: /c.py\n*** End Patch"
+    )
+    for given_to in (patch, {"patch": patch}):
+        fields = {"tool_name": "ApplyPatch", "tool_input": given_to, "cwd": ROOT}
+        assert files_of("postToolUse", fields) == ["/work/a.py", "/work/b.py", "/c.py"]
+    assert files_of("afterFileEdit", EDIT) == ["/work/a.py"]
+    assert files_of("postToolUse", SHELL) is None
+
+
+@pytest.mark.parametrize(
+    ("edits", "after", "before"),
+    [
+        ([("a", "b")], "b\n", "a\n"),
+        ([("a", "b"), ("c", "d")], "b d\n", "a c\n"),
+        ([("a", "b"), ("b", "c")], "c\n", "a\n"),
+        ([("", "b\n")], "b\n", ""),
+        ([("a", "b")], "b b\n", None),
+        ([("a", "")], "b\n", None),
+        ([("a", "b")], "not saved\n", None),
+        ([], "b\n", None),
+    ],
+)
+def test_the_text_before_edits(edits: list[tuple[str, str]], after: str, before: str | None) -> None:
+    told = [{"old_string": old, "new_string": new} for old, new in edits]
+    assert before_of({"edits": told}, after) == before
+
+
+def test_of_two_places_the_line_that_was_told_decides() -> None:
+    told = {"old_string": "", "new_string": "x\n", "range": {"start_line_number": 3}}
+    assert before_of({"edits": [told]}, "x\ny\nx\n") == "x\ny\n"
+    assert before_of({"edits": [{**told, "range": {"start_line_number": 2}}]}, "x\ny\nx\n") is None
+
+
+@given(st.text("ab\n"), st.text("ab\n", max_size=3), st.text("xy\n", min_size=1, max_size=3), st.text("ab\n"))
+def test_an_edit_that_is_undone_gives_what_was_there(head: str, old: str, new: str, tail: str) -> None:
+    before = before_of({"edits": [{"old_string": old, "new_string": new}]}, head + new + tail)
+    assert before in (head + old + tail, None)
+
+
+@given(
+    st.sampled_from(["preToolUse", "afterFileEdit", "beforeShellExecution", "postToolUse", "beforeReadFile"]),
+    st.dictionaries(
+        st.sampled_from("tool_name tool_input command file_path cwd workspace_roots edits path patch".split()),
+        json_values,
+    ),
+)
+def test_odd_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
+    before_of(fields, "x")
+    files_of(event, fields)
+    pairing._asked(event, fields)
+
+
+# --- what Cursor is answered ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "answer"),
+    [
+        *((event, {"permission": "allow"}) for event in ("preToolUse", "beforeShellExecution", "beforeReadFile")),
+        ("subagentStart", {"permission": "allow"}),
+        ("beforeSubmitPrompt", {"continue": True}),
+        *((event, {}) for event in ("postToolUse", "afterFileEdit", "stop")),
+    ],
+)
+def test_cursor_waits_for_the_word_to_go_on_and_gets_it(tmp_path: Path, event: str, answer: dict[str, Any]) -> None:
+    repository = installed(a_git_folder(tmp_path / "repository"))
+    for agent in ("cursor", "claude-code"):
+        said = json.dumps({"conversation_id": "c", "hook_event_name": event, "workspace_roots": [str(repository)]})
+        argv = hook_argv(home_of(repository), agent)
+        ran = subprocess.run(argv, input=said.encode(), capture_output=True, cwd=repository, check=True)
+        assert json.loads(ran.stdout) == answer
+
+
+def test_cursor_goes_on_when_what_it_said_is_no_event(tmp_path: Path) -> None:
+    repository = installed(a_git_folder(tmp_path / "repository"))
+    argv = hook_argv(home_of(repository), "cursor")
+    ran = subprocess.run(argv, input=b"not JSON", capture_output=True, cwd=repository, check=True)
+    assert json.loads(ran.stdout) == {"permission": "allow"}
+
+
+def test_cursor_goes_on_when_the_hook_or_every_python_is_gone(tmp_path: Path) -> None:
+    repository = installed(a_git_folder(tmp_path / "repository"))
+    home = home_of(repository)
+    command = hook_shell(home, "cursor")
+    nowhere = command.replace(hook_argv(home, "cursor")[0], "/nowhere/python")
+    for line, gone in ((nowhere, False), (command, True)):
+        if gone:
+            (home / "hook" / "record.py").unlink()
+        ran = subprocess.run(["/bin/sh", "-c", line], capture_output=True, env={"PATH": "/nowhere"}, check=True)
+        assert json.loads(ran.stdout) == {"permission": "allow", "continue": True}
+    assert "could not be run" in (home / "gaps").read_text()

@@ -1,0 +1,152 @@
+"""An agent's database as lines: read-only, in pieces, and what cannot be read is said in words."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.world.capture import databases
+from custody.world.capture.databases import Rows, is_database, lines_in, opened
+from custody.world.capture.lines import LINE_BYTES_MAX
+
+ALL = Rows(table="kv", columns=("key", "value"), key="key")
+
+
+def a_database(path: Path, rows: int = 3, journal: str = "delete") -> Path:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"PRAGMA journal_mode = {journal}")
+        db.execute("CREATE TABLE kv (key TEXT UNIQUE, value BLOB)")
+        db.executemany("INSERT INTO kv VALUES (?, ?)", [(f"k{n:05d}", f"v{n}") for n in range(rows)])
+    return path
+
+
+def read(path: Path, rows: Rows = ALL) -> list[dict[str, object]]:
+    return [json.loads(line.data) for line in lines_in(path, [rows])]
+
+
+def beside(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_rows_are_numbered_lines_and_nothing_is_made_beside_the_database(tmp_path: Path, journal: str) -> None:
+    path = a_database(tmp_path / "a.db", journal=journal)
+    before = beside(path)
+    lines = list(lines_in(path, [ALL]))
+    assert [line.number for line in lines] == [1, 2, 3]
+    assert json.loads(lines[0].data) == {"key": "k00000", "table": "kv", "value": "v0"}
+    assert beside(path) == before
+    assert not (tmp_path / "a.db-shm").exists()
+
+
+def test_rows_come_in_pieces_without_a_lock_between_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PIECE_ROWS", 2)
+    path = a_database(tmp_path / "a.db", 5)
+    keys = []
+    with opened(path) as database, closing(sqlite3.connect(path, timeout=0)) as writer:
+        for row in database.rows(ALL):
+            keys.append(row.values["key"])
+            with writer:
+                writer.execute("UPDATE kv SET value = value || '!'")
+    assert keys == [f"k{n:05d}" for n in range(5)]
+
+
+def test_a_piece_ends_early_where_rows_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PIECE_BYTES", 1)
+    assert len(read(a_database(tmp_path / "a.db", 5))) == 5
+
+
+def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db", 5)
+    some = Rows(table="kv", columns=("key", "hologram"), where="key >= ? AND key < ?", values=("k00001", "k00003"))
+    assert read(path, some) == [{"key": "k00001", "table": "kv"}, {"key": "k00002", "table": "kv"}]
+    assert read(path, Rows(table="nothing", columns=("key",))) == []
+
+
+def test_a_view_and_a_table_that_is_a_program_are_not_read(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE VIEW seen AS SELECT key FROM kv")
+    assert read(path, Rows(table="seen", columns=("key",))) == []
+
+
+def test_a_row_over_the_limit_is_passed_over_and_bytes_that_are_no_text_do_not_matter(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db", 1)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO kv VALUES ('long', zeroblob(?))", (LINE_BYTES_MAX + 1,))
+        db.execute("INSERT INTO kv VALUES ('odd', x'ff00')")
+        db.execute("INSERT INTO kv VALUES ('null', NULL)")
+        db.execute("INSERT INTO kv VALUES ('vast', 9e999)")
+    lines = {line.number: line for line in lines_in(path, [ALL])}
+    assert (lines[2].data, lines[2].size) == (b"", LINE_BYTES_MAX + 1 + len("long"))
+    assert [json.loads(lines[n].data)["value"] for n in (3, 4, 5)] == [None, "\udcff\0", None]
+
+
+def test_a_locked_database_is_said_in_words(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(OSError, match="locked by another program"):
+            read(path)
+
+
+def test_a_database_in_use_is_read_with_what_is_only_in_its_log(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db", journal="wal")
+    with closing(sqlite3.connect(path)) as running:
+        with running:
+            running.execute("INSERT INTO kv VALUES ('later', 'x')")
+        before = beside(path)
+        assert len(read(path)) == 4
+        assert beside(path) == before
+
+
+def test_a_log_that_a_program_left_behind_is_read_too(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db", journal="wal")
+    program = (
+        "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1]);"
+        " db.execute(\"INSERT INTO kv VALUES ('later', 'x')\"); db.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    before = beside(path)
+    assert len(read(path)) == 4
+    os.unlink(tmp_path / "a.db-shm")
+    assert len(read(path)) == 4
+    assert beside(path) == before
+
+
+def test_a_half_written_database_is_said_in_words_and_left_as_it_is(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db")
+    program = (
+        "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        " db.execute('PRAGMA cache_size = 2'); db.execute('BEGIN EXCLUSIVE');"
+        " db.executemany('INSERT INTO kv VALUES (?, ?)', ((f'n{n}', 'x' * 500) for n in range(5000))); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    before = beside(path)
+    assert "a.db-journal" in before
+    with pytest.raises(OSError, match="half-written"):
+        read(path)
+    assert beside(path) == before
+
+
+@pytest.mark.parametrize("keep", [100, 5000])
+def test_a_database_that_is_cut_off_is_said_in_words(tmp_path: Path, keep: int) -> None:
+    path = a_database(tmp_path / "a.db", 2000)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(OSError, match="damaged|cut off"):
+        read(path)
+
+
+def test_what_is_a_database(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("SQLite is nice")
+    os.mkfifo(tmp_path / "pipe")
+    assert [is_database(path) for path in (a_database(tmp_path / "a.db"), text, tmp_path / "pipe", tmp_path)] == [
+        *(True, False, False),
+        False,
+    ]
