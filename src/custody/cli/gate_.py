@@ -31,7 +31,7 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
     "--format",
     "form",
     type=click.Choice(["markdown", "annotations", "sarif", "check-run", "statement"]),
-    help="For a pull request, for a build's log, for code hosts and editors, for GitHub's API, as an in-toto statement.",
+    help="For a pull request, a build's log, code hosts and editors, GitHub's API, or as an in-toto statement.",
 )
 @click.option(
     "--sign-key",

@@ -89,7 +89,7 @@ def test_a_moved_repository_is_told_and_mended_by_init(repository: Path, tmp_pat
     assert custody(moved, "doctor").status == 1
     custody(moved, "init", "--agent", "claude-code", "--agent", "cursor")
     assert said(moved) == [("well", "recorded as it happens: Claude Code, Cursor", None)]
-    assert (moved / ".cursor/hooks.json").read_text().count('"command"') == 13, "one for each event"
+    assert (moved / ".cursor/hooks.json").read_text().count('"command"') == 14, "one for each event"
 
 
 def test_settings_whose_hook_was_deleted_are_told(repository: Path) -> None:
