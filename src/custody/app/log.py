@@ -12,7 +12,7 @@ from custody.model.ids import AgentName, SessionId
 from custody.model.merging import merged_calls, merged_session
 from custody.model.paths import RepoPath
 from custody.model.views import FileEdit, Prompt, Session, SourceRead, ToolCall
-from custody.wire.reports import CallLine, LogReport, PromptLine, SessionLine, SessionReport
+from custody.wire.reports import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.wire.times import text_from
 from custody.world.store import Seen, SessionRow, Store
 
@@ -51,7 +51,11 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
         else:
             rows = _of_agent(store.sessions(limit=total), agent)
             total = len(rows)
-        return LogReport(sessions=[_listed(store, row) for row in rows[:limit]], total=total)
+        return LogReport(
+            sessions=[_listed(store, row) for row in rows[:limit]],
+            total=total,
+            agents=[AgentLine(row.agent, row.sessions, text_from(row.last_ns)) for row in store.agents()],
+        )
 
 
 def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:

@@ -162,10 +162,10 @@ def line_explained(desk: Desk, file: str, line: int, *, revision: str | None, no
     return found
 
 
-def lines_counted(desk: Desk, path: str | None, *, revision: str | None) -> StatsReport:
+def lines_counted(desk: Desk, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are."""
     here = in_repository(desk)
-    return stats(here, None if path is None else _path(path), revision=revision)
+    return stats(here, None if path is None else _path(path), revision=revision, agent=agent)
 
 
 def _path(said: str) -> str:

@@ -66,9 +66,10 @@ class Tally:
 
 
 class Count:
-    """Everything that is counted, file after file."""
+    """Everything that is counted, file after file; with an ``agent`` only its lines have a share, model and tier."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent: str | None = None) -> None:
+        self.agent = agent
         self.totals = Tally()
         self.by: dict[str, defaultdict[str, Tally]] = {
             name: defaultdict(Tally) for name in ("class", "model", "agent", "tier", "folder", "month", "growth")
@@ -84,11 +85,14 @@ class Count:
         share = {"agent": 1.0, "mixed": answer.origin.share}.get(kind, 0.0)
         names = {"class": str(kind), "folder": folder, "growth": day}
         if isinstance(answer.finding, Attributed):
-            names["model"] = answer.model or UNKNOWN
-            self.models[day][names["model"]] += count
             names["agent"] = answer.finding.candidate.trace.agent
-            names["tier"] = str(answer.finding.tier)
-            names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_SIGNS]
+            if self.agent in (None, names["agent"]):
+                names["model"] = answer.model or UNKNOWN
+                self.models[day][names["model"]] += count
+                names["tier"] = str(answer.finding.tier)
+                names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_SIGNS]
+            else:
+                share = 0.0
         self._add(kind, count, share, names)
 
     def add_unknown(self, count: int, folder: str, day: str) -> None:
@@ -144,8 +148,10 @@ class Count:
         )
 
 
-def stats(desk: Desk, where: str | None = None, *, revision: str | None = None) -> StatsReport:
-    """Whose the lines of a file, a folder or the whole repository are, as of a commit."""
+def stats(
+    desk: Desk, where: str | None = None, *, revision: str | None = None, agent: str | None = None
+) -> StatsReport:
+    """Whose the lines of a file, a folder or the whole repository are, as of a commit; perhaps one agent's share."""
     repository = desk.repository
     root = _root(desk, where)
     commit = repository.resolve(revision or "HEAD")
@@ -153,7 +159,7 @@ def stats(desk: Desk, where: str | None = None, *, revision: str | None = None) 
     # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
     with attributing(desk, "lineage") as evidence:
         since_ns = evidence.history.since_ns
-        counting = _Counting(evidence, commit, root)
+        counting = _Counting(evidence, commit, root, agent)
         desk.progress.start("counting", len(files))
         for path in files:
             counting.count(path)
@@ -167,6 +173,7 @@ def _report(
 ) -> StatsReport:
     return StatsReport(
         path=None if root is None else root.display,
+        agent=count.agent,
         revision=commit,
         rules_digest=rules_digest,
         since=None if since_ns is None else text_from(since_ns),
@@ -199,8 +206,10 @@ class _Reach:
 class _Counting:
     """Files of one commit are asked about one after the other."""
 
-    def __init__(self, evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> None:
-        self.counted = Count()
+    def __init__(
+        self, evidence: Attributing, commit: CommitSha, root: RepoPath | None, agent: str | None = None
+    ) -> None:
+        self.counted = Count(agent)
         self._evidence = evidence
         self._answers = Answers(evidence)
         self._commit = commit

@@ -6,6 +6,7 @@ import click
 
 from custody.app.log import log, log_session
 from custody.cli.frame import answer, json_option, the_desk
+from custody.model.errors import InputError
 from custody.wire.reports import CallLine, LogReport, PromptLine, SessionLine, SessionReport
 
 MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
@@ -16,11 +17,19 @@ PROMPT_WIDTH = 100
 @click.argument("session", required=False)
 @click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many sessions.")
 @click.option("--agent", metavar="NAME", help="Only sessions of this agent; two may have the same id.")
+@click.option("--by-agent", is_flag=True, help="Each agent with its sessions, instead of the sessions.")
 @click.option("--tree", is_flag=True, help="Show calls below the call or the subagent that made them.")
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, session: str | None, *, limit: int, agent: str | None, tree: bool, as_json: bool
+def command(  # noqa: PLR0913 - one for each option
+    ctx: click.Context,
+    session: str | None,
+    *,
+    limit: int,
+    agent: str | None,
+    by_agent: bool,
+    tree: bool,
+    as_json: bool,
 ) -> int:
     """List sessions as they were captured, or show one.
 
@@ -32,11 +41,14 @@ def command(
       custody log
       custody log 5d2f0c3e --tree
       custody log s1 --agent codex
+      custody log --by-agent
     """
     desk = the_desk(ctx)
     if session is None:
         listed = log(desk, limit=limit, agent=agent)
-        return answer(listed, _listed(listed), as_json=as_json)
+        return answer(listed, _by_agent(listed) if by_agent else _listed(listed), as_json=as_json)
+    if by_agent:
+        raise InputError("--by-agent is about all sessions", hint="name a session, or --by-agent")
     shown = log_session(desk, session, agent=agent)
     return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
 
@@ -48,6 +60,15 @@ def _listed(report: LogReport) -> str:
     if report.total > len(lines):
         lines.append(f"({report.total - len(lines)} more; -n shows them)")
     return "\n".join(lines)
+
+
+def _by_agent(report: LogReport) -> str:
+    if not report.agents:
+        return "no session has been captured here yet"
+    wide = max(len(one.agent) for one in report.agents)
+    return "\n".join(
+        f"{one.agent:<{wide}}  {one.sessions:>6,} session(s)  last {one.last[:19]}Z" for one in report.agents
+    )
 
 
 def _line(session: SessionLine) -> str:

@@ -24,9 +24,10 @@ PLAIN_FULL, PLAIN_EMPTY = "#", "."
 @click.command("stats")
 @click.argument("path", required=False, metavar="[PATH]")
 @click.option("--rev", "revision", metavar="REV", help="The files as of this commit, not of HEAD.")
+@click.option("--agent", metavar="NAME", help="The share, models and tiers of this agent's lines.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, path: str | None, *, revision: str | None, as_json: bool) -> int:
+def command(ctx: click.Context, path: str | None, *, revision: str | None, agent: str | None, as_json: bool) -> int:
     """Count whose the lines of a file, a folder or the whole repository are.
 
     By class, model, agent, tier (how sure), folder and the month in which agents' lines were first committed. Only
@@ -36,9 +37,10 @@ def command(ctx: click.Context, path: str | None, *, revision: str | None, as_js
     Examples:
       custody stats
       custody stats src --rev v1.0
+      custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
-    report = stats(the_desk(ctx), path, revision=revision)
+    report = stats(the_desk(ctx), path, revision=revision, agent=agent)
     return answer(report, "" if as_json else "\n".join(_page(report, _signs())), as_json=as_json)
 
 
@@ -52,7 +54,8 @@ def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
     totals = report.totals
     where = report.path or "the whole repository"
     yield f"{where} as of {report.revision[:12]}: {totals.lines:,} line(s) in {report.files:,} file(s)"
-    yield f"agents' share {totals.share:.1%}{_reach(report)}"
+    whose = "agents'" if report.agent is None else f"{report.agent}'s"
+    yield f"{whose} share {totals.share:.1%}{_reach(report)}"
     tables = (
         ("class", report.classes, False),
         ("model", report.models, False),

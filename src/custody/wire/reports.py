@@ -246,11 +246,20 @@ class SessionLine(msgspec.Struct, frozen=True):
     events: int
 
 
+class AgentLine(msgspec.Struct, frozen=True):
+    """One agent: how many sessions it had, and when it was last active."""
+
+    agent: str
+    sessions: int
+    last: str
+
+
 class LogReport(Report, frozen=True, kw_only=True, tag="log"):
-    """The sessions that were active last, and how many there are in all."""
+    """The sessions that were active last, and how many there are in all; ``agents`` counts those of each."""
 
     sessions: list[SessionLine]
     total: int
+    agents: list[AgentLine]
 
 
 class PromptLine(msgspec.Struct, frozen=True):

@@ -42,10 +42,12 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
 
     ``months`` are those in which lines that are an agent's or partly so were first committed; ``growth`` has all
     lines by day, or by month where the days are many, in their order. Nothing was looked for before ``since``, which is
-    null when nothing was captured. Of the files left out the first 1,000 are named.
+    null when nothing was captured. Of the files left out the first 1,000 are named. With an ``agent``, shares, models,
+    tiers and months are of its lines; classes and agents are of all.
     """
 
     path: str | None
+    agent: str | None = None
     revision: str
     rules_digest: str
     since: str | None

@@ -183,3 +183,13 @@ def test_a_file_whose_lines_no_agent_brought_needs_no_history(built: Built, monk
     built.commit({**kept, b"other.py": other.encode()}, built.head(), at=AFTER + 60)
     monkeypatch.setattr(History, "version", lambda *_, **__: pytest.fail("asked for history"))
     assert lines(counted(built, "other.py").classes) == {"none": 2}
+
+
+def test_one_agents_share_is_of_all_lines_and_its_models_are_its_own(built: Built) -> None:
+    whole, one, nobody = counted(built), counted(built, agent="other"), counted(built, agent="nobody")
+    assert (whole.agent, one.agent) == (None, "other")
+    assert one.totals.lines == whole.totals.lines and one.classes != [] and one.agents[0].lines == whole.agents[0].lines
+    own = next(row.lines for row in whole.agents if row.name == "other")
+    assert one.totals.share == round(own / whole.totals.lines, 4) < whole.totals.share
+    assert sum(row.lines for row in one.models) == sum(row.lines for row in one.tiers) == own
+    assert nobody.totals.share == 0 and nobody.models == []

@@ -126,3 +126,15 @@ def test_the_same_session_of_two_agents_is_chosen_by_the_agent(repository: Path)
     listed = custody(repository, "log", "--agent", "one").out.splitlines()
     assert [line.split()[1] for line in listed] == ["one"]
     assert all("1 prompt(s), 1 call(s)" in line for line in custody(repository, "log").out.splitlines())
+
+
+def test_agents_are_counted_with_their_sessions(repository: Path) -> None:
+    assert custody(repository, "log", "--by-agent").out == "no session has been captured here yet\n"
+    for session in ("s1", "s2"):
+        spool_of(repository).put(an_event("prompt", session=session, agent="robot"))
+    spool_of(repository).put(an_event("prompt", session="s3", agent="drone", at="2026-01-30T12:00:00Z"))
+    assert custody(repository, "log", "--by-agent").out.splitlines() == [
+        "drone       1 session(s)  last 2026-01-30T12:00:00Z",
+        "robot       2 session(s)  last 2026-01-31T12:00:00Z",
+    ]
+    assert custody(repository, "log", "s1", "--by-agent").status == 2

@@ -39,8 +39,8 @@ def _why(call: Call) -> Question:
 
 
 def _stats(call: Call) -> Question:
-    path, revision = call.text("path"), word(call, "rev")
-    return lambda desk: lines_counted(desk, path, revision=revision)
+    path, revision, agent = call.text("path"), word(call, "rev"), word(call, "agent")
+    return lambda desk: lines_counted(desk, path, revision=revision, agent=agent)
 
 
 def _log(call: Call) -> Question:
@@ -81,6 +81,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _stats,
         a_word("path", "A file or a folder, from the repository's root."),
         _REV,
+        a_word("agent", "The share, models and tiers of this agent's lines."),
     ),
     asking(
         "/api/v1/log",
