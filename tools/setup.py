@@ -41,6 +41,8 @@ LOCK_SOURCES = {
     "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+"""Where distributions keep the certificates that they trust."""
 PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -89,9 +91,19 @@ def make_web() -> None:
     if npm is None or is_made(modules, "web"):
         return
     say("fetching what the pages' islands are built with (once)")
+    if certificates := machine_certificates():
+        os.environ.setdefault("NODE_EXTRA_CA_CERTS", certificates)
     # No package runs a script of its own here.
-    run(npm, "ci", "--prefix", WEB, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error")
+    quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", "--fetch-retries", "5"]
+    run(npm, "ci", "--prefix", WEB, *quiet)
     finish(modules, ["web"])
+
+
+def machine_certificates() -> str | None:
+    """The file of certificates that this machine trusts: node has its own list, and a mirror may not be on it."""
+    by_pip = in_words_of_uv(ask_pip()).get("SSL_CERT_FILE")
+    places = (os.environ.get("SSL_CERT_FILE"), by_pip, *BUNDLES)
+    return next((place for place in places if place and Path(place).is_file()), None)
 
 
 def have_browser() -> None:
@@ -218,6 +230,7 @@ def run(*command: str | Path, stdout: int | None = None) -> None:
     """Run a step of the set-up; its own words are the message when it fails."""
     environment = os.environ | {
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "NPM_CONFIG_UPDATE_NOTIFIER": "false",
         "PIP_ROOT_USER_ACTION": "ignore",
         "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(UV_HOME / "cache")),
         "UV_PYTHON_DOWNLOADS": "never",

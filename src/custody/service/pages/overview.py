@@ -1,11 +1,12 @@
 """Overview: how much of this is agents', what is open, what happened last, whether all is well."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from custody.app.desk import Desk
 from custody.app.pages_changes import changes_listed
+from custody.app.pages_kept import Lately, place_of
 from custody.app.pages_overview import overview_seen
 from custody.app.pages_sessions import sessions_listed
 from custody.app.questions import has_repository, lines_counted
@@ -37,28 +38,8 @@ class Shared:
     undated: int
 
 
-class _Kept:
-    """The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[object, ...], StatsReport] = {}
-        self._lock = threading.Lock()
-
-    def counted(self, desk: Desk) -> StatsReport:
-        commit = desk.repository.resolve("HEAD") if has_repository(desk) else None
-        key = (str(desk.home), desk.database, desk.project, commit, head_of(desk))
-        with self._lock:
-            found = self._found.get(key)
-        if found is None:
-            found = lines_counted(desk, None, revision=commit)
-            with self._lock:
-                self._found[key] = found
-                while len(self._found) > REPORTS_KEPT:
-                    del self._found[next(iter(self._found))]
-        return found
-
-
-_KEPT = _Kept()
+_KEPT: Lately[StatsReport] = Lately(most=REPORTS_KEPT)
+"""The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
 
 
 def overview(desk: Desk, _asked: Asked) -> View:
@@ -77,8 +58,14 @@ def overview(desk: Desk, _asked: Asked) -> View:
 
 def overview_share(desk: Desk, _asked: Asked) -> View:
     """Whose the lines are, counted."""
-    found = attempted(lambda: shared(_KEPT.counted(desk)))
+    found = attempted(lambda: shared(_counted(desk)))
     return View(title="Whose lines", template="overview_share.html", fields={"found": found})
+
+
+def _counted(desk: Desk) -> StatsReport:
+    commit = desk.repository.resolve("HEAD") if has_repository(desk) else None
+    make = partial(lines_counted, desk, None, revision=commit)
+    return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
 
 
 def shared(report: StatsReport) -> Shared:

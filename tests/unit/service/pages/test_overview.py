@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from custody.app.desk import Desk
 from custody.app.doctor import doctor, glance
+from custody.app.pages_kept import Lately
 from custody.app.pages_overview import ABILITIES, overview_seen
 from custody.app.questions import lines_counted
 from custody.service.pages import overview as page
@@ -95,7 +96,7 @@ def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
         counted.append(revision)
         return lines_counted(desk, path, revision=revision)
 
-    monkeypatch.setattr(page, "_KEPT", page._Kept())
+    monkeypatch.setattr(page, "_KEPT", Lately())
     monkeypatch.setattr(page, "lines_counted", counting)
     first = rendered(scene.desk, "overview-share")
     assert rendered(scene.desk, "overview-share") == first and len(counted) == 1
