@@ -41,11 +41,7 @@ SHOTS = (
     Shot("blame", "/blame?file=src/till/tax.py"),
     Shot("why", "/why?file=src/till/tax.py&line=10"),
     Shot("changes", "/changes"),
-    Shot("trust", "/trust", theme="dark"),
-    Shot("sources", "/sources"),
     Shot("graph", "/graph", theme="dark"),
-    Shot("sessions", "/sessions"),
-    Shot("state", "/state"),
     Shot("phone", "/blame?file=src/till/tax.py", size=(360, 740)),
 )
 

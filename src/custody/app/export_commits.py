@@ -7,13 +7,13 @@ from custody.app.answers import Answer
 from custody.app.attributing import Attributing
 from custody.app.blame import class_of
 from custody.app.findings import Answers
-from custody.app.origin_maps import tips
+from custody.app.origin_maps import BRANCHES, tips
 from custody.attribute.model import Attributed
 from custody.model.errors import GitError, InputError
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
-from custody.world.git import Comparison, Kind, Walk
+from custody.world.git import Comparison, Kind, Repository, Walk
 
 NS = 1_000_000_000
 
@@ -38,7 +38,7 @@ class Wrote:
 def commits_written(evidence: Attributing) -> Iterator[list[Wrote]]:
     """What agents wrote, commit by commit, of all that branches hold since the first thing that is known."""
     since = evidence.history.since_ns
-    ends = tips(evidence.repository) if since is not None else []
+    ends = _ends(evidence.repository) if since is not None else []
     if since is None or not ends:
         return
     walk = Walk(since_seconds=max(0, since // NS))
@@ -54,6 +54,12 @@ def commits_written(evidence: Attributing) -> Iterator[list[Wrote]]:
             evidence.desk.progress.step(1)
             if written:
                 yield written
+
+
+def _ends(repository: Repository) -> list[CommitSha]:
+    """Where branches of code end; the branches in which Entire keeps its checkpoints hold no code."""
+    kept = {ref.id for prefix in BRANCHES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name}
+    return [end for end in tips(repository) if end not in kept]
 
 
 def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: RepoPath) -> Iterator[Wrote]:
