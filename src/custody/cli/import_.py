@@ -6,6 +6,7 @@ import click
 
 from custody.app.desk import Desk
 from custody.app.import_ import import_export
+from custody.app.import_agents import import_agents
 from custody.app.import_events import import_events
 from custody.app.import_otlp import import_otlp
 from custody.app.import_traces import import_traces
@@ -16,6 +17,7 @@ from custody.model.errors import InputError
 from custody.wire.claims_reports import ImportEntireReport, ImportGitAiReport
 from custody.wire.otlp_reports import ImportOtlpReport
 from custody.wire.reports import (
+    ImportAgentsReport,
     ImportEventsReport,
     ImportProblem,
     ImportReport,
@@ -50,9 +52,9 @@ def command(
 ) -> int:
     """Bring in what agents left on disk, an export, events, traces or spans.
 
-    With the name of an agent ('claude-code', 'codex', 'copilot', 'cursor', 'gemini', 'opencode'; without PATH the first
-    of them): the transcripts that it keeps of this repository's work trees. Else PATH is a transcript or a folder of
-    them, a file that 'custody export' wrote, a file of generic events, traces of another tool (Agent Trace,
+    Without PATH: the sessions that every agent keeps of this repository's work trees. With the name of one
+    ('claude-code', 'codex', 'copilot', 'cursor', 'gemini', 'opencode'): its sessions. Else PATH is a transcript or a
+    folder of them, a file that 'custody export' wrote, a file of generic events, traces of another tool (Agent Trace,
     '.agent-trace'), or OpenTelemetry's spans (OTLP as JSON or protobuf; several files after the word 'otlp').
 
     'git-ai' reads the notes of that tool, 'entire' the checkpoints of that one: from this repository's references, or
@@ -73,8 +75,16 @@ def command(
     desk = the_desk(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref goes with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
+    if not paths and transcripts is None and not texts:
+        found = import_agents(desk)
+        return answer(found, _agents_words(found), as_json=as_json)
     if paths and str(paths[0]) in TOOLS:
         return _claims(desk, paths, transcripts or None, ref, texts=texts, as_json=as_json)
+    return _told(desk, paths, transcripts, texts=texts, as_json=as_json)
+
+
+def _told(desk: Desk, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool) -> int:
+    """What is named by a path, or the sessions of the agent that is named."""
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
     path = _one_path(paths) if not files else files[0]
     what, reader = (What.OTLP, None) if files else what_is(path)
@@ -162,7 +172,17 @@ def _one_path(paths: tuple[Path, ...]) -> Path:
         raise InputError("no file to import", hint="custody import otlp FILE...")
     if len(paths) > 1:
         raise InputError("one path at a time", hint="only spans come in several files: custody import otlp FILE...")
-    return paths[0] if paths else Path("claude-code")
+    if not paths:
+        raise InputError("--transcripts and --texts need a PATH", hint="custody import claude-code --transcripts DIR")
+    return paths[0]
+
+
+def _agents_words(report: ImportAgentsReport) -> str:
+    lines = [line for one in report.agents for line in (f"{one.agent}:", _transcript_words(one))]
+    lines += [f"{agent} could not be looked at: {why}" for agent, why in report.trouble.items()]
+    if report.without:
+        lines.append(f"nothing of this repository from {', '.join(report.without)}")
+    return "\n".join(lines)
 
 
 def _export_words(report: ImportReport) -> str:

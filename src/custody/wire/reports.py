@@ -168,6 +168,14 @@ class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-tra
     problem_count: int
 
 
+class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents"):
+    """What was read of every agent; ``without`` left nothing of this repository, ``trouble`` could not be looked at."""
+
+    agents: list[ImportTranscriptsReport]
+    without: list[str]
+    trouble: dict[str, str]
+
+
 class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces"):
     """What was read of other tools' traces; what could not be is named."""
 

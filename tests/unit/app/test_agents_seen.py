@@ -1,5 +1,6 @@
 """What the doctor and init say of each agent: its hooks, when it was last heard, what lies on disk."""
 
+import json
 import time
 from pathlib import Path
 
@@ -84,3 +85,13 @@ def test_a_transcript_that_cannot_be_read_costs_nothing_else(built: Built, home:
     file.write_bytes(file.read_bytes()[:40] + b"\xff\xfe{")
     left = seen(built).backfill
     assert left is not None and left.transcripts == 1 and left.new_sessions == 0
+
+
+def test_import_without_a_name_reads_every_agent(built: Built, home: Path) -> None:
+    a_session(built).put(home)
+    said = json.loads(custody(built.path, "import", "--json").out)
+    assert [one["agent"] for one in said["agents"]] == ["gemini"] and said["agents"][0]["sessions"] == 1
+    assert set(said["without"]) == set(TRANSCRIPT_READERS) - {"gemini"} and said["trouble"] == {}
+    ran = custody(built.path, "import")
+    assert ran.out.startswith("gemini:\n") and "nothing of this repository from claude-code" in ran.out
+    assert custody(built.path, "import", "--texts").status == 2
