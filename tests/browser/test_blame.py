@@ -7,43 +7,16 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, findings, looking_at
-from tests.builders.events import an_event
-from tests.builders.lines import Scene, moment, text
+from tests.builders.long_pages import EVIL, LINES, a_long_file
 from tests.builders.service import Started, started
 
-LINES = 10_000
 NODES_MAX = 1_500
-TASK_MS_MAX = 200
-LOOKS = 5
-EVIL = "<img src=x onerror=alert(1)>"
-HOSTILE = f"{EVIL}\n\ttabbed\nrtl \u202e override\nansi \x1b[31mred\r\n" + "y" * 1_000_000 + "\n"
-TASKS = """
-window.tasks = [];
-const seen = (list) => window.tasks.push(...list.getEntries().map((task) => [task.startTime, task.duration]));
-new PerformanceObserver(seen).observe({type: 'longtask', buffered: true});
-"""
 
 
 @pytest.fixture(scope="module")
 def long_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """``custody serve`` in a repository with a file of ten thousand lines, of which an agent wrote every seventh."""
-    scene = Scene(tmp_path_factory.mktemp("long") / "repository")
-    old = [f"def step_{n}(state, options):  # the step {n}" for n in range(LINES)]
-    new = [line if n % 7 else f"    state = advanced_by({n}, options)" for n, line in enumerate(old)]
-    root = scene.commit_of({b"long.py": text(*old).encode()}, at=-100)
-    scene.edited("long.py", text(*old), text(*new), at=4, head=root)
-    evil = "s<img src=x onerror=alert(2)>\u202e"
-    scene.edited(f"{EVIL}.py", None, f"brought = '{EVIL}'\n", at=5, head=root, session=evil, agent=f"bot {EVIL}")
-    scene.saw(an_event("session", session="s1", model="maker/model-1", at=moment(1)))
-    files = {
-        b"long.py": text(*new).encode(),
-        b"hostile.txt": HOSTILE.encode(),
-        f"{EVIL}.py".encode(): f"brought = '{EVIL}'\n".encode(),
-        b"not \xff utf-8": b"odd = name\n",
-        "rtl\u202egnp.py".encode(): b"turned = name\n",
-    }
-    scene.commit_of(files, root, at=60)
-    with started(scene.built.path) as made:
+    with started(a_long_file(tmp_path_factory.mktemp("long") / "repository")) as made:
         yield made
 
 
@@ -52,26 +25,8 @@ def at_rest(page: Page) -> None:
     expect(page.locator("#lines [data-row]").first).to_be_visible()
 
 
-def long_tasks(page: Page) -> list[list[float]]:
-    """Tasks after the page was loaded: when, and how long."""
-    page.wait_for_timeout(300)  # the observer is told late
-    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-    return [task for task in page.evaluate("window.tasks") if task[0] >= loaded]
-
-
-def test_ten_thousand_lines_are_few_nodes_and_short_tasks(browser: Browser, long_service: Started) -> None:
-    # A machine that is busy with other things makes every task long: the best of a few looks counts.
-    longest = TASK_MS_MAX + 1.0
-    for _ in range(LOOKS):
-        if longest > TASK_MS_MAX:
-            longest = min(longest, looked_through(browser, long_service))
-    assert longest <= TASK_MS_MAX
-
-
-def looked_through(browser: Browser, service: Started) -> float:
-    """Look at a long file from its beginning to its end and choose lines; the longest task in milliseconds."""
-    with looking_at(browser, service) as window:
-        window.page.add_init_script(TASKS)
+def test_ten_thousand_lines_are_few_nodes(browser: Browser, long_service: Started) -> None:
+    with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py")
         at_rest(page)
         counted = [window.nodes()]
@@ -84,9 +39,6 @@ def looked_through(browser: Browser, service: Started) -> float:
             counted.append(window.nodes())
         page.click("#legend [data-only=agent]")
         assert max(counted) <= NODES_MAX
-        found = max((task[1] for task in long_tasks(page)), default=0.0)
-        print(f"{max(counted)} elements, the longest task after load {found:.0f} ms")
-        return found
 
 
 def test_an_address_marks_its_line(browser: Browser, long_service: Started) -> None:

@@ -2,6 +2,7 @@
 
 import httpx2
 import pytest
+from playwright.sync_api import Browser
 
 from custody.service.pages.book import PAGES
 from tests.browser.conftest import Look
@@ -24,13 +25,53 @@ def test_every_page_of_the_navigation_is_sound(look: Look, name: str, theme: str
     assert findings(page) == []
 
 
-@pytest.mark.parametrize("name", LABELLED)
-def test_on_a_phone_nothing_goes_sideways(look: Look, name: str) -> None:
-    window = look(size=PHONE)
-    window.go(f"/{name}")
-    window.settled()
+OBJECTS = (
+    "why?file=src/till/tax.py&line=10",
+    "agent?name=claude-code",
+    "simulate",
+    "change?name=again/add-up",
+    "source?id=S1",
+    "session?id=c0ffee00",
+    "session?id=nobody",
+)
+
+
+@pytest.mark.parametrize("path", [*LABELLED, *OBJECTS])
+def test_on_a_phone_nothing_goes_sideways_and_all_can_be_reached(look: Look, path: str) -> None:
+    window = look(size=PHONE, theme="dark")
+    window.go(f"/{path}")
+    page = window.settled()
     content, view = window.wide()
     assert content <= view
+    assert findings(page) == []
+
+
+def test_a_wrong_token_does_not_lose_the_place(look: Look, service: Started) -> None:
+    window = look(signed_in=False)
+    page = window.go("/sessions?agent=patchbot")
+    for token in ("wrong", service.token):
+        page.fill("#token", token)
+        page.click("main button")
+    page.wait_for_url("**/sessions?agent=patchbot")
+
+
+def test_a_page_that_is_not_there_leads_back(look: Look) -> None:
+    window = look()
+    page = window.go("/session?id=nobody")
+    assert page.locator("nav a").count() == len(LABELLED)
+    page.click("text=To the overview")
+    assert page.inner_text("h1") == "Overview"
+
+
+def test_without_scripts_what_comes_later_is_a_link(browser: Browser, service: Started) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    address = f"http://127.0.0.1:{service.port}"
+    context.add_cookies([{"name": "custody_token", "value": service.token, "url": address}])
+    page = context.new_page()
+    page.goto(f"{address}/overview")
+    page.click("text=Show it on a page of its own >> nth=0")
+    assert "lines" in page.inner_text("body")
+    context.close()
 
 
 def test_a_stale_token_is_told_in_words_and_a_good_one_lets_in(look: Look, service: Started) -> None:

@@ -1,62 +1,23 @@
 """Sessions in a browser: the list with its filters, and the tree of a session, small or very long."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
-from custody.app.desk import Desk
 from tests.browser.conftest import Look
 from tests.builders.browser import findings
-from tests.builders.cli import a_git_folder
-from tests.builders.events import an_arrival
+from tests.builders.long_pages import long_calls
 from tests.builders.service import Started, started
 
-SPANS = 10_000
 NODES_MAX = 1_500
-LONG_TASK_MS_MAX = 200
-HOSTILE = "<img src=x onerror=alert(1)>\u202eevil"
-WATCH = """
-window.tasks = [];
-new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => one.duration)))
-  .observe({type: "longtask", buffered: true});
-"""
-
-
-def at(second: int) -> str:
-    return f"2026-01-31T{12 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
 
 
 @pytest.fixture(scope="module")
 def long_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """A service on a store with a session of 10,000 calls that nobody saw end, and one with hostile names."""
-    folder = a_git_folder(tmp_path_factory.mktemp("long") / "repository")
-    names = ("Read", "Bash", "Edit", "Grep")
-    calls = [
-        an_arrival(
-            "call",
-            event=f"c{n}",
-            id=f"c{n}",
-            name=names[n // 30 % len(names)],
-            status="failed" if n % 997 == 996 else "ok",
-            at=at(n),
-            ended_at=at(n + 1),
-        )
-        for n in range(SPANS)
-    ]
-    prompts = [an_arrival("prompt", event=f"p{n}", id=f"p{n}", at=at(n * 500), text=f"turn {n}") for n in range(20)]
-    hostile = {"agent": "שלום", "session": "rtl-" + HOSTILE, "at": at(0)}
-    with Desk(folder).writing() as store:
-        store.append([an_arrival("session", event="s", id="s", at=at(0)), *prompts, *calls])
-        store.append(
-            [
-                an_arrival("call", event="h1", id="h1", name=HOSTILE, **hostile),
-                an_arrival("prompt", event="h2", id="h2", text=HOSTILE + "\x1b[31m" + "y" * 1_000_000, **hostile),
-            ]
-        )
-    with started(folder) as made:
+    with started(long_calls(tmp_path_factory.mktemp("long") / "repository")) as made:
         yield made
 
 
@@ -103,26 +64,20 @@ def test_a_session_has_its_tree_and_nothing_serious_is_found(look: Look, theme: 
     assert findings(page) == []
 
 
-def test_ten_thousand_calls_are_few_nodes_and_no_long_task(look: Look, long_one: Started) -> None:
+def test_ten_thousand_calls_are_few_nodes(look: Look, long_one: Started) -> None:
     window = look(long_one)
-    window.page.add_init_script(WATCH)
     page = window.go("/session?id=s1")
     window.settled()
-    nodes = window.nodes()
-    assert nodes <= NODES_MAX
-    loaded = page.evaluate("window.tasks.splice(0)")
+    assert window.nodes() <= NODES_MAX
     page.click("[data-tree=open]")
     for _ in range(20):
         page.locator("#tree").evaluate("(box) => { box.scrollTop += 9_000 }")
-        page.wait_for_timeout(20)
+        assert window.nodes() <= NODES_MAX
     page.click("[data-tree=close]")
     page.click("[data-tree=failed]")
     page.fill("#tree-find", "grep")
     page.press("#tree-find", "Enter")
-    after = page.evaluate("window.tasks")
-    print(json.dumps({"nodes": nodes, "longest at load": max(loaded, default=0), "after": max(after, default=0)}))
     assert window.nodes() <= NODES_MAX
-    assert max(after, default=0) <= LONG_TASK_MS_MAX
     assert "Nobody saw this session end" in page.inner_text("main")
 
 

@@ -3,6 +3,7 @@
 from custody.app.back_fill import back_fill
 from custody.app.desk import Desk
 from custody.app.init import TITLES, found
+from custody.app.questions import has_repository
 from custody.app.site import Wired, wired
 from custody.wire.reports import AgentSeen
 from custody.wire.times import text_from
@@ -30,6 +31,14 @@ def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
         )
         for name in dict.fromkeys((*TITLES, *sorted(heard)))
     ]
+
+
+def agents_heard(desk: Desk) -> list[AgentSeen]:
+    """The same, of a desk; none where agents do not work."""
+    if not has_repository(desk):
+        return []
+    with desk.reading() as store:
+        return agents_seen(desk, store)
 
 
 def _hooks(name: str, each: Wired | None) -> str:

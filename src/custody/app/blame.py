@@ -55,11 +55,11 @@ def blame(
 
 
 class Reporting:
-    """Answers in the shape that leaves the program."""
+    """Answers in the shape that leaves the program; ``strict`` for whoever decides by them (see ``Answers``)."""
 
-    def __init__(self, evidence: Attributing) -> None:
+    def __init__(self, evidence: Attributing, *, strict: bool = False) -> None:
         self._evidence = evidence
-        self._answers = Answers(evidence)
+        self._answers = Answers(evidence, strict=strict)
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 

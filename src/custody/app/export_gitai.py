@@ -1,7 +1,7 @@
 """What is known here as notes of git-ai, ``authorship/3.0.0``: a folder with a file for each commit, or notes of git.
 
 A note says which lines of a commit which session wrote, and no word of what was said in it. A note that is there
-already and was not written by custody stays as it is.
+already and was not all written by custody stays as it is, and its commit is named.
 """
 
 from dataclasses import dataclass, field
@@ -20,6 +20,8 @@ from custody.wire.gitai_note import Author
 from custody.world.git import NotesWritten
 
 NS = 1_000_000_000
+NAMED_MAX = 1_000
+"""So many commits with somebody else's note are named; all are counted."""
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ def export_gitai(desk: Desk, folder: Path) -> ExportGitAiReport:
     for commit, note in made.notes.items():
         with written_whole(folder / commit) as out:
             out.write(note)
-    return _report(made, str(folder), None, NotesWritten(len(made.notes), 0, 0))
+    return _report(made, str(folder), None, NotesWritten(len(made.notes), 0, ()))
 
 
 def export_gitai_notes(desk: Desk, ref: str) -> ExportGitAiReport:
@@ -65,7 +67,7 @@ def export_gitai_notes(desk: Desk, ref: str) -> ExportGitAiReport:
 
 
 def is_ours(note: bytes) -> bool:
-    """Whether custody wrote a note: only such a one is ever replaced."""
+    """Whether custody wrote all of a note: only such a one is ever replaced."""
     try:
         return parse_note(note).ours
     except InputError:
@@ -97,6 +99,7 @@ def _report(made: _Made, path: str, ref: str | None, done: NotesWritten) -> Expo
         sessions=len(made.sessions),
         lines=made.lines,
         unchanged=done.unchanged,
-        kept=done.kept,
+        kept=len(done.kept_on),
+        kept_on=list(done.kept_on[:NAMED_MAX]),
         left_out=made.left_out,
     )

@@ -1,11 +1,13 @@
 """From origins to answers: which trace wrote a stretch of lines, on what signals, how sure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from custody.app.answers import Answer, Story
 from custody.app.attested import attested_findings
 from custody.app.attributing import Attributing, FileVersion
+from custody.app.imported import is_claim, recorded_only
 from custody.app.links import Links, Worked
 from custody.app.traced import traced_findings
 from custody.attribute.engine import attribute
@@ -19,12 +21,10 @@ from custody.model.lines import Lines
 from custody.model.merging import merged_calls
 from custody.model.views import FileEdit, Session, ToolCall, TracedFile
 from custody.world.git import Ancestry
-from custody.world.store import Told
+from custody.world.store import EVERYTHING, SESSIONS_READ_MAX, Told
 
 NS = 1_000_000_000
 IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
-SESSIONS_READ_MAX = 20
-"""Records of one session in which its model is looked for, the latest first."""
 
 NOTHING_SHOWS = "no captured edit shows this text"
 NOT_THIS_CALL = "this text appeared between two calls of an agent: no call wrote it"
@@ -33,15 +33,21 @@ TOO_LITTLE = "less than half of this line is an agent's"
 
 
 class Answers:
-    """Answers about the lines of files, from one set of evidence."""
+    """Answers about the lines of files, from one set of evidence.
 
-    def __init__(self, evidence: Attributing) -> None:
+    For whoever decides by them (``strict``), what is recorded has the model that records name: a claim may know a
+    better one, and anybody can write it.
+    """
+
+    def __init__(self, evidence: Attributing, *, strict: bool = False) -> None:
         self._evidence = evidence
+        self._strict = strict
         self._store = evidence.store
+        self._only = recorded_only(evidence.store)
         self._links = Links(evidence.store)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
-        self._linked_memo: dict[tuple[CommitSha | None, str, int], tuple[RecordRef, ...]] = {}
+        self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
 
     def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[Answer]:
         """An answer for every line of a version, or of the stretches asked for, in order."""
@@ -73,7 +79,8 @@ class Answers:
                         view.conversation or (first.conversation if first else None),
                     )
                 if isinstance(view, FileEdit):
-                    return self._model(view.agent, view.session, view.call, view.at_ns), None
+                    wrote = _Wrote(view.agent, view.session, view.call, view.at_ns)
+                    return self._model(wrote, candidate.grade), None
         return None, None
 
     def story(self, state: int) -> Story | None:
@@ -162,11 +169,16 @@ class Answers:
         )
 
     def _linked(self, segment: Segment, story: Story) -> tuple[RecordRef, ...]:
-        key = (segment.commit, story.trace.id, story.at_ns)
+        key = (segment.commit, story.trace.id, story.at_ns, story.grade)
         if key not in self._linked_memo:
             commit = None if segment.commit is None else self._evidence.commit(segment.commit)
-            trace = story.trace
-            worked = Worked(trace.agent, trace.session, story.at_ns, lambda: self._parent_ns(segment.parent))
+            worked = Worked(
+                agent=story.trace.agent,
+                session=story.trace.session,
+                at_ns=story.at_ns,
+                parent_ns=lambda: self._parent_ns(segment.parent),
+                is_claimed=story.grade is Grade.CLAIMED,
+            )
             self._linked_memo[key] = () if commit is None else self._links.shown_by(commit, worked)
         return self._linked_memo[key]
 
@@ -179,11 +191,12 @@ class Answers:
         told = self._evidence.lineage.tables.told(state)
         if told is None or told.session is None:
             return None
+        grade = self._grade(told)
         return Story(
             trace=Trace(f"{told.agent}:{told.session}", told.agent, told.session),
             call=told.call,
-            model=self._model(told.agent, told.session, told.call, told.at_ns),
-            grade=self._grade(told),
+            model=self._model(_Wrote(told.agent, told.session, told.call, told.at_ns), grade),
+            grade=grade,
             at_ns=told.at_ns,
             revision=told.revision,
             record=told.ref,
@@ -193,19 +206,31 @@ class Answers:
         is_claim = told.kind in IMPORTED_KINDS or not self.is_intact(told.ref.store)
         return Grade.CLAIMED if is_claim else Grade.RECORDED
 
-    def _model(self, agent: AgentName, session: SessionId, call: str | None, at_ns: int) -> str | None:
+    def _model(self, wrote: "_Wrote", grade: Grade) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""
-        calls = [] if call is None else self._store.calls_of(session, call)
-        for one in merged_calls(seen.view for seen in calls if isinstance(seen.view, ToolCall)):
-            if one.agent == agent and one.model is not None:
+        told = () if wrote.call is None else self._store.calls_of(wrote.session, wrote.call)
+        only = EVERYTHING if grade is Grade.CLAIMED or not self._strict else self._only
+        if only is not EVERYTHING:
+            told = [seen for seen in told if not is_claim(seen.record, only.chains)]
+        sessions = self._store.sessions_before(wrote.agent, wrote.session, wrote.at_ns, only)
+        if len(sessions) >= SESSIONS_READ_MAX and only is EVERYTHING:
+            # So many claims may stand before what was recorded of the session.
+            sessions += self._store.sessions_before(wrote.agent, wrote.session, wrote.at_ns, self._only)
+        for one in merged_calls(seen.view for seen in told if isinstance(seen.view, ToolCall)):
+            if one.agent == wrote.agent and one.model is not None:
                 return one.model
-        sessions = self._store.views.look_up(
-            "session",
-            f"session = ? AND started_ns <= ? ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}",
-            (session, at_ns),
-        )
-        named = [seen.view for seen in sessions if isinstance(seen.view, Session) and seen.view.agent == agent]
+        named = [seen.view for seen in sessions if isinstance(seen.view, Session)]
         return next((s.model for s in sorted(named, key=lambda s: -s.started_ns) if s.model is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrote:
+    """Who wrote, by which call, when."""
+
+    agent: AgentName
+    session: SessionId
+    call: str | None
+    at_ns: int
 
 
 def _why_none(line: Line) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from custody.app.attributing import Attributing
-from custody.app.imported import is_claim
+from custody.app.imported import is_claim, trusted_chains
 from custody.attribute.text import is_informative, key_of, words_of
 from custody.gate.model import Recorded, Unseen
 from custody.model.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, StoreId
@@ -93,8 +93,7 @@ class Doubts:
 
     @cached_property
     def _owned(self) -> set[StoreId]:
-        # A chain that was pulled from the team's remote is what it is at home; one from a file is a claim.
-        return self._store.tables.owned() | self._store.origins.pulled()
+        return trusted_chains(self._store)
 
     # --- claimed by several ---------------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
     left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
     try:
         with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
-            reporting, operators = Reporting(evidence), Operators(evidence)
+            reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
             if one.version is not None:
                 evidence.history.prepare(one.version, [addition.path for addition in change.additions])
             told = {addition.path: _told(reporting, one, addition) for addition in change.additions}

@@ -4,7 +4,7 @@ A session or an execution is learnt for good when nothing came of it for ``graph
 that was learnt, everything is learnt again: counts cannot be taken back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from custody.app.desk import Desk
@@ -15,6 +15,7 @@ from custody.graph.engine import GraphEngine
 from custody.graph.rules import GraphRules
 from custody.graph.spans import Repair, Repairs, forest_of
 from custody.model.ids import PENDING, SessionId
+from custody.model.record import Record
 from custody.model.views import SpanSeen
 from custody.wire.bodies import digest_text
 from custody.wire.rules import rules_digest
@@ -96,19 +97,23 @@ def learnt(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
     return found
 
 
-def units_of(store: Store, names: Sequence[str]) -> Iterator[Unit]:
-    """These sessions and executions with their spans."""
+def units_of(store: Store, names: Iterable[str], counts: Callable[[Record], bool] | None = None) -> Iterator[Unit]:
+    """These sessions and executions with their spans; with ``counts`` as the records show them that it lets through."""
     for name in names:
         kind, _, id_ = name.partition(":")
         if kind == "session":
-            yield Unit(name, tuple(spans_of_session(store, SessionId(id_))))
+            yield Unit(name, tuple(spans_of_session(store, SessionId(id_), counts=counts)))
         else:
-            yield Unit(name, tuple(spans_of_execution(store, id_)))
+            yield Unit(name, tuple(spans_of_execution(store, id_, counts)))
 
 
-def spans_of_execution(store: Store, execution: str) -> Iterator[SpanSeen]:
+def spans_of_execution(
+    store: Store, execution: str, counts: Callable[[Record], bool] | None = None
+) -> Iterator[SpanSeen]:
     """What was recorded of an execution, in the order of recording."""
     for seen in store.views.look_up("span", "execution = ?", (execution,)):
+        if counts is not None and not counts(seen.record):
+            continue
         if isinstance(seen.view, SpanSeen) and seen.view.execution == execution:
             yield seen.view
 

@@ -5,13 +5,14 @@ and says that its end is inferred.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from custody.app.log import prompts_of
 from custody.model.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
 from custody.model.merging import merged_calls, merged_session
+from custody.model.record import Record
 from custody.model.views import (
     CallStatus,
     FileEdit,
@@ -60,12 +61,16 @@ class Captured:
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-def spans_of_session(store: Store, session: SessionId, agent: AgentName | None = None) -> list[SpanSeen]:
+def spans_of_session(
+    store: Store, session: SessionId, agent: AgentName | None = None, counts: Callable[[Record], bool] | None = None
+) -> list[SpanSeen]:
     """The spans of a session, parents before what ran in them; none where nothing but spans was captured of it.
 
-    Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one.
+    Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one. With ``counts``
+    only the records that it lets through are looked at.
     """
-    seen = store.views.look_up_in(TABLES, "session = ?", (session,))
+    found = store.views.look_up_in(TABLES, "session = ?", (session,))
+    seen = [one for one in found if counts is None or counts(one.record)]
     agents = sorted({whose for one in seen if (whose := _agent(one)) is not None and agent in (None, whose)})
     return [
         span

@@ -32,6 +32,8 @@ PLACES = ("refs/heads/entire/", "refs/remotes/", "refs/entire/")
 PROBLEMS_MAX = 1_000
 TRANSCRIPT_BYTES_MAX = 256 << 20
 """What of a transcript may lie in one file; git hosts take no more than 100 MB."""
+LAID_OUT_BYTES_MAX = 2 << 30
+"""What all transcripts together may take in the folder for temporary files; what is over that is named and left out."""
 LINES_LOOKED_AT = 50
 BATCH = 256
 NS = 1_000_000_000
@@ -95,7 +97,7 @@ def import_entire(desk: Desk, place: Path | None = None, ref: str | None = None)
     done = _Read(str(place or desk.folder))
     repository = desk.repository if place is None else discover(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
-        laid_out = _LayingOut(desk, objects, Path(name), done)
+        laid_out = _LayingOut(desk, objects, Path(name), done, LAID_OUT_BYTES_MAX)
         laid_out.all(_in_refs(repository, ref, done))
         for reader in laid_out.readers():
             done.transcripts.append(laid_out.named(import_transcripts(desk, reader, Path(name) / reader.agent)))
@@ -149,6 +151,8 @@ class _LayingOut:
     objects: ObjectReader[Object]
     place: Path
     done: _Read
+    left: int
+    """How many bytes may still be laid out."""
     names: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
@@ -195,9 +199,14 @@ class _LayingOut:
             self.done.problem(folder.place, "has no transcript")
             return None
         parts: list[bytes] = []
+        size = 0
         for part in self.objects.read_all(folder.transcript):
             if isinstance(part, NoObject):
                 self.done.problem(folder.place, f"its transcript is {part.reason}")
+                return None
+            size += len(part.content)
+            if size > self.left:
+                self._too_much(folder.place)
                 return None
             parts.append(part.content if part.content.endswith(b"\n") else part.content + b"\n")
         return b"".join(parts)
@@ -208,19 +217,25 @@ class _LayingOut:
         if reader is None:
             self.done.problem(copy.folder.place, "its transcript is in no form that is known here")
             return False
-        self.used.add(reader.agent)
         self.done.agents[copy.session.id] = reader.agent
         name = copy.session.id if _FILE_NAME.fullmatch(copy.session.id) else "session"
         folder = self.place / reader.agent / copy.folder.place.replace("/", "-") / "chats"
         suffix = ".json" if content[:2] in (b"{\n", b"{\r", b"[\n") else ".jsonl"
-        self._write(folder / f"{name}{suffix}", content, copy, "")
+        if not self._write(folder / f"{name}{suffix}", content, copy, ""):
+            return False
+        self.used.add(reader.agent)
         for task, sha in copy.folder.tasks.items():
             found = self.objects.read(sha)
             if isinstance(found, Object):
                 self._write(folder / name / "subagents" / task, found.content, copy, f"/{task}")
         return True
 
-    def _write(self, path: Path, content: bytes, copy: _Copy, what: str) -> None:
+    def _write(self, path: Path, content: bytes, copy: _Copy, what: str) -> bool:
+        """Lay out one file; whether there was room for it."""
+        if len(content) > self.left:
+            self._too_much(copy.folder.place + what)
+            return False
+        self.left -= len(content)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         self.names[str(path)] = copy.folder.place + what
@@ -228,6 +243,11 @@ class _LayingOut:
             # Readers take up first what was written first.
             at_ns = ns_from(copy.session.at)
             os.utime(path, ns=(at_ns, at_ns))
+        return True
+
+    def _too_much(self, place: str) -> None:
+        most = f"{LAID_OUT_BYTES_MAX:,} bytes of transcripts"
+        self.done.problem(place, f"is left out: one import takes no more than {most}; --ref names less at once")
 
     def readers(self) -> list[TranscriptReader]:
         """The readers that have something to read."""

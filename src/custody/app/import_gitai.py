@@ -27,7 +27,17 @@ from custody.wire.reports import ImportProblem
 from custody.wire.times import text_from
 from custody.wire.trace_records import Range, Told, commit_trace, trace_value
 from custody.wire.traces import event_of
-from custody.world.git import FileAt, NoObject, Object, ObjectInfo, ObjectReader, Repository, discover, parse_commit
+from custody.world.git import (
+    FileAt,
+    NoObject,
+    Object,
+    ObjectInfo,
+    ObjectReader,
+    Repository,
+    discover,
+    parse_commit,
+    read_small,
+)
 
 PRODUCER = "git-ai"
 NOTES = "refs/notes/"
@@ -131,12 +141,11 @@ def _in_folder(files: Iterable[Path]) -> Iterator[Found]:
 def _file(found: Found) -> Object | NoObject:
     path = Path(found.at)
     try:
-        with path.open("rb") as opened:
-            data = opened.read(NOTE_BYTES_MAX + 1)
+        data = read_small(path, NOTE_BYTES_MAX)
     except OSError as error:
         return NoObject(path.name, f"unreadable: {error.strerror}")
-    if len(data) > NOTE_BYTES_MAX:
-        return NoObject(path.name, "too large")
+    if isinstance(data, str):
+        return NoObject(path.name, f"unreadable: it {data}")
     return Object(ObjectInfo("", "blob", len(data)), data)
 
 

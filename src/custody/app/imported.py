@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from custody.model.ids import StoreId
 from custody.model.record import Record
+from custody.world.store import Only, Store
 
 IMPORT_EVENT = "import"
 """How the name of an event begins that was not recorded as it happened."""
@@ -22,3 +23,13 @@ def is_imported(record: Record, owned: Collection[StoreId]) -> bool:
 def is_claim(record: Record, owned: Collection[StoreId]) -> bool:
     """Whether a record is one that somebody brought afterwards: imported, or a line of another program's file."""
     return record.entry.kind in BROUGHT_KINDS or is_imported(record, owned)
+
+
+def trusted_chains(store: Store) -> set[StoreId]:
+    """The chains whose records are what they were at home: the store's own, and those pulled from the team's remote."""
+    return store.tables.owned() | store.origins.pulled()
+
+
+def recorded_only(store: Store) -> Only:
+    """What keeps claims out of a question to the store."""
+    return Only(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(trusted_chains(store))))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from custody.app.imported import is_imported
+from custody.app.imported import is_imported, trusted_chains
 from custody.app.origin_adopting import Adopted
 from custody.attribute.introduce import Withheld
 from custody.attribute.lineage import ENGINE_VERSION, Known, Step, replayed
@@ -109,8 +109,7 @@ class Lineage:
 
     def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[Moment]:
         found = []
-        # A chain that was pulled from the team's remote is what it is at home; one from a file is a claim.
-        owned = self.store.tables.owned() | self.store.origins.pulled()
+        owned = trusted_chains(self.store)
         for _, _, ref, n in moments:
             seen = self.store.views.at(ref, n)
             if seen is not None and isinstance(seen.view, FileEdit | FileState):

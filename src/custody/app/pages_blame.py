@@ -9,7 +9,7 @@ from custody.app.attributing import attributing
 from custody.app.blame import Reporting
 from custody.app.desk import Desk
 from custody.app.pages_files import addressed, meant
-from custody.app.questions import Note, in_repository, line_explained
+from custody.app.questions import Note, in_repository, line_explained, on_disk
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
@@ -20,7 +20,7 @@ from custody.world.git import FileAt, NoObject, Repository
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A file as an address names it: of a commit, or (``revision`` is None) as it is on disk."""
+    """A file as an address names it: of a commit, or (``revision`` is None) as it is on disk, where git tracks it."""
 
     file: str
     revision: str | None = "HEAD"
@@ -39,6 +39,8 @@ def file_blamed(desk: Desk, place: Place) -> FileBlamed:
     """Every line of a file in order, each with who wrote it and on what evidence."""
     here = in_repository(desk)
     path, commit = _found(here.repository, place)
+    if commit is None:
+        on_disk(here, path)
     with attributing(here) as evidence:
         blamed = Reporting(evidence).blamed(path, commit, ())
         evidence.save()
@@ -63,6 +65,8 @@ def has_disk(desk: Desk) -> bool:
 def _found(repository: Repository, place: Place) -> tuple[RepoPath, CommitSha | None]:
     if place.revision is None:
         return RepoPath.of(place.file), None
+    if place.revision == "HEAD" and repository.head().commit is None:
+        raise InputError("nothing is committed here yet", hint="lines have authors from the first commit on")
     commit = repository.resolve(place.revision)
     path = meant(repository, commit, place.file)
     (found,) = repository.look_up([FileAt(commit, path)])

@@ -1,8 +1,9 @@
 """What a process remembers for pages: answers that take seconds, kept while what they follow from stays the same."""
 
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -29,6 +30,14 @@ class _Kept(Generic[T]):
     answer: T
 
 
+@dataclass(slots=True)
+class _Turn:
+    """Whose turn it is at a place, and how many are there or wait."""
+
+    lock: Lock = field(default_factory=Lock)
+    wanted: int = 0
+
+
 class Lately(Generic[T]):
     """One answer for each of a few places; ``ns_max`` is how old one may become although nothing seems to be new."""
 
@@ -36,22 +45,44 @@ class Lately(Generic[T]):
         self._most = most
         self._ns_max = ns_max
         self._kept: OrderedDict[Place, _Kept[T]] = OrderedDict()
-        self._making = Lock()
+        self._turns: dict[Place, _Turn] = {}
+        self._lock = Lock()
 
     def get(self, place: Place, state: object, now_ns: int, make: Callable[[], T]) -> T:
-        """The answer for this state, made by one at a time: whoever comes second finds what the first one made."""
-        if not self._making.acquire(timeout=WAIT_SECONDS_MAX):
-            raise InputError("somebody else asked for something that takes long", hint="try again in a moment")
-        try:
-            kept = self._kept.pop(place, None)
+        """The answer for this state, made by one at a time: whoever comes second finds what the first one made.
+
+        Nobody waits for what is made for another place.
+        """
+        with self._turn(place):
+            with self._lock:
+                kept = self._kept.get(place)
             if kept is None or kept.state != state or self._is_old(kept, now_ns):
                 kept = _Kept(state, now_ns, make())
-            self._kept[place] = kept
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            with self._lock:
+                self._kept[place] = kept
+                self._kept.move_to_end(place)
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
             return kept.answer
+
+    @contextmanager
+    def _turn(self, place: Place) -> Iterator[None]:
+        """Be the only one at a place; its lock is forgotten with the last one who wants it."""
+        with self._lock:
+            turn = self._turns.setdefault(place, _Turn())
+            turn.wanted += 1
+        try:
+            if not turn.lock.acquire(timeout=WAIT_SECONDS_MAX):
+                raise InputError("somebody else asked for something that takes long", hint="try again in a moment")
+            try:
+                yield
+            finally:
+                turn.lock.release()
         finally:
-            self._making.release()
+            with self._lock:
+                turn.wanted -= 1
+                if not turn.wanted:
+                    del self._turns[place]
 
     def _is_old(self, kept: _Kept[T], now_ns: int) -> bool:
         return self._ns_max is not None and not 0 <= now_ns - kept.made_ns <= self._ns_max

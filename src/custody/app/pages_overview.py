@@ -54,11 +54,9 @@ ABILITIES: tuple[Ability, ...] = (
         ("decision",),
         "trust",
         "nobody recorded a decision about an agent's change",
-        "custody trust record",
+        "custody trust reverts",
     ),
-    Ability(
-        "What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite register"
-    ),
+    Ability("What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite add"),
     Ability(
         "What calls what, and in which order",
         ("tool_call", "span"),

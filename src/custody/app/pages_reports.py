@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.app.cite_audit import cite_audit, remedy_of
 from custody.app.desk import Desk
-from custody.app.questions import NotThere, in_repository
+from custody.app.questions import NotThere, in_repository, on_disk
 from custody.model.errors import InputError
 from custody.model.paths import RepoPath
 from custody.wire.cite import CiteAuditReport, CiteFinding
@@ -61,9 +61,18 @@ def documents(desk: Desk, text: str | None) -> Documents:
 
 
 def audited(desk: Desk, file: str) -> Audited:
-    """One document as it is on disk, with what is wrong with its citations; no link is followed."""
+    """One Markdown document that git tracks, as it is on disk, with what is wrong with its citations.
+
+    No link is followed.
+    """
     here = in_repository(desk)
     path = RepoPath.of(file)
+    if not str(path).lower().endswith(ENDINGS):
+        raise NotThere(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
+    try:
+        on_disk(here, path)
+    except InputError as error:
+        raise NotThere(error.message, hint="/sources lists the documents") from error
     # Read through the door, which follows no symbolic link: what is shown is the repository's.
     found = here.repository.work_file(path, BYTES_MAX)
     if isinstance(found, NoWorkFile):

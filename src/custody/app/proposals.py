@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property, partial
 
+from custody.app.imported import is_claim, trusted_chains
 from custody.attribute.model import Candidate, Entry, Grade, Segment, Trace
 from custody.attribute.paths import could_name, endings
 from custody.attribute.rules import AttributeRules
 from custody.attribute.signals import window_ns
 from custody.model.digests import content_hash, whole_hash
-from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
+from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import CommitLink, FileEdit, LinkOrigin, TracedFile
@@ -27,7 +28,7 @@ class Proposal:
 
     view: TracedFile | FileEdit
     record: RecordRef
-    kind: str
+    grade: Grade
     links: tuple[RecordRef, ...] = ()
 
     @property
@@ -51,7 +52,7 @@ class Proposal:
             linked=bool(self.links),
             precedes=precedes,
             supports=sum(text in self._lines for text in texts),
-            grade=Grade.RECORDED if self.kind in _RECORDED else Grade.CLAIMED,
+            grade=self.grade,
             call=self.view.call if isinstance(self.view, FileEdit) else None,
             records=(self.record,),
             link_records=self.links,
@@ -91,15 +92,27 @@ class Proposals:
             if isinstance(one.view, TracedFile) and one.view.of_revision:
                 continue  # what is said of a commit's own lines is asked for below
             if isinstance(one.view, TracedFile | FileEdit):
-                refs = tuple(sorted({link.record.ref for link in links if _is_of(link, one.view)}))
-                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, one.record.entry.kind, refs)
+                grade = self._grade(one)
+                own = [link for link in links if _is_of(link, one.view) and self._may_link(link, grade)]
+                refs = tuple(sorted({link.record.ref for link in own}))
+                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, grade, refs)
         for one in self._of_commit(segment.commit):
             if isinstance(one.view, TracedFile) and one.view.of_revision:
                 # Such a trace names the commit itself, which is the link.
-                found[one.record.ref, one.n] = Proposal(
-                    one.view, one.record.ref, one.record.entry.kind, (one.record.ref,)
-                )
+                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
         return list(found.values())
+
+    def _grade(self, one: Seen) -> Grade:
+        is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
+        return Grade.RECORDED if is_recorded else Grade.CLAIMED
+
+    def _may_link(self, link: Seen, grade: Grade) -> bool:
+        """Anybody can write a link: one that is a claim links no more than claims."""
+        return grade is Grade.CLAIMED or not is_claim(link.record, self._chains)
+
+    @cached_property
+    def _chains(self) -> set[StoreId]:
+        return trusted_chains(self.store)
 
     def _of_commit(self, commit: CommitSha | None) -> list[Seen]:
         if commit is None:

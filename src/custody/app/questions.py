@@ -148,10 +148,26 @@ def session_calls(desk: Desk, look: Look) -> GraphShowReport:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
+def on_disk(here: Desk, path: RepoPath) -> None:
+    """See to it that a service may show a file as it is on disk: only what git tracks; else an ``InputError``.
+
+    What lies in the work tree beside the repository's own files, such as secrets that git is told to ignore, is for
+    whoever sits there. A file that is not there and one that is not tracked are the same to whoever asks.
+    """
+    if here.repository.work_tree is not None and path not in here.repository.tracked([path]):
+        raise InputError(
+            f"git does not track '{path.display}', so it is not shown from here as it is on disk",
+            hint="where the file is, 'custody blame FILE' shows it on the command line",
+        )
+
+
 def line_explained(desk: Desk, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
-    """Why a line of a file is there; what was asked only with a ``note``."""
+    """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
     here = in_repository(desk)
-    found = why(here, _path(file), line, revision=revision)
+    path = RepoPath.of(file)
+    if revision is None:
+        on_disk(here, path)
+    found = why(here, str(path), line, revision=revision)
     if note is None:
         return structs.replace(found, chain=[_without_words(link) for link in found.chain])
     for link in found.chain:

@@ -1,4 +1,7 @@
-"""A folder of files that belongs to one report: written anew each time, and nothing of anybody else's is touched."""
+"""A folder of files that belongs to one report: written anew each time, and nothing of anybody else's is touched.
+
+The folder may be a symbolic link: whoever names it chose it. Below it none is followed.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +20,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
     names: list[str] = []
     for name, data in files:
         place = folder / name
+        _check_no_link(folder, name)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -25,10 +29,23 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
             out.write(data)
         names.append(name)
     for name in before.difference(names):
+        _check_no_link(folder, name)
         (folder / name).unlink(missing_ok=True)
     with written_whole(folder / LIST) as out:
         out.write(dump({"report": "custody", "files": [*sorted(names)]}))
     return len(names)
+
+
+def _check_no_link(folder: Path, name: str) -> None:
+    """An ``InputError`` where the way to a file of the report leads through a symbolic link, or ends at one."""
+    place = folder
+    for part in name.split("/"):
+        place /= part
+        if place.is_symlink():
+            raise InputError(
+                f"'{place}' is a symbolic link, and what it leads to is no part of a report",
+                hint="remove the link, or name a new or an empty folder",
+            )
 
 
 def _before(folder: Path) -> set[str]:
@@ -37,6 +54,7 @@ def _before(folder: Path) -> set[str]:
         return set()
     if not folder.is_dir():
         raise InputError(f"'{folder}' is not a folder", hint="name a folder for the report")
+    _check_no_link(folder, LIST)
     listed = folder / LIST
     if not listed.is_file():
         if any(folder.iterdir()):

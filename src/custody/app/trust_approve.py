@@ -80,12 +80,16 @@ def trust_approve(desk: Desk, request: Request) -> TrustApproveReport:
 
 
 def _authors(found: Written, agent: str | None) -> Written:
-    """Who is asked about: whom attribution names, and whom the caller names, to whom all unknown lines are given."""
+    """Who is asked about: whom attribution names, and whom the caller names, to whom all unknown lines are given.
+
+    Whom only claims name is asked about as well: what is known of it may speak against the change.
+    """
     if agent is None:
         return found
     named = found.author(agent)
-    lines = found.authors.get(named, 0) + found.unknown
-    return Written({**found.authors, named: lines}, found.persons, 0)
+    given = {named: found.authors.get(named, 0) + found.unknown}
+    every = Written({**found.with_claims.authors, **given}, found.persons)
+    return Written({**found.authors, **given}, found.persons, told=every)
 
 
 class _Landing:
@@ -101,7 +105,7 @@ class _Landing:
         self._asking = Asking(store, asked, change, unknown_lines=by.unknown)
         self._damage = _damage(desk)
         with settled(store):
-            self._known = [self._asking.known(author) for author in by_agent(by.authors)]
+            self._known = [self._asking.known(author) for author in by_agent(by.with_claims.authors)]
 
     def asked_only(self) -> Answer:
         """The answer, and nothing is kept."""
@@ -133,6 +137,8 @@ class _Landing:
     def _arrivals(self, answer: Answer) -> Iterable[Arrival]:
         for place, one in enumerate(answer.said):
             author = one.case.author
+            if author not in self._by.authors:
+                continue  # a claim that it wrote this: what landed is none of its merits
             twice = [other for other in answer.said[:place] if other.case.author.agent == author.agent]
             id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
             if not self._store.standing.named(author.agent, "id", [id_]):
@@ -191,7 +197,7 @@ def reasons_of(approval: Approval) -> list[ReasonAgainst]:
 def _report(
     change: Change, by: Written, request: Request, asked: Asked, answer: Answer, records: Sequence[str]
 ) -> TrustApproveReport:
-    agents = [agent_asked(one, by.authors[one.case.author], asked.rules) for one in answer.said]
+    agents = [agent_asked(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
     every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]
     return TrustApproveReport(
         outcome="fine" if answer else "found",

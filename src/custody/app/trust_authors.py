@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from custody.app.attributing import Attributing, attributing
 from custody.app.blame import Reporting
 from custody.app.change import Addition
 from custody.app.desk import Desk
+from custody.app.imported import is_claim, trusted_chains
+from custody.attribute.model import Grade
 from custody.model.errors import InputError
-from custody.model.ids import CommitSha
+from custody.model.ids import CommitSha, StoreId
 from custody.model.merging import merged_session
 from custody.model.views import Session
 from custody.trust.approval import Author
@@ -21,6 +23,7 @@ from custody.world.store import Store
 class Written:
     """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known.
 
+    What is only claimed counts as unknown: anybody can write a claim, and here it is asked what speaks for an agent.
     ``sessions`` are those of each agent's lines, by the agent's name.
     """
 
@@ -28,6 +31,13 @@ class Written:
     persons: int = 0
     unknown: int = 0
     sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    told: "Written | None" = None
+    """The same with what is claimed; None where that makes no difference."""
+
+    @property
+    def with_claims(self) -> "Written":
+        """The same as claims tell it too, for what speaks against an agent."""
+        return self.told or self
 
     def lines(self, agent: str) -> int:
         """How many lines the agent of this name wrote, whatever its models."""
@@ -49,7 +59,7 @@ def written(desk: Desk, additions: Sequence[Addition], commit: CommitSha) -> Wri
 def written_each(desk: Desk, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[Written]:
     """The same for any number of changes, with everything that it needs opened once."""
     with attributing(desk) as evidence:
-        reporting, operators = Reporting(evidence), Operators(evidence)
+        reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
             told = [one for addition in additions for one in _told(reporting, addition, commit)]
             found = written_by(told, operators)
@@ -62,29 +72,45 @@ class Operators:
 
     def __init__(self, evidence: Attributing) -> None:
         self._store: Store = evidence.store
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._chains: set[StoreId] = trusted_chains(evidence.store)
+        self._known: dict[tuple[str, str, bool], str | None] = {}
 
-    def of(self, agent: str, session: str | None) -> str | None:
-        """The operator of a session; None where no record names one."""
+    def of(self, agent: str, session: str | None, *, claims: bool) -> str | None:
+        """The operator of a session; None where no record names one, or with ``claims`` not even a claim."""
         if session is None:
             return None
-        if (agent, session) not in self._known:
+        key = (agent, session, claims)
+        if key not in self._known:
             seen = self._store.views.look_up("session", "session = ?", (session,))
-            views = (one.view for one in seen)
+            views = (one.view for one in seen if claims or not is_claim(one.record, self._chains))
             whole = merged_session(view for view in views if isinstance(view, Session) and view.agent == agent)
-            self._known[agent, session] = None if whole is None else whole.operator
-        return self._known[agent, session]
+            self._known[key] = None if whole is None else whole.operator
+        return self._known[key]
 
 
 def author_of(one: Attribution, operators: Operators) -> Author | None:
     """The agent that wrote some lines; None where it was none, or one that has no name."""
     if one.kind not in ("agent", "mixed") or one.agent is None:
         return None
-    return Author(one.agent, one.model_id, operators.of(one.agent, one.session_id))
+    return Author(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
 
 
-def written_by(told: Iterable[Attribution], operators: Operators) -> Written:
+def written_by(told: Sequence[Attribution], operators: Operators) -> Written:
     """The lines of some answers, counted by whose they are."""
+    shown = [one for one in told if not _is_claimed(one)]
+    every = _counted(told, operators)
+    if len(shown) == len(told):
+        return every
+    found = _counted(shown, operators)
+    claimed = sum(one.end_line - one.start_line + 1 for one in told if _is_claimed(one))
+    return replace(found, unknown=found.unknown + claimed, told=every)
+
+
+def _is_claimed(one: Attribution) -> bool:
+    return one.grade == Grade.CLAIMED.value
+
+
+def _counted(told: Iterable[Attribution], operators: Operators) -> Written:
     authors: Counter[Author] = Counter()
     others: Counter[str] = Counter()
     sessions: dict[str, set[str]] = {}

@@ -86,8 +86,8 @@ def keep_outcome(desk: Desk, told: Told, subject: Subject, by: Written) -> Trust
         head=subject.head,
         base=subject.base,
         lines=outcome.lines,
-        person_lines=by.persons,
-        unknown_lines=by.unknown,
+        person_lines=outcome.by.persons,
+        unknown_lines=outcome.by.unknown,
         profile=rules.profile,
         agents=agents,
         labels=labels,
@@ -114,9 +114,10 @@ class _Outcome:
         self._desk = desk
         self._rules = rules
         self._subject = subject
-        self._by = by
         self._told = told
         self._decision = DECISIONS[told.outcome]
+        # A claim about who wrote the change may speak against an agent, and never for one.
+        self.by = by.with_claims if self._decision is DecisionType.REJECTED else by
 
     def kept(self, store: Store) -> list[AgentOutcome]:
         """Record what is new for each agent; everything is checked before anything is recorded."""
@@ -127,7 +128,7 @@ class _Outcome:
 
     def _agents(self, store: Store) -> list[str]:
         """Whose lines the change has, and about whom it was decided before."""
-        every = {author.agent for author in self._by.authors} | agents_decided(store, self._subject.names)
+        every = {author.agent for author in self.by.authors} | agents_decided(store, self._subject.names)
         return sorted(agent for agent in every if self._told.agent in (None, agent))
 
     def _planned(self, agent: str, known: Known) -> _Plan:
@@ -171,11 +172,11 @@ class _Outcome:
             "actor": self.actor,
             "reason": self._told.reason,
             "outcome": self._told.outcome,
-            "sessions": list(self._by.sessions.get(agent, ())) or None,
+            "sessions": list(self.by.sessions.get(agent, ())) or None,
         }
 
     def _decided(self, agent: str) -> dict[str, Json]:
-        subject, told, author = self._subject, self._told, self._by.author(agent)
+        subject, told, author = self._subject, self._told, self.by.author(agent)
         wanted = Wanted(
             agent=agent,
             decision=self._decision,
@@ -191,7 +192,7 @@ class _Outcome:
             areas=areas_of(subject.files, self._rules),
             head=None if subject.landed is None else subject.head,
             outcome=told.outcome,
-            sessions=self._by.sessions.get(agent, ()),
+            sessions=self.by.sessions.get(agent, ()),
         )
         return decision_fields(self._desk, wanted)
 
@@ -201,8 +202,8 @@ class _Outcome:
         standing = standing_of(store, agent, asked) if recorded is None else recorded.standing
         return AgentOutcome(
             agent=agent,
-            model=self._by.author(agent).model,
-            lines=self._by.lines(agent),
+            model=self.by.author(agent).model,
+            lines=self.by.lines(agent),
             state=plan.state,
             note=plan.note,
             taken=None if recorded is None else step_taken(recorded.step),

@@ -63,7 +63,8 @@ def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
     commit = desk.repository.resolve(wanted.commit)
     files = changed_files(desk.repository, commit)
     lines = at_least("lines", wanted.lines, changed_lines(files, rules))
-    author = _written(desk, files, commit).author(wanted.agent)
+    by = _written(desk, files, commit)
+    author = (by.with_claims if wanted.decision is DecisionType.REJECTED else by).author(wanted.agent)
     whole = replace(
         wanted,
         commit=commit,

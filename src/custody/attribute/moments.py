@@ -43,6 +43,11 @@ class Moment:
     standing: int = 0
     """How much its source says: of two observations of one call the higher one gives the text."""
 
+    @property
+    def is_claim(self) -> bool:
+        """Whether somebody brought it afterwards."""
+        return self.kind in (TRANSCRIPT, IMPORTED)
+
 
 def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> Moment:
     """The moment that a view tells of; ``kind`` is that of its record: what our hook saw outdoes what was imported."""
@@ -91,7 +96,7 @@ def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
 
 
 def merged(moments: Iterable[Moment]) -> list[Moment]:
-    """Each observed thing once, oldest first: the text of the source that says most, the earliest time."""
+    """Each observed thing once, oldest first: the text of the source that says most, the earliest time of its like."""
     seen: dict[str, list[Moment]] = {}
     for moment in moments:
         seen.setdefault(moment.observed, []).append(moment)
@@ -111,11 +116,15 @@ def place_of(observed: str) -> tuple[bool, tuple[str | int, ...]]:
 
 
 def _one(better: Moment, worse: Moment) -> Moment:
+    proposed = better.proposed if better.proposed is not None else worse.proposed
+    if worse.is_claim and not better.is_claim:
+        # When it was, on what and instead of what is part of what our hook saw: a claim does not fill it in.
+        return replace(better, proposed=proposed)
     return replace(
         better,
         at_ns=min(better.at_ns, worse.at_ns),
         before=better.before if better.before is not None or better.part != worse.part else worse.before,
-        proposed=better.proposed if better.proposed is not None else worse.proposed,
+        proposed=proposed,
         revision=better.revision or worse.revision,
     )
 

@@ -16,6 +16,8 @@ from custody.wire.claims_reports import ExportGitAiReport
 from custody.wire.reports import ExportReport
 
 OTLP, GIT_AI = "otlp", "git-ai"
+NAMED_MAX, SHORT = 5, 12
+"""So many commits with another's note are named in words, by so many digits; all are in the report."""
 NOTES_REF = "refs/notes/custody"
 """Where notes go that are asked for without a name: git-ai's own reference only if somebody names it."""
 
@@ -110,12 +112,18 @@ def _git_ai(
 def _note_words(report: ExportGitAiReport) -> str:
     apart = (
         (report.unchanged, "unchanged"),
-        (report.kept, "not written because another tool's note is there"),
+        (report.kept, f"not written because another tool's note is there ({_named(report)})"),
         (report.left_out, "file(s) left out, whose names cannot stand in a note"),
     )
     rest = "".join(f"; {count:,} {what}" for count, what in apart if count)
     what = f"{report.commits:,} note(s) on {report.lines:,} line(s) of {report.sessions:,} session(s)"
     return f"wrote {what} to '{report.ref or report.path}'{rest}"
+
+
+def _named(report: ExportGitAiReport) -> str:
+    """The commits whose notes stay, the first of them."""
+    named = ", ".join(commit[:SHORT] for commit in report.kept_on[:NAMED_MAX])
+    return f"{named}, ..." if report.kept > NAMED_MAX else named
 
 
 def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> Wanted:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from custody.app.opened import in_work_tree
 from custody.cli.frame import answer, database_option, json_option, say, the_desk
 from custody.model.errors import MissingExtra
 from custody.wire.serving import ServeReport
@@ -60,5 +61,7 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
         say(f"serving at {address.at('')}")
         answer(report, "", as_json=as_json)
 
-    serve(the_desk(ctx), host=host, port=port, announce=announce, page=None if page is None else page_for(page))
+    desk = the_desk(ctx)
+    opened = None if page is None else page_for(page, lambda name: in_work_tree(desk, name))
+    serve(desk, host=host, port=port, announce=announce, page=opened)
     return 0

@@ -84,6 +84,10 @@ class GateRules:
         """What a reason with this code asks for."""
         return Level(self.levels[code.value])
 
+    def stricter(self, code: Code, other: Code) -> Level:
+        """What the stricter of two reasons asks for."""
+        return max(self.level(code), self.level(other), key=lambda level: level.strictness)
+
     def reason(self, code: Code, sentence: str, remedy: str | None = None, spots: Iterable[Spot] = ()) -> Reason:
         """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
         return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy, tuple(spots))

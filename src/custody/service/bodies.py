@@ -16,11 +16,20 @@ Receive = Callable[[], Awaitable[Any]]
 
 
 async def body_of(
-    receive: Receive, headers: Mapping[str, str], *, media: Collection[str], bytes_max: int, seconds: float
+    receive: Receive,
+    headers: Mapping[str, str],
+    *,
+    media: Collection[str],
+    bytes_max: int,
+    seconds: float,
+    packed: bool = True,
 ) -> bytes:
-    """The body, unpacked; an ``HttpProblem`` for one that is not taken, before anything is done with it."""
+    """The body, unpacked; an ``HttpProblem`` for one that is not taken, before anything is done with it.
+
+    ``packed``: whether gzip may have packed it.
+    """
     check_type(headers.get("content-type"), media)
-    unpack = _unpacker(headers.get("content-encoding"), bytes_max)
+    unpack = _unpacker(headers.get("content-encoding"), bytes_max, packed=packed)
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > bytes_max:
         raise _too_large(bytes_max)
@@ -66,13 +75,14 @@ def _too_large(bytes_max: int) -> HttpProblem:
     )
 
 
-def _unpacker(encoding: str | None, bytes_max: int) -> "_Plain | _Gzip":
+def _unpacker(encoding: str | None, bytes_max: int, *, packed: bool) -> "_Plain | _Gzip":
     name = (encoding or "identity").strip().lower()
     if name == "identity":
         return _Plain()
-    if name == "gzip":
+    if name == "gzip" and packed:
         return _Gzip(bytes_max)
-    raise HttpProblem(415, f"the encoding '{name[:40]}' is not taken here", remedy="send gzip, or nothing packed")
+    remedy = "send gzip, or nothing packed" if packed else "send nothing packed"
+    raise HttpProblem(415, f"the encoding '{name[:40]}' is not taken here", remedy=remedy)
 
 
 class _Plain:

@@ -76,12 +76,14 @@ class Call:
     async def body(self) -> bytes:
         """The body, unpacked, within the limits."""
         limits = self.service.settings.limits
+        small = self.endpoint.bytes_max
         return await body_of(
             self.request.receive,
             self.request.headers,
             media=self.endpoint.takes,
-            bytes_max=limits.body_bytes,
+            bytes_max=limits.body_bytes if small is None else min(small, limits.body_bytes),
             seconds=limits.body_seconds,
+            packed=small is None,
         )
 
     async def ask(self, question: Callable[[Desk], T]) -> T:
@@ -179,6 +181,8 @@ class Endpoint:
     """What is answered by status: a type, a tuple of types, or a media type where it is not described."""
     takes: Mapping[str, Any] = field(default_factory=dict)
     """What a body may be by media type: a type, or a JSON Schema."""
+    bytes_max: int | None = None
+    """The most that a body has, where that is less than everywhere; such a body comes as it is, not packed."""
     parameters: tuple[Parameter, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """What stands in the path's braces, in words."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from custody.model.errors import HTTP_BUG, CustodyError, WorldError, http_status
+from custody.service.pages.attempt import NOT_NOW, TRY_AGAIN
 from custody.service.pages.policy import POLICY
 from custody.wire.service import Problem, encode_answer
 
@@ -71,8 +72,7 @@ def problem_of(error: BaseException) -> HttpProblem:
         return HttpProblem(HTTP_BUG, "something went wrong that nobody expected", remedy="look into the service's log")
     headers = {"retry-after": str(RETRY_SECONDS)} if isinstance(error, WorldError) else {}
     if isinstance(error, WorldError):
-        # A store's own words name files and servers, which are not the caller's business.
-        return HttpProblem(status, "the store cannot be used now", remedy="try again", headers=headers)
+        return HttpProblem(status, NOT_NOW, remedy=TRY_AGAIN, headers=headers)
     return HttpProblem(status, error.message, remedy=error.hint)
 
 

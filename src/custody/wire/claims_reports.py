@@ -50,7 +50,8 @@ class ImportEntireReport(Report, frozen=True, kw_only=True, tag="import-entire")
 class ExportGitAiReport(Report, frozen=True, kw_only=True, tag="export-git-ai"):
     """What was written: notes for ``commits``, by ``sessions`` that wrote ``lines``.
 
-    ``kept`` notes of the same reference are somebody else's, on commits that ours would be on: they stay as they are.
+    ``kept`` notes of the same reference are somebody else's, or somebody added to ours, on commits that ours would be
+    on: they stay as they are. ``kept_on`` names these commits, the first 1,000.
     ``left_out`` files have names that cannot stand in a note.
     """
 
@@ -61,4 +62,5 @@ class ExportGitAiReport(Report, frozen=True, kw_only=True, tag="export-git-ai"):
     lines: int
     unchanged: int
     kept: int
+    kept_on: list[str]
     left_out: int

@@ -88,7 +88,7 @@ def parse_note(data: bytes) -> Note:
         found.problem(f"'{meta.schema_version[:40]}' is newer than {VERSION}, as which it is read")
     authors = {**_authors(meta.prompts, found), **_authors(meta.sessions, found)}
     files = _files(told, found)
-    return Note(meta.schema_version, files, authors, found.ours, tuple(found.problems))
+    return Note(meta.schema_version, files, authors, _is_ours(files, found), tuple(found.problems))
 
 
 @dataclass(slots=True)
@@ -96,11 +96,20 @@ class _Found:
     """What is gathered on the way through a note."""
 
     problems: list[str] = field(default_factory=list)
-    ours: bool = False
+    ours: set[str] = field(default_factory=set)
+    """The keys of sessions that we described."""
+    others: bool = False
+    """Whether anything is described by somebody else."""
 
     def problem(self, what: str) -> None:
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(what)
+
+
+def _is_ours(files: Mapping[str, Sequence[Entry]], found: _Found) -> bool:
+    """Whether all of a note is ours: other tools add to notes that are there, and what they added is theirs."""
+    whose = {entry.name for entries in files.values() for entry in entries}
+    return bool(found.ours) and whose <= found.ours and not found.others and not found.problems
 
 
 def _parted(text: str) -> tuple[list[str], str]:
@@ -128,7 +137,10 @@ def _authors(described: Mapping[str, msgspec.Raw] | None, found: _Found) -> dict
             found.problem(f"session '{key[:KEY_SIGNS_MAX]}' cannot be read: {problem(error)}")
             continue
         attributes = one.custom_attributes if isinstance(one.custom_attributes, dict) else {}
-        found.ours |= OURS in attributes
+        if OURS in attributes:
+            found.ours.add(key)
+        else:
+            found.others = True
         author = author_of(one.agent_id.tool, one.agent_id.id, one.agent_id.model, attributes)
         if author is None:
             found.problem(f"session '{key[:KEY_SIGNS_MAX]}' has no name that can be used")

@@ -10,7 +10,7 @@ from custody.model.lines import Lines
 from custody.wire.trace_records import MODEL_SIGNS_MAX
 
 OURS = "custody"
-"""A custom attribute of every session that we write: by it a note is known to be ours."""
+"""A custom attribute of every session that we write: a note in which each has it, and all else is theirs, is ours."""
 UNKNOWN_MODEL = "unknown"
 KEY_SIGNS_MAX = 200
 NAME_SIGNS_MAX = 1000
@@ -67,6 +67,7 @@ class Note:
     authors: Mapping[str, Author]
     """By the key of an edit, else by that of its session."""
     ours: bool = False
+    """Whether custody wrote all of it."""
     problems: tuple[str, ...] = ()
 
     def author(self, entry: Entry) -> Author | None:

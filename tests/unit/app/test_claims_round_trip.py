@@ -17,6 +17,7 @@ from custody.app.import_traces import import_traces
 from custody.attribute.carry import signs_of
 from custody.model.ids import CommitSha
 from custody.wire.blame import BlameReport
+from tests.builders.cli import custody
 from tests.builders.drawn_lines import Turn, lives
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, an_edit_event, moment, text
@@ -143,12 +144,27 @@ def test_a_note_of_another_stays_and_git_reads_ours(tmp_path: Path) -> None:
     second = scene.committed(first, at=15, app__py=text("one = make_one()", "two = make_two()"))
     scene.built.git("notes", "--ref", "refs/notes/ai", "add", "-m", "somebody's own words", first)
     report = export_gitai_notes(scene.desk, "refs/notes/ai")
-    assert (report.commits, report.kept) == (1, 1)
+    assert (report.commits, report.kept, report.kept_on) == (1, 1, [first])
     shown = [scene.built.git("notes", "--ref", "refs/notes/ai", "show", commit) for commit in (first, second)]
     assert shown[0] == b"somebody's own words\n" and b"authorship/3.0.0" in shown[1]
     assert shown[1].splitlines()[1].endswith(b" 2"), "a note names the lines that its commit brought, no others"
     scene.built.git("fsck", "--strict")
     scene.built.git("notes", "--ref", "refs/notes/ai", "remove", second)
+
+
+def test_a_note_that_somebody_added_to_stays_and_is_named(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "here")
+    scene.edited("app.py", None, text("one = make_one()"), at=1)
+    commit = scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
+    ref = "refs/notes/ai"
+    assert export_gitai_notes(scene.desk, ref).commits == 1
+    ours = scene.built.git("notes", "--ref", ref, "show", commit).decode()
+    both = ours.replace("\n---\n", "\n  h_31dce776f88375 2\n---\n", 1)
+    assert both != ours
+    scene.built.git("notes", "--ref", ref, "add", "-f", "-F", "-", commit, feed=both.encode())
+    ran = custody(scene.built.path, "export", "git-ai", "--notes", ref)
+    assert f"1 not written because another tool's note is there ({commit[:12]})" in ran.out
+    assert scene.built.git("notes", "--ref", ref, "show", commit).decode().strip() == both.strip()
 
 
 def test_no_hook_of_the_repository_runs_when_notes_are_written(tmp_path: Path) -> None:

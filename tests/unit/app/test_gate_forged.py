@@ -706,17 +706,17 @@ Honest = Callable[[Do, int], GateReport]
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_forged_lifts_no_verdict_and_is_named(name: str, tmp_path: Path, honest: Honest) -> None:
-    _holds(CASES[name], Judged(tmp_path / "repository"), honest)
+    holds(CASES[name], Judged(tmp_path / "repository"), honest)
 
 
 @pytest.mark.parametrize("name", HOOKS)
 def test_what_the_hook_is_told_by_others_lifts_no_verdict_and_is_named(
     name: str, tmp_path: Path, honest: Honest
 ) -> None:
-    _holds(HOOKS[name], Judged(tmp_path / "repository", int(time.time()) + 60), honest)
+    holds(HOOKS[name], Judged(tmp_path / "repository", int(time.time()) + 60), honest)
 
 
-def _holds(case: Case, world: Judged, honest: Honest) -> None:
+def holds(case: Case, world: Judged, honest: Honest) -> None:
     before = honest(case.begin, world.noon)
     case.begin(world)
     case.forge(world)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from custody.app import import_entire as entire
 from custody.app.import_entire import import_entire
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
@@ -176,3 +177,25 @@ def test_what_stands_beside_sessions_is_their_summary() -> None:
     files = [("a3/b2c4d5e6f7/metadata.json", "1"), ("a3/b2c4d5e6f7/0/metadata.json", "2"), ("zz/1/metadata.json", "3")]
     assert [(one.place, one.metadata) for one in folders(files).values()] == [("a3b2c4d5e6f7/0", "2")]
     assert session_of(metadata(agent="Agent")).agent is None
+
+
+def test_transcripts_take_no_more_room_than_agreed_on(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = lines_of(a_session(scene.built.path))
+    files = {
+        b"a3/b2c4d5e6f7/0/metadata.json": metadata(),
+        b"a3/b2c4d5e6f7/0/full.jsonl": good,
+        b"a3/b2c4d5e6f7/1/metadata.json": metadata("second", at="2026-02-03T07:00:00Z"),
+        b"a3/b2c4d5e6f7/1/full.jsonl": good.replace(SESSION.encode(), b"second"),
+        b"a3/b2c4d5e6f7/2/metadata.json": metadata("third", at="2026-02-03T08:00:00Z"),
+        b"a3/b2c4d5e6f7/2/full.jsonl": good,
+        b"a3/b2c4d5e6f7/2/full.jsonl.001": good,
+    }
+    scene.built.commit(files, ref=V1)
+    monkeypatch.setattr(entire, "LAID_OUT_BYTES_MAX", len(good) + 100)
+    report = import_entire(scene.desk)
+    (read,) = report.transcripts
+    assert (read.files, report.without) == (1, 2)
+    assert [(problem.file[-2:], "is left out" in problem.what) for problem in report.problems] == [
+        ("/1", True),
+        ("/2", True),
+    ]

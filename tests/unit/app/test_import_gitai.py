@@ -1,6 +1,7 @@
 """What git-ai's notes claim: read from real references, shown as claims, never instead of what was recorded."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,15 @@ def test_a_trace_of_a_call_that_nobody_captured_is_a_claim(scene: Noted, tmp_pat
     file.write_text(json.dumps(a_hooks_trace(2, 2, session_id="s1", tool_use_id="toolu_1")) + "\n")
     import_traces(scene.desk, file)
     assert [one.kind for one in scene.said()] == ["none", "agent"] and scene.said()[1].grade == "claimed"
+
+
+def test_a_pipe_among_notes_is_named_and_not_waited_for(scene: Noted, tmp_path: Path) -> None:
+    commit = scene.committed(at=5, app__py=text(ONE))
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / commit).write_text(a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
+    os.mkfifo(folder / ("f" * 40))
+    (folder / ("e" * 40)).mkdir()
+    report = import_gitai(scene.desk, folder)
+    assert (report.notes, report.unreadable, report.new) == (3, 2, 1)
+    assert [problem.what for problem in report.problems] == ["its text is unreadable: it is not a regular file"] * 2

@@ -41,3 +41,35 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     place.write_text("mine")
     with pytest.raises(InputError, match="not a folder"):
         write_folder(place, [])
+
+
+@pytest.mark.parametrize("name", ["assets", "assets/app.js", "index.html", "old.html", LIST])
+def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path, name: str) -> None:
+    folder, elsewhere = tmp_path / "report", tmp_path / "elsewhere"
+    write_folder(folder, [("index.html", b"1"), ("old.html", b"1"), ("assets/app.js", b"1"), ("assets/old.js", b"1")])
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+    before = {file: file.read_bytes() for file in (elsewhere, *elsewhere.rglob("*")) if file.is_file()}
+    with pytest.raises(InputError, match=f"{name}' is a symbolic link"):
+        write_folder(folder, [("index.html", b"2"), ("assets/app.js", b"2")])
+    assert (folder / name).is_symlink()
+    assert {file: file.read_bytes() for file in (elsewhere, *elsewhere.rglob("*")) if file.is_file()} == before
+
+
+def test_a_folder_that_is_only_in_the_list_is_not_removed_from_through_a_link(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "report", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "site.css").write_text("mine")
+    write_folder(folder, [("index.html", b"1")])
+    (folder / "assets").symlink_to(elsewhere)
+    (folder / LIST).write_text('{"files": ["index.html", "assets/site.css"]}')
+    with pytest.raises(InputError, match="assets' is a symbolic link"):
+        write_folder(folder, [("index.html", b"2")])
+    assert (elsewhere / "site.css").read_text() == "mine"
+
+
+def test_a_folder_that_somebody_named_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "report").symlink_to(tmp_path / "real")
+    assert write_folder(tmp_path / "report", [("index.html", b"1")]) == 1
+    assert (tmp_path / "real" / "index.html").read_bytes() == b"1"

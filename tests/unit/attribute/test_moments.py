@@ -82,11 +82,12 @@ def test_looks_at_two_moments_are_two_and_snapshots_of_one_call_are_one() -> Non
 
 @pytest.mark.parametrize("kind", [TRANSCRIPT, IMPORTED])
 def test_two_observations_of_one_call_count_once_and_a_claim_does_not_displace_what_the_hook_saw(kind: str) -> None:
-    hook = a_moment(1, after=captured("from the hook\n"), at_ns=20)
-    claim = a_moment(2, kind, after=captured("from elsewhere\n"), at_ns=10)
+    hook = a_moment(1, after=captured("from the hook\n"), at_ns=20, revision=None)
+    claim = a_moment(2, kind, after=captured("from elsewhere\n"), at_ns=10, revision="a" * 40)
     for order in permutations((hook, claim)):
         (moment,) = merged(order)
-        assert (moment.after, moment.kind, moment.at_ns) == ("from the hook\n", "hook", 10)
+        assert (moment.after, moment.kind) == ("from the hook\n", "hook")
+        assert (moment.at_ns, moment.revision) == (20, None)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +108,17 @@ def test_a_text_outdoes_none_a_whole_file_outdoes_a_piece_and_both_texts_outdo_o
 
 
 def test_what_the_better_one_does_not_know_the_other_tells() -> None:
+    better = a_moment(2, after=captured("new\n"))
+    worse = a_moment(1, after=captured("new\n"), before=None, revision=HEAD, proposed=captured("mine\n"))
+    (moment,) = merged((better, worse))
+    assert (moment.ref, moment.revision, moment.proposed) == (better.ref, HEAD, "mine\n")
+
+
+def test_a_claim_tells_of_a_persons_part_and_of_nothing_else() -> None:
     better = a_moment(1)
     worse = a_moment(2, TRANSCRIPT, revision=HEAD, proposed=captured("mine\n"))
     (moment,) = merged((better, worse))
-    assert (moment.ref, moment.revision, moment.proposed) == (better.ref, HEAD, "mine\n")
+    assert (moment.ref, moment.revision, moment.proposed) == (better.ref, None, "mine\n")
 
 
 def test_the_text_before_a_piece_is_not_that_of_a_whole_file() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.model.errors import InputError
 from custody.model.lines import Lines
 from custody.wire.gitai import is_printable, parse_note, print_note
-from custody.wire.gitai_note import Author, Entry, claimed
+from custody.wire.gitai_note import OURS, Author, Entry, claimed
 
 COMMIT = "7734793b756b3921c88db5375a8c156e9532447b"
 AGENT = {"tool": "claude", "id": "conv_abc", "model": "claude-sonnet-4-5"}
@@ -197,3 +197,35 @@ def test_some_paths_cannot_stand_in_a_note(path: str) -> None:
 def test_odd_paths_can(path: str) -> None:
     assert is_printable(path)
     assert list(parse_note(print_note(COMMIT, {path: {Author("a", "b"): [Lines(1, 1)]}})).files) == [path]
+
+
+# --- whose a note is --------------------------------------------------------------------------------------------------
+
+MINE = {"agent_id": AGENT, "custom_attributes": {OURS: "1"}}
+THEIRS = {"agent_id": {**AGENT, "id": "another"}}
+
+
+def test_what_we_wrote_is_ours() -> None:
+    files = {"a": {Author("claude-code", "s1"): [Lines(1, 2)], Author("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
+    assert parse_note(print_note(COMMIT, files)).ours
+    assert parse_note(a_note("a\n  s_1::t_1 1\n", sessions={"s_1": MINE})).ours
+
+
+@pytest.mark.parametrize(
+    ("told", "metadata"),
+    [
+        ("a\n  s_1::t_1 1\n  s_2::t_2 2\n", {"sessions": {"s_1": MINE, "s_2": THEIRS}}),
+        ("a\n  s_1::t_1 1\n", {"sessions": {"s_1": MINE, "s_2": THEIRS}}),
+        ("a\n  s_1::t_1 1\n", {"sessions": {"s_1": MINE}, "prompts": {"d9978a8723e02b52": THEIRS}}),
+        ("a\n  s_1::t_1 1\n  s_2::t_2 2\n", {"sessions": {"s_1": MINE}}),
+        ("a\n  s_1::t_1 1\n  h_31dce776f88375 2\n", {"sessions": {"s_1": MINE}}),
+        ("a\n  s_1::t_1 1\nb\n  human 2\n", {"sessions": {"s_1": MINE}}),
+        ("a\n  s_1::t_1 1\n", {"sessions": {"s_1": MINE, "s_2": {"agent": "unreadable"}}}),
+        ("a\n  s_1::t_1 1\n  s_2::t_2 first\n", {"sessions": {"s_1": MINE}}),
+        ("a\n  s_1::t_1 1\n", {"sessions": {"s_1": MINE}, "schema_version": "authorship/4.0.0"}),
+        ("", {"sessions": {}}),
+    ],
+    ids=["other", "silent", "prompt", "undescribed", "person", "human", "unreadable", "lines", "newer", "empty"],
+)
+def test_what_somebody_added_to_is_not(told: str, metadata: dict[str, Any]) -> None:
+    assert not parse_note(a_note(told, **metadata)).ours

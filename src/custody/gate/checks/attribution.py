@@ -1,6 +1,7 @@
 """The check of attribution: can it be shown, and well enough, who wrote the added lines?"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from custody.attribute.model import Grade
 from custody.gate.codes import Code, Reason, Spot
@@ -83,13 +84,15 @@ def _none(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
 
 def _weak(placed: Sequence[Placed], rules: GateRules) -> Iterator[Reason]:
     weak = [one for one in placed if one[1].whose is not Whose.NONE and _is_weak(one[1], rules)]
-    if weak:
-        yield rules.reason(
-            Code.ATTR_WEAK,
-            f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
-            f" {_counted(weak, placed)}",
-            spots=_spots(weak),
-        )
+    claimed = [one for one in weak if one[1].grade is None or one[1].grade is Grade.CLAIMED]
+    strict = rules.stricter(Code.ATTR_WEAK, Code.ATTR_NONE)
+    # Without its claim a line would be nobody's: a claim, which anybody can write, must not be milder than none.
+    stood = [(claimed, strict), ([one for one in weak if one not in claimed], rules.level(Code.ATTR_WEAK))]
+    for some, level in stood if strict is not rules.level(Code.ATTR_WEAK) else [(weak, strict)]:
+        if some:
+            sentence = f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
+            reason = rules.reason(Code.ATTR_WEAK, f"{sentence} {_counted(some, placed)}", spots=_spots(some))
+            yield replace(reason, level=level)
 
 
 def _is_weak(stretch: Stretch, rules: GateRules) -> bool:

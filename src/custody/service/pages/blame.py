@@ -139,7 +139,11 @@ def _without_commit(asked: Asked, error: InputError) -> View:
     """No commit is of that name; where none was named, there is none yet."""
     named = asked.text("rev")
     problem = error.message if named else "This repository has no commit yet, so it has no files to list."
-    remedy = error.hint if named else "Commit something, or name a file: its lines can be shown as they are on disk."
+    remedy = (
+        error.hint
+        if named
+        else "Commit something, or name a file that was added: its lines can be shown as they are on disk."
+    )
     fields: dict[str, Any] = {"problem": problem, "remedy": remedy, "crumbs": [], "rev": None, "disk": None}
     return View(title="Blame", template="blame_none.html", fields=fields)
 

@@ -13,7 +13,7 @@ from custody.service.pages.shown import short
 from custody.service.pages.worded import percent
 
 WIDTH, HEIGHT = 720, 220
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 26
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 26
 SERIES_COLOURS = 8
 LABELS_MAX = 8
 LABEL_HALF = 34

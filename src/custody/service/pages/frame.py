@@ -81,9 +81,10 @@ def _taking_in(frame: Frame) -> Any:
         said = {key: str(value) for key, value in wanted.items() if value is not None and value != ""}
         if frame.inline is not None:
             return Markup(frame.inline(name, said))
-        return Markup('<div hx-get="{}" hx-trigger="load" hx-swap="outerHTML"><p class="waiting">{}</p></div>').format(
-            frame.links.to(name, said), words
-        )
+        return Markup(
+            '<div hx-get="{0}" hx-trigger="load" hx-swap="outerHTML"><p class="waiting">{1}</p>'
+            '<noscript><p><a href="{0}">Show it on a page of its own</a></p></noscript></div>'
+        ).format(frame.links.to(name, said), words)
 
     return part
 

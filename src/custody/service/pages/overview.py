@@ -10,6 +10,7 @@ from custody.app.pages_kept import Lately, place_of
 from custody.app.pages_overview import overview_seen
 from custody.app.pages_sessions import sessions_listed
 from custody.app.questions import has_repository, lines_counted
+from custody.model.errors import InputError
 from custody.service.pages.attempt import attempted
 from custody.service.pages.charts import Part, Series
 from custody.service.pages.live import head_of
@@ -63,7 +64,9 @@ def overview_share(desk: Desk, _asked: Asked) -> View:
 
 
 def _counted(desk: Desk) -> StatsReport:
-    commit = desk.repository.resolve("HEAD") if has_repository(desk) else None
+    commit = desk.repository.head().commit if has_repository(desk) else None
+    if has_repository(desk) and commit is None:
+        raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
     make = partial(lines_counted, desk, None, revision=commit)
     return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
 

@@ -6,7 +6,7 @@ from custody.service.pages.links import ServedLinks
 from custody.service.pages.page import Page, View
 
 _PAGE = Page(name="refused", view=lambda _desk, _asked: View(title="", template=""))
-NO_TOKEN = 401
+NO_TOKEN, NOT_FOUND = 401, 404
 
 
 def refusal_page(status: int, title: str, detail: str, remedy: str | None, address: str) -> str:
@@ -17,10 +17,17 @@ def refusal_page(status: int, title: str, detail: str, remedy: str | None, addre
         template="refused.html",
         fields={
             "detail": "The token of this page is not good, or not any more." if sign_in else detail,
-            "remedy": None if sign_in else remedy,
+            "remedy": None if sign_in or status == NOT_FOUND else remedy,
             "sign_in": sign_in,
             "next": address,
         },
     )
     around = Around(project="", version=__version__)
-    return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=()))
+    return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=() if sign_in else _book()))
+
+
+def _book() -> tuple[Page, ...]:
+    # Pages ask questions whose refusals lead here: the book is opened when it is needed.
+    from custody.service.pages.book import PAGES
+
+    return PAGES

@@ -1,5 +1,6 @@
 """Health: what is recorded and whether it is whole, what could not be recorded, which agents are, which jobs wait."""
 
+from custody.app.agents_seen import agents_heard
 from custody.app.desk import Desk
 from custody.app.pages_state import state_seen, verified_now
 from custody.service.pages.attempt import attempted
@@ -22,7 +23,13 @@ def state_verify(desk: Desk, _asked: Asked) -> View:
     return View(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
 
 
+def state_agents(desk: Desk, _asked: Asked) -> View:
+    """When each agent was last heard, and what lies on disk of it: this looks at every observation once."""
+    return View(title="Agents", template="state_agents.html", fields={"agents": agents_heard(desk)})
+
+
 PAGES = (
     Page(name="state", label="Health", view=state),
+    Page(name="state-agents", view=state_agents, part=True),
     Page(name="state-verify", view=state_verify, part=True),
 )

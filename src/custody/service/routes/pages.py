@@ -1,5 +1,6 @@
 """The pages, their built files, and the way in for a browser."""
 
+from collections.abc import Mapping
 from functools import cache
 from urllib.parse import parse_qsl
 
@@ -17,10 +18,13 @@ from custody.service.pages.frame import Around, Frame, render
 from custody.service.pages.links import ServedLinks
 from custody.service.pages.live import head_of
 from custody.service.pages.page import Asked, Page
-from custody.service.problems import HTML, PAGE_HEADERS, HttpProblem
+from custody.service.problems import HTML, PAGE_HEADERS, HttpProblem, page_of, wants_page
 
 FORM = "application/x-www-form-urlencoded"
 FIRST = "/overview"
+LOGIN_BYTES_MAX = 16 * 1024
+FIELDS_MAX = 10
+"""Signing in takes a token and an address, and anybody may try: more is not even read."""
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -48,6 +52,7 @@ def page_endpoints() -> tuple[Endpoint, ...]:
             handle=login,
             gives={303: HTML},
             takes={FORM: {"type": "object"}},
+            bytes_max=LOGIN_BYTES_MAX,
         ),
         Endpoint(
             method="POST",
@@ -117,13 +122,19 @@ async def live(call: Call) -> Answer:
 async def login(call: Call) -> Answer:
     """Have the browser hold a token that is good, and go on to where it wanted to go."""
     try:
-        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True))
+        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
     except UnicodeDecodeError as error:
         raise InputError("the form is no text") from error
+    except ValueError as error:
+        raise InputError(f"the form has more than {FIELDS_MAX} fields") from error
     token = said.get("token", "").strip()
     settings = call.service.settings
     if await Gatekeeper(settings.keeper, settings.now_ns).grant(token) is None:
-        raise HttpProblem(401, "this token is not good now", remedy="look for the one that was made last")
+        refusal = HttpProblem(401, "this token is not good now", remedy="look for the one that was made last")
+        if not wants_page(call.request.headers.get("accept"), FIRST):
+            raise refusal
+        body, headers = page_of(refusal, _onward(said.get("next", "")))
+        return Answer(body=body, status=refusal.status, media="text/html", headers=_but_type(headers))
     # A browser that came over TLS says so in its origin; the cookie then never leaves it.
     secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
@@ -134,6 +145,10 @@ async def logout(_call: Call) -> Answer:
     """Have the browser forget its token."""
     cookie = f"{COOKIE}=; Path=/; HttpOnly; Max-Age=0"
     return Answer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
+
+
+def _but_type(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "content-type"}
 
 
 def _onward(address: str) -> str:

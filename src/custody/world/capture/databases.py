@@ -47,7 +47,8 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 class Rows:
     """Which rows of a table are meant: its columns, a condition with ``?`` for ``values``, and a unique column.
 
-    Rows come in the order of that column. All names and the condition are the reader's own words, never a file's.
+    Rows come in the order of that column. One in which that is neither a number nor a text is left out: no agent writes
+    such a key. All names and the condition are the reader's own words, never a file's.
     """
 
     table: str
@@ -92,9 +93,10 @@ class Database:
             return
         last: object = None
         while True:
-            piece, last = self._piece(wanted, columns, last)
+            before = last
+            piece, last = self._piece(wanted, columns, before)
             yield from piece
-            if last is None:
+            if last is None or last == before:
                 return
 
     def _piece(self, wanted: Rows, columns: list[str], last: object) -> tuple[list[Row], object]:
@@ -102,21 +104,29 @@ class Database:
         after = "" if last is None else f" AND {_quoted(wanted.key)} > ?"
         sql = (
             f"SELECT {_quoted(wanted.key)}, {', '.join(map(_measured, columns))} FROM {_quoted(wanted.table)}"
-            f" WHERE ({wanted.where}){after} ORDER BY 1 LIMIT {PIECE_ROWS}"
+            # Bytes come behind every text, and so would never be passed.
+            f" WHERE ({wanted.where}) AND typeof({_quoted(wanted.key)}) IN ('integer', 'text'){after}"
+            f" ORDER BY 1 LIMIT {PIECE_ROWS}"
         )
         piece: list[Row] = []
         size = 0
+        key: object = None
         with _in_words(self._path):
             cursor = self._connection.execute(sql, (*wanted.values, *(() if last is None else (last,))))
             for key, *found in cursor:
                 piece.append(_row(columns, found))
-                # The key goes back as it came: a text is bytes here.
-                last = key.decode("utf-8", "surrogateescape") if isinstance(key, bytes) else key
                 size += piece[-1].size
                 if size > PIECE_BYTES:
                     cursor.close()
-                    return piece, last
-        return piece, last if len(piece) == PIECE_ROWS else None
+                    return piece, self._as_it_came(key)
+        return piece, self._as_it_came(key) if len(piece) == PIECE_ROWS else None
+
+    def _as_it_came(self, key: object) -> object:
+        """A key to ask with: a text is bytes here, and one that is no UTF-8 cannot be asked with."""
+        try:
+            return key.decode() if isinstance(key, bytes) else key
+        except UnicodeDecodeError as error:
+            raise OSError(errno.EIO, "the database is damaged: a key is no text", str(self._path)) from error
 
 
 def is_database(path: Path) -> bool:

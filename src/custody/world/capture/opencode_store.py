@@ -27,6 +27,8 @@ DATABASES = "opencode*.db"
 UNREAD = "sessions"
 """Stands for the sessions of a database that could not be looked through."""
 WHOLE_BYTES_MAX = 64 << 20
+SESSIONS_MAX = 100_000
+"""Of one database, with what it says of them in no more bytes than a session may have: all are held at once."""
 DEPTH_MAX = 100
 
 _COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_id")
@@ -114,7 +116,7 @@ def rows_of(file: Path) -> Iterator[Line]:
 
 def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
     """All sessions, or one."""
-    told = [row.values for row in database.rows(_asked("session", _COLUMNS, wanted))]
+    told = _told(database.rows(_asked("session", _COLUMNS, wanted)))
     parents = {str(said.get("id")): string(said.get("parent_id")) for said in told}
     for said in told:
         named = str(said.get("id"))
@@ -125,6 +127,18 @@ def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
             created=_number(said.get("time_created")),
             root=_root(named, parents.get if wanted is None else lambda one: _above(database, one)),
         )
+
+
+def _told(rows: Iterable[Row]) -> list[dict[str, Json]]:
+    """What a database says of its sessions; an ``OSError`` where that is more than can be held."""
+    told, size = list[dict[str, Json]](), 0
+    for row in rows:
+        size += row.size
+        if len(told) == SESSIONS_MAX or size > WHOLE_BYTES_MAX:
+            most = f"more than {SESSIONS_MAX:,} sessions, or more than {WHOLE_BYTES_MAX:,} bytes that name them"
+            raise OSError(errno.EFBIG, f"the database has {most}")
+        told.append(row.values)
+    return told
 
 
 def _asked(table: str, columns: tuple[str, ...], named: str | None) -> Rows:

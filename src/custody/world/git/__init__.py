@@ -14,6 +14,7 @@ from custody.world.git.child import Limits
 from custody.world.git.commit_object import parse_commit
 from custody.world.git.comparing import Comparison
 from custody.world.git.exchange import Exchange, Moved
+from custody.world.git.files import read_small
 from custody.world.git.history import Commit
 from custody.world.git.mirror import Mirror
 from custody.world.git.notes import NotesWritten
@@ -77,4 +78,5 @@ __all__ = [
     "discover",
     "git_version",
     "parse_commit",
+    "read_small",
 ]

@@ -36,11 +36,11 @@ AS_OURSELVES = MappingProxyType({"GIT_COMMITTER_NAME": _NAME, "GIT_COMMITTER_EMA
 
 @dataclass(frozen=True, slots=True)
 class NotesWritten:
-    """What became of notes: ``written`` anew, ``unchanged`` since last time, ``kept`` because another's is there."""
+    """What became of notes: ``written`` anew, ``unchanged`` since last time; on ``kept_on`` another's is and stays."""
 
     written: int
     unchanged: int
-    kept: int
+    kept_on: tuple[CommitSha, ...]
 
 
 def notes_ref(typed: str) -> str:
@@ -70,18 +70,19 @@ class NotesTree:
         is_ours: Callable[[bytes], bool],
     ) -> NotesWritten:
         """Put notes on commits that have none or one of ours; what is somebody else's stays."""
-        written = unchanged = kept = 0
+        written = unchanged = 0
+        kept_on: list[CommitSha] = []
         for commit, content in sorted(notes.items()):
             old = self._by_commit.get(full_id(commit))
             there = None if old is None else read(self._entries[old][1])
             if isinstance(there, Object) and there.content == content:
                 unchanged += 1
             elif there is not None and not (isinstance(there, Object) and is_ours(there.content)):
-                kept += 1
+                kept_on.append(commit)
             else:
                 self._put(commit, content, old)
                 written += 1
-        return NotesWritten(written, unchanged, kept)
+        return NotesWritten(written, unchanged, tuple(kept_on))
 
     def _put(self, commit: CommitSha, content: bytes, old: bytes | None) -> None:
         if old is not None:

@@ -137,8 +137,12 @@ def main(arguments: list[str], here: str) -> None:
 
 
 def _let_go_on(words: Words, fields: Fields | None) -> None:
-    """Tell Cursor that it may go on: at its gates it takes silence for a refusal. No other agent is told anything."""
-    if words.receipt or not (words.agent == CURSOR or any(name in (fields or {}) for name in CURSORS_OWN)):
+    """Tell Cursor that it may go on: at its gates it takes silence for a refusal. No other agent is told anything.
+
+    Who it is, the settings say that run the hook. Cursor may run Claude Code's too, and its events tell its version.
+    """
+    by_claude_codes = words.agent == CLAUDE_CODE and "cursor_version" in (fields or {})
+    if words.receipt or not (words.agent == CURSOR or by_claude_codes):
         return
     event = event_of(words, fields or {}).lower()
     sys.stdout.write('{"continue":true}\n' if event == "beforesubmitprompt" else GO_ON if event in GATES else "{}\n")

@@ -8,17 +8,30 @@ from custody.world.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.world.store.heads import Heads, KeptHead
 from custody.world.store.lineage import REDACTED, LineageTables, StateRow, Told
 from custody.world.store.migrate import SCHEMA_VERSION
+from custody.world.store.only import EVERYTHING, Only
 from custody.world.store.pages import PageTables
 from custody.world.store.past import claimed_until, copy_index_until, copy_until, erased_since, own_among, own_as
 from custody.world.store.projection import Reader, Seen
 from custody.world.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
-from custody.world.store.store import AgentRow, Appended, Copied, Fork, ReadRows, SessionRow, Store, Surroundings
+from custody.world.store.store import (
+    SESSIONS_READ_MAX,
+    AgentRow,
+    Appended,
+    Copied,
+    Fork,
+    ReadRows,
+    SessionRow,
+    Store,
+    Surroundings,
+)
 from custody.world.store.tables import Body, batched, erased_digest
 from custody.world.store.team import open_postgres
 
 __all__ = [
+    "EVERYTHING",
     "REDACTED",
     "SCHEMA_VERSION",
+    "SESSIONS_READ_MAX",
     "AgentRow",
     "Appended",
     "Body",
@@ -28,6 +41,7 @@ __all__ = [
     "Heads",
     "KeptHead",
     "LineageTables",
+    "Only",
     "PageTables",
     "ReadRows",
     "Reader",

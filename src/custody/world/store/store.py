@@ -32,6 +32,7 @@ from custody.world.store.graph import GraphTables
 from custody.world.store.heads import Heads
 from custody.world.store.lineage import LineageTables
 from custody.world.store.migrate import migrate
+from custody.world.store.only import EVERYTHING, Only
 from custody.world.store.origins import OriginTables
 from custody.world.store.projection import Progress, Projection, Reader, Seen
 from custody.world.store.rows import hash_digits
@@ -343,21 +344,34 @@ class Store:
         """The sessions that spoke of this pull request."""
         return self.views.look_up("pull_request_fact", "number = ?", (number,))
 
-    def was_open(self, agent: AgentName, session: SessionId, at_ns: int, within_ns: int) -> bool:
+    def was_open(
+        self, agent: AgentName, session: SessionId, at_ns: int, within_ns: int, only: Only = EVERYTHING
+    ) -> bool:
         """Whether something of a session was captured shortly before a moment, and not its end."""
         last = self.db.rows(
             "SELECT event FROM observation WHERE session = ? AND agent = ? AND at_ns <= ? AND at_ns > ?"
-            " ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
-            (session, agent, at_ns, at_ns - within_ns),
+            f"{only.where('observation')} ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
+            (session, agent, at_ns, at_ns - within_ns, *only.values),
         )
         return bool(last) and str(last[0][0]).lower() != "sessionend"
 
-    def work_trees_of(self, agent: AgentName, session: SessionId) -> set[str]:
+    def work_trees_of(self, agent: AgentName, session: SessionId, only: Only = EVERYTHING) -> set[str]:
         """The work trees in which a session was seen to begin, again or for the first time."""
-        where = f"session = ? ORDER BY started_ns, store_id, seq, n LIMIT {SESSIONS_READ_MAX}"
-        found = self.views.look_up("session", where, (session,))
+        where = (
+            f"session = ? AND agent = ?{only.where('session')}"
+            f" ORDER BY started_ns, store_id, seq, n LIMIT {SESSIONS_READ_MAX}"
+        )
+        found = self.views.look_up("session", where, (session, agent, *only.values))
         views = (seen.view for seen in found)
         return {v.worktree for v in views if isinstance(v, Session) and v.agent == agent and v.worktree is not None}
+
+    def sessions_before(self, agent: AgentName, session: SessionId, at_ns: int, only: Only = EVERYTHING) -> list[Seen]:
+        """What was last said of a session up to a moment, in at most so many records as one looks at."""
+        where = (
+            f"session = ? AND agent = ? AND started_ns <= ?{only.where('session')}"
+            f" ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}"
+        )
+        return self.views.look_up("session", where, (session, agent, at_ns, *only.values))
 
     def first_prompt(self, agent: AgentName, session: SessionId) -> Seen | None:
         """The first thing that an agent was asked in a session; another agent may have one of the same id."""

@@ -198,6 +198,7 @@ class TestNothingToShow:
         html = rendered(bare_scene.desk, "blame")
         assert "no commit yet" in words_in(html) and 'name="disk"' in html
         bare_scene.wrote("a.py", "x = 1\n")
+        bare_scene.built.git("add", "a.py")
         assert data_in(rendered(bare_scene.desk, "blame", file="a.py", disk="1"), "blame")["texts"] == ["x = 1"]
 
     def test_where_nothing_was_captured_it_says_what_to_do(self, bare_scene: Scene) -> None:

@@ -1,19 +1,25 @@
 """The frame of the pages: everything is text, every page has its policy, and nothing leads elsewhere."""
 
+import gzip
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from custody.app.desk import Desk
+from custody.app.opened import in_work_tree
 from custody.service.pages.assets import assets
 from custody.service.pages.book import PAGES
 from custody.service.pages.frame import Around, Frame, block, environment, render
 from custody.service.pages.links import ServedLinks
+from custody.service.pages.opening import page_for
 from custody.service.pages.page import Page, View
 from custody.service.pages.shown import SIGNS_MAX, short, shown
+from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
 
 HTML = {"accept": "text/html"}
@@ -145,6 +151,24 @@ class TestSigningIn:
         assert found.status_code == 401 and "set-cookie" not in found.headers
         assert "Sign in" in found.text
 
+    @pytest.mark.parametrize(
+        ("form", "more", "status"),
+        [
+            (b"token=read&x=" + b"x" * 20_000, {}, 413),
+            (b"&".join(b"a%d=" % n for n in range(20)) + b"&token=read", {}, 422),
+            (b"token=\xff", {}, 422),
+            (gzip.compress(b"token=read", mtime=0), {"content-encoding": "gzip"}, 415),
+        ],
+        ids=["long", "fields", "no text", "packed"],
+    )
+    def test_what_is_no_small_form_is_not_read(
+        self, service: Asked, form: bytes, more: dict[str, str], status: int
+    ) -> None:
+        headers = {"content-type": "application/x-www-form-urlencoded", **more}
+        for content in (form, iter([form])):  # the second without a length
+            found = service.client.post("/login", content=content, headers=headers, follow_redirects=False)
+            assert (found.status_code, "set-cookie" in found.headers) == (status, False)
+
     def test_another_sites_form_signs_nobody_in(self, service: Asked) -> None:
         headers = {"origin": "https://evil.example"}
         found = service.client.post("/login", data={"token": "read"}, headers=headers, follow_redirects=False)
@@ -167,3 +191,20 @@ def test_live_says_how_many_records_there_are(service: Asked) -> None:
     assert service.send("traces", a_trace()).status_code in (200, 201)
     after = service.get("/live").json()
     assert after["head"] != before["head"] and after["records"] == before["records"] + 1
+
+
+def test_what_is_opened_is_what_is_there(tmp_path: Path) -> None:
+    built = a_repository(tmp_path / "repo")
+    built.commit({b"src/app.py": b"x\n", b"Makefile": b"all:\n"})
+    built.checkout()
+    here = Desk(built.path / "src")
+
+    def opened(what: str, desk: Desk) -> str:
+        return page_for(what, lambda name: in_work_tree(desk, name))
+
+    assert opened("Makefile", Desk(built.path)) == "/blame?file=Makefile"
+    assert opened("src", Desk(built.path)) == "/blame?folder=src"
+    assert opened("app.py", here) == "/blame?file=src%2Fapp.py"
+    assert opened("app.py:1", here) == "/why?file=src%2Fapp.py&line=1"
+    assert opened("c0ffee", here) == "/session?id=c0ffee"
+    assert opened("../../outside", here) == "/blame?file=..%2F..%2Foutside"

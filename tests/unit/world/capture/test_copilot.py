@@ -266,7 +266,9 @@ def test_each_source_has_its_reading(tool: str, given_: dict[str, Any], words: s
 # --- what the hook does -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tool", ["create", "Edit", "Write", "run_in_terminal", "bash", "apply_patch", *sorted(EDITING)])
+@pytest.mark.parametrize(
+    "tool", ["create", "Edit", "Write", "run_in_terminal", "bash", "apply_patch", *sorted(EDITING)]
+)
 def test_the_disk_is_looked_at_around_what_copilot_writes(tool: str) -> None:
     assert phase_of("PreToolUse", tool, "copilot") == "before"
     assert phase_of("PostToolUse", tool, "copilot") == "after"

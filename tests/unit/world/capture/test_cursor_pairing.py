@@ -151,11 +151,20 @@ def test_odd_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
 )
 def test_cursor_waits_for_the_word_to_go_on_and_gets_it(tmp_path: Path, event: str, answer: dict[str, Any]) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
-    for agent in ("cursor", "claude-code"):
-        said = json.dumps({"conversation_id": "c", "hook_event_name": event, "workspace_roots": [str(repository)]})
-        argv = hook_argv(home_of(repository), agent)
-        ran = subprocess.run(argv, input=said.encode(), capture_output=True, cwd=repository, check=True)
+    said = {"conversation_id": "c", "hook_event_name": event, "workspace_roots": [str(repository)]}
+    for agent, more in (("cursor", {}), ("claude-code", {"cursor_version": "3.19.13"})):
+        argv, given = hook_argv(home_of(repository), agent), json.dumps({**said, **more}).encode()
+        ran = subprocess.run(argv, input=given, capture_output=True, cwd=repository, check=True)
         assert json.loads(ran.stdout) == answer
+
+
+@pytest.mark.parametrize("agent", ["gemini", "copilot", "codex"])
+def test_no_other_agent_is_told_to_go_on_whatever_an_event_says_of_itself(tmp_path: Path, agent: str) -> None:
+    repository = installed(a_git_folder(tmp_path / "repository"))
+    said = json.dumps({"conversation_id": "c", "cursor_version": "2.1", "hook_event_name": "preToolUse"})
+    argv = hook_argv(home_of(repository), agent)
+    ran = subprocess.run(argv, input=said.encode(), capture_output=True, cwd=repository, check=True)
+    assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
 def test_cursor_goes_on_when_what_it_said_is_no_event(tmp_path: Path) -> None:

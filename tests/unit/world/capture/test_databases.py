@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,26 @@ def test_rows_come_in_pieces_without_a_lock_between_them(tmp_path: Path, monkeyp
 def test_a_piece_ends_early_where_rows_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "PIECE_BYTES", 1)
     assert len(read(a_database(tmp_path / "a.db", 5))) == 5
+
+
+def test_keys_that_are_bytes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PIECE_ROWS", 2)
+    path = a_database(tmp_path / "a.db", 3)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executemany("INSERT INTO kv VALUES (?, 'planted')", [(b"blob %d" % n,) for n in range(5)])
+        db.execute("INSERT INTO kv VALUES (NULL, 'planted')")
+    with opened(path) as database:
+        keys = [row.values["key"] for row in islice(database.rows(ALL), 100)]
+    assert keys == ["k00000", "k00001", "k00002"]
+
+
+def test_keys_that_are_no_text_are_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "PIECE_ROWS", 1)
+    path = a_database(tmp_path / "a.db", 1)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO kv VALUES (CAST(x'ff01' AS TEXT), 'odd')")
+    with pytest.raises(OSError, match="a key is no text"):
+        read(path)
 
 
 def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from custody.model.views import CallStatus, FileEdit, Prompt, Session, SourceRead, ToolCall, View
 from custody.wire.canonical import parse
-from custody.world.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, lines_for, transcript_views
+from custody.world.capture import (
+    TRANSCRIPT_READERS,
+    Found,
+    Line,
+    Passed,
+    Trouble,
+    lines_for,
+    opencode_store,
+    transcript_views,
+)
 from custody.world.capture.fields import fields
 from custody.world.capture.opencode_reading import Reading
 from custody.world.capture.opencode_store import home_of, sessions_of
@@ -277,6 +286,25 @@ def test_rows_that_are_no_json_are_named(tmp_path: Path) -> None:
     items = read(path)
     assert sorted(what.partition(" ")[0] for what in troubles(items)) == ["message", "part"]
     assert all(what.endswith("is no JSON object") for what in troubles(items))
+
+
+@pytest.mark.parametrize(("limit", "most"), [("SESSIONS_MAX", 3), ("WHOLE_BYTES_MAX", 1000)])
+def test_more_sessions_than_can_be_held_are_said_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    path = at_work().put_database(tmp_path)
+    connection = sqlite3.connect(path)
+    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(session)")]
+    copied = ", ".join("? || id" if name == "id" else name for name in columns)
+    for n in range(20):
+        connection.execute(f"INSERT INTO session SELECT {copied} FROM session WHERE id = ?", (f"copy{n}", SESSION))
+    connection.commit()
+    connection.close()
+    assert len(sessions_of(tmp_path, ["/work tree"])) == 21
+    monkeypatch.setattr(opencode_store, limit, most)
+    (unread,) = sessions_of(tmp_path, ["/work tree"])
+    with pytest.raises(OSError, match="sessions, or more than"):
+        list(lines_for(READER, unread))
 
 
 def test_a_newer_way_of_keeping_is_named(tmp_path: Path) -> None:

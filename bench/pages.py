@@ -1,0 +1,120 @@
+"""How light the pages are in a real browser: script of the first page, elements at rest, the longest task after load.
+
+    python -m bench pages [--tries N]
+
+A task is a stretch in which a page cannot answer; the bar is that none after load is over 200 ms. That is a time, and a
+busy machine makes it longer: of a few tries the best counts, and all are printed. Nothing here is a test.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from playwright.sync_api import Browser, Page
+
+from bench.columns import columns
+from custody.service.pages.assets import assets
+from tests.builders.browser import a_browser, looking_at
+from tests.builders.long_pages import a_long_file, long_calls, long_spans, many_clusters
+from tests.builders.service import Started, started
+from tests.house.not_run import CannotBeHad
+
+NODES_MAX, TASK_MS_MAX, SCRIPT_BYTES_MAX = 1_500, 200, 100_000
+TRIES = 3
+WATCH = """
+window.tasks = [];
+new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => [one.startTime, one.duration])))
+  .observe({type: "longtask", buffered: true});
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One page: what is made for it, where it is, when it is complete, and what somebody does on it."""
+
+    name: str
+    make: Callable[[Path], Path]
+    path: str
+    complete: str
+    act: Callable[[Page], None] = lambda _page: None
+
+
+def _through_lines(page: Page) -> None:
+    for part in (0.25, 0.5, 0.75, 1):
+        page.evaluate(
+            "part => { const b = document.getElementById('lines'); b.scrollTop = b.scrollHeight * part }", part
+        )
+        page.wait_for_timeout(100)
+    page.click("#legend [data-only=agent]")
+
+
+def _through_calls(page: Page) -> None:
+    page.click("[data-tree=open]")
+    for _ in range(20):
+        page.locator("#tree").evaluate("(box) => { box.scrollTop += 9_000 }")
+        page.wait_for_timeout(20)
+    page.click("[data-tree=close]")
+    page.click("[data-tree=failed]")
+
+
+def _through_clusters(page: Page) -> None:
+    page.mouse.wheel(0, 9_000)
+    page.locator("details.cluster summary").nth(250).click()
+    page.wait_for_selector("details.cluster[open] table.members")
+
+
+LOOKS = (
+    Look("a file of 10,000 lines", a_long_file, "/blame?file=long.py", "#lines [data-row]", _through_lines),
+    Look("a session of 10,000 calls", long_calls, "/session?id=s1", "#tree [role=treeitem]", _through_calls),
+    Look("its spans as a tree", long_spans, "/graph?view=tree&session=long", "#graph-canvas[data-drawn]"),
+    Look("its spans as lanes", long_spans, "/graph?view=lanes&session=long", "#graph-canvas[data-drawn]"),
+    Look("500 clusters", many_clusters, "/changes", "details.cluster", _through_clusters),
+)
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Look at every page; 1 when a bar was missed in every try."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = argparse.ArgumentParser(prog="python -m bench pages", description="How light the pages are.")
+    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="looks at each page (%(default)s)")
+    tries: int = parser.parse_args(argv).tries
+    script = len(assets()["app.js"].packed)
+    out.write(f"script of the first page: {script:,} bytes compressed (bar {SCRIPT_BYTES_MAX:,})\n\n")
+    rows, missed = [], script > SCRIPT_BYTES_MAX
+    try:
+        with a_browser() as browser:
+            for look in LOOKS:
+                found = _looked(browser, look, tries)
+                missed |= max(nodes for nodes, _ in found) > NODES_MAX or min(task for _, task in found) > TASK_MS_MAX
+                tasks = ", ".join(f"{task:.0f}" for _, task in found)
+                rows.append((look.name, f"{max(nodes for nodes, _ in found):,}", tasks))
+    except CannotBeHad as error:
+        err.write(f"nothing was looked at: {error}\n")
+        return 1
+    out.write(columns(("page", "elements", "longest task after load, ms"), rows))
+    return int(missed)
+
+
+def _looked(browser: Browser, look: Look, tries: int) -> list[tuple[int, float]]:
+    with tempfile.TemporaryDirectory(prefix="custody-pages-") as folder:
+        place = look.make(Path(folder) / "repository")
+        with started(place) as service:
+            return [_once(browser, service, look) for _ in range(tries)]
+
+
+def _once(browser: Browser, service: Started, look: Look) -> tuple[int, float]:
+    with looking_at(browser, service) as window:
+        window.page.add_init_script(WATCH)
+        page = window.go(look.path)
+        page.wait_for_selector(look.complete, timeout=120_000)
+        window.settled()
+        nodes = window.nodes()
+        look.act(page)
+        page.wait_for_timeout(300)  # the observer is told late
+        loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        late = [task[1] for task in page.evaluate("window.tasks") if task[0] >= loaded]
+        return max(nodes, window.nodes()), max(late, default=0.0)

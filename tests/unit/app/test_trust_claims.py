@@ -1,0 +1,141 @@
+"""What is only claimed of who wrote a change speaks for no agent: it lets nothing land, and no record gets better."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.app.import_events import import_events
+from custody.app.import_gitai import import_gitai
+from custody.app.records import show
+from custody.app.trust_approve import Request, trust_approve
+from custody.app.trust_outcomes import OutcomeWord, Told, record_outcome
+from custody.app.trust_record import Wanted, record_commit
+from custody.app.trust_show import trust_show
+from custody.trust.model import DecisionType
+from custody.wire.times import text_from
+from custody.wire.trust import TrustApproveReport, TrustOutcomeReport
+from tests.builders.events import an_event
+from tests.builders.trust import NS, OLD, TrustWorld
+
+ADDED = b"alpha = beta(gamma)\ndelta = epsilon(zeta)\n"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> TrustWorld:
+    return TrustWorld(tmp_path / "repository").rules("[trust]\naudit_share = 0.0\n")
+
+
+def somebody_wrote(world: TrustWorld) -> str:
+    """A commit of whose lines nothing was recorded, in a repository in which something was; the change that it is."""
+    world.tell("prompt")
+    return world.committed({**world.files, b"src/a.py": OLD + ADDED})
+
+
+def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> None:
+    """A note of git-ai's says that an agent wrote them."""
+    meta = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
+    sessions = {"s_1": {"agent_id": {"tool": agent, "id": "zz", "model": model}}}
+    note = "src/a.py\n  s_1::t_1 3-4\n---\n" + json.dumps({**meta, "sessions": sessions})
+    world.built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", world.head, feed=note.encode())
+    assert import_gitai(world.desk).lines == 2
+
+
+def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
+    return trust_approve(world.desk, Request(change=change, **{"approver": "ci", **request}))
+
+
+def codes(report: TrustApproveReport) -> set[str]:
+    assert (report.outcome == "fine") is report.approved is (not report.reasons)
+    return {reason.code for reason in report.reasons}
+
+
+def told(world: TrustWorld, outcome: OutcomeWord, change: str) -> TrustOutcomeReport:
+    return record_outcome(world.desk, Told(change=change, outcome=outcome, actor="ana", reason="so"))
+
+
+# --- landing without review -------------------------------------------------------------------------------------------
+
+
+def test_a_claim_does_not_show_who_wrote_a_change(world: TrustWorld) -> None:
+    change = somebody_wrote(world.proven())
+    assert (codes(asked(world, change)), asked(world, change).unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
+    noted(world)
+    report = asked(world, change)
+    assert (codes(report), report.unknown_lines, report.recorded) == ({"TRUST-UNKNOWN"}, 2, [])
+    assert [(one.agent, one.lines) for one in report.agents] == [("robot", 2)]
+
+
+def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorld) -> None:
+    world.proven().agent_wrote(2)
+    before = world.files[b"src/a.py"]
+    world.committed({**world.files, b"src/a.py": before + ADDED})
+    change = f"{world.first}..{world.head}"
+    assert (codes(asked(world, change)), asked(world, change).unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
+    person = an_event(
+        at=text_from((world.at - 10) * NS),
+        path="src/a.py",
+        before=before.decode(),
+        proposed=before.decode(),
+        after=(before + ADDED).decode(),
+        session="s9",
+        head=None,
+    )
+    (world.built.path.parent / "events.jsonl").write_bytes(person + b"\n")
+    import_events(world.desk, world.built.path.parent / "events.jsonl")
+    report = asked(world, change)
+    assert (codes(report), report.unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
+
+
+def test_a_claim_does_not_choose_the_model_of_an_agent_that_the_caller_names(world: TrustWorld) -> None:
+    change = somebody_wrote(world.proven(model="m-old"))
+    assert codes(asked(world, change, agent="robot")) == {"TRUST-SAMPLES"}
+    noted(world, model="m-old")
+    assert codes(asked(world, change, agent="robot")) == {"TRUST-SAMPLES"}
+
+
+def test_whom_a_claim_names_is_asked_about_and_gets_nothing_for_it(world: TrustWorld) -> None:
+    change = somebody_wrote(world.proven().proven("other"))
+    noted(world, agent="other")
+    report = asked(world, change, agent="robot")
+    assert [one.agent for one in report.agents] == ["other", "robot"]
+    (payload,) = show(world.desk, report.recorded[0]).payloads
+    assert (len(report.recorded), payload["agent"]) == (1, "robot")
+
+
+def test_a_claim_may_speak_against_a_change(world: TrustWorld) -> None:
+    change = somebody_wrote(world.proven().proven("other", 40, "rejected"))
+    noted(world, agent="other")
+    assert "TRUST-UNTRUSTED" in codes(asked(world, change, agent="robot"))
+
+
+# --- what became of it ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", ["merged", "changed"])
+def test_nobody_gets_credit_by_a_claim(world: TrustWorld, outcome: OutcomeWord) -> None:
+    change = somebody_wrote(world)
+    noted(world)
+    report = told(world, outcome, change)
+    assert (report.agents, report.unknown_lines) == ([], 2)
+
+
+@pytest.mark.parametrize("outcome", ["closed", "reverted"])
+def test_blame_falls_on_whom_a_claim_names(world: TrustWorld, outcome: OutcomeWord) -> None:
+    change = somebody_wrote(world)
+    noted(world)
+    report = told(world, outcome, change)
+    assert [(one.agent, one.lines) for one in report.agents] == [("robot", 2)]
+    assert trust_show(world.desk, "robot", limit=0).standing.rejected == 1
+
+
+@pytest.mark.parametrize(("decision", "model"), [(DecisionType.ACCEPTED, None), (DecisionType.REJECTED, "m-1")])
+def test_a_decision_for_an_agent_takes_no_model_from_a_claim(
+    world: TrustWorld, decision: DecisionType, model: str | None
+) -> None:
+    somebody_wrote(world)
+    noted(world, model="m-1")
+    recorded = record_commit(world.desk, Wanted(agent="robot", decision=decision, commit=world.head, actor="ana"))
+    (payload,) = show(world.desk, str(recorded.step.entry.record)).payloads
+    assert payload.get("model") == model

@@ -1,0 +1,69 @@
+"""What is on disk: pages and the API show of it what git tracks, and of nothing else that it is there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from custody.app.questions import NotThere
+from tests.builders.lines import Scene, text
+from tests.builders.rendered import data_in, rendered, words_in
+from tests.builders.service import Asked, a_keeper, asked
+
+SECRET = "PASSWORD=zebra"
+HIDDEN = (".env", "secrets.md", "untracked.md", "folder/.env")
+NOT_TRACKED = "git does not track"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A repository with a document that was changed since, and secrets that git ignores or was never told of."""
+    made = Scene(tmp_path / "repository")
+    made.committed(README__md="# Words\n", __gitignore=".env\nsecrets.md\n", at=5)
+    made.wrote("README.md", text("# Words", "more words"))
+    for name in HIDDEN:
+        made.wrote(name, f"{SECRET}\n")
+    made.built.git("add", "README.md")
+    return made
+
+
+@pytest.fixture
+def service(scene: Scene) -> Iterator[Asked]:
+    with asked(a_keeper(scene.desk, scene.desk)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, "nothing"])
+@pytest.mark.parametrize("page", ["blame", "why"])
+def test_what_git_does_not_track_is_not_on_a_page(scene: Scene, page: str, name: str) -> None:
+    html = rendered(scene.desk, page, file=name, line="1" if page == "why" else None, disk="1")
+    assert NOT_TRACKED in words_in(html).lower() and "zebra" not in html
+    assert "custody blame" in words_in(html)
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, "nothing.md", ".git/config", ".gitignore"])
+def test_a_report_is_a_document_that_git_tracks(scene: Scene, name: str) -> None:
+    with pytest.raises(NotThere) as caught:
+        rendered(scene.desk, "report", file=name)
+    assert "zebra" not in str(caught.value)
+
+
+def test_a_link_that_is_tracked_leads_nowhere(scene: Scene) -> None:
+    (scene.built.path / "link.md").symlink_to("secrets.md")
+    scene.built.git("add", "link.md")
+    with pytest.raises(NotThere):
+        rendered(scene.desk, "report", file="link.md")
+    assert "zebra" not in rendered(scene.desk, "blame", file="link.md", disk="1")
+
+
+def test_what_git_tracks_is_shown_as_it_is_on_disk(scene: Scene) -> None:
+    assert data_in(rendered(scene.desk, "blame", file="README.md", disk="1"), "blame")["texts"][1] == "more words"
+    assert "more words" in rendered(scene.desk, "why", file="README.md", line="2", disk="1")
+    assert "more words" in rendered(scene.desk, "report", file="README.md")
+
+
+def test_the_interface_for_programs_shows_no_more(service: Asked) -> None:
+    assert service.get("/api/v1/why?file=README.md&line=2").status_code == 200
+    for name in (*HIDDEN, "nothing"):
+        found = service.get(f"/api/v1/why?file={name}&line=1")
+        assert found.status_code == 422 and "zebra" not in found.text
