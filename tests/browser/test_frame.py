@@ -2,7 +2,6 @@
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser
 
 from custody.service.pages.book import PAGES
 from tests.browser.conftest import Look
@@ -61,17 +60,6 @@ def test_a_page_that_is_not_there_leads_back(look: Look) -> None:
     assert page.locator("nav a").count() == len(LABELLED)
     page.click("text=To the overview")
     assert page.inner_text("h1") == "Overview"
-
-
-def test_without_scripts_what_comes_later_is_a_link(browser: Browser, service: Started) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    address = f"http://127.0.0.1:{service.port}"
-    context.add_cookies([{"name": "custody_token", "value": service.token, "url": address}])
-    page = context.new_page()
-    page.goto(f"{address}/overview")
-    page.click("text=Show it on a page of its own >> nth=0")
-    assert "lines" in page.inner_text("body")
-    context.close()
 
 
 def test_a_stale_token_is_told_in_words_and_a_good_one_lets_in(look: Look, service: Started) -> None:

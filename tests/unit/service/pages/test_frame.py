@@ -208,3 +208,8 @@ def test_what_is_opened_is_what_is_there(tmp_path: Path) -> None:
     assert opened("app.py:1", here) == "/why?file=src%2Fapp.py&line=1"
     assert opened("c0ffee", here) == "/session?id=c0ffee"
     assert opened("../../outside", here) == "/blame?file=..%2F..%2Foutside"
+
+
+def test_without_scripts_what_comes_later_is_a_link(service: Asked) -> None:
+    found = service.get("/overview", accept="text/html").text
+    assert '<noscript><p><a href="/overview-share">' in found
