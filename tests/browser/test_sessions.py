@@ -142,5 +142,5 @@ def test_without_a_script_the_calls_are_a_list(look: Look, long_one: Started) ->
 
 def test_one_that_is_not_there_is_said(look: Look, tmp_path: Path) -> None:
     page = look().go("/session?id=nobody")
-    assert "no session" in page.inner_text("main")
+    assert "No session" in page.inner_text("main")
     assert findings(page) == []
