@@ -19,7 +19,7 @@ from tests.house.not_run import CannotBeHad, not_run
 Look = Callable[..., Looking]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests of a worker; each has windows of its own."""
     with ExitStack() as stack:

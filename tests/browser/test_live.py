@@ -17,7 +17,7 @@ def repository(tmp_path: Path) -> Path:
     built = a_repository(tmp_path / "repo")
     built.commit({b"src/app.py": b"print(1)\n"})
     built.checkout()
-    return recorded(built.path, 1, session="first-session")
+    return recorded(built.path, 1, session="first")
 
 
 def test_a_new_session_appears_without_a_reload(look: Look, repository: Path) -> None:
@@ -26,9 +26,9 @@ def test_a_new_session_appears_without_a_reload(look: Look, repository: Path) ->
         window.go("/sessions")
         page = window.settled()
         page.evaluate("window.here = 1")
-        assert "second-session" not in window.said()
-        spool_of(repository).put(an_event(id="9", session="second-session"))
-        page.wait_for_selector("text=second-session", timeout=PATIENCE_MS)
+        assert "second" not in window.said()
+        spool_of(repository).put(an_event(id="9", session="second"))
+        page.wait_for_selector("text=second", timeout=PATIENCE_MS)
         assert page.evaluate("window.here") == 1, "it is still the same page"
         assert "new record" in page.inner_text("#live")
 

@@ -32,6 +32,7 @@ def test_every_page_opens_from_its_file_and_asks_nobody(browser: Browser, report
     page.goto((report / "index.html").as_uri())
     for one in LABELLED:
         page.click(f"nav a:text-is('{one.label}')")
+        page.wait_for_load_state()
         assert page.inner_text("nav a[aria-current]") == one.label
         assert page.evaluate("getComputedStyle(document.body).display") == "flex", "the style sheet is there"
         assert findings(page) == []

@@ -28,8 +28,8 @@ FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format
 BRIEF = Limits(wait_seconds_max=10)
 
 
-PURE = {"parse_commit"}
-"""A function over bytes that somebody has already read asks nothing of git."""
+PURE = {"parse_commit", "read_small"}
+"""A function over bytes or a plain file asks nothing of git."""
 
 
 def test_every_question_is_in_the_table() -> None:

@@ -91,7 +91,7 @@ def keep_outcome(desk: Desk, payload: Json) -> None:
             reason=f"{site.repository}#{number}",
             opened=pull.created_at,
         )
-        record_outcome(site.desk, told)
+        record_outcome(site.desk, told, believes_claims=True)
 
 
 def index_changes(desk: Desk, payload: Json) -> None:

@@ -58,11 +58,14 @@ class Told:
     complexity: ChangeComplexity | None = None
 
 
-def record_outcome(desk: Desk, told: Told) -> TrustOutcomeReport:
-    """Record what became of a change, once: told again nothing changes, told otherwise it is corrected."""
+def record_outcome(desk: Desk, told: Told, *, believes_claims: bool = False) -> TrustOutcomeReport:
+    """Record what became of a change, once: told again nothing changes, told otherwise it is corrected.
+
+    Claims speak for an agent only where they are believed: a service has what its token holders send, and no other.
+    """
     subject = subject_of(desk.repository, told.change, told.landed_as)
     by = written(desk, additions_of(subject.files), subject.head) if desk.exists() else Written({})
-    return keep_outcome(desk, told, subject, by)
+    return keep_outcome(desk, told, subject, by.with_claims if believes_claims else by)
 
 
 def keep_outcome(desk: Desk, told: Told, subject: Subject, by: Written) -> TrustOutcomeReport:

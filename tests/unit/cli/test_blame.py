@@ -16,6 +16,7 @@ NEW = OLD + text("def discount(prices, percent):", f"    {LINE}")
 TYPED = OLD + text("def discount(prices, percent):", f"    {LINE} + tax", "typed_by_somebody = 1")
 
 FIELDS = {
+    "claims",
     "start_line",
     "end_line",
     "class",

@@ -101,7 +101,7 @@ class TestLearnt:
         assert html.count("<tr>") < 100
 
     def test_an_empty_store_says_what_to_do(self, world: World) -> None:
-        assert "custody import transcripts" in words_in(rendered(world.desk, "graph"))
+        assert "custody import" in words_in(rendered(world.desk, "graph"))
         assert "custody init" in words_in(rendered(world.desk, "graph", view="tree"))
         assert "Choose two agents" in words_in(rendered(world.desk, "graph", view="difference"))
 

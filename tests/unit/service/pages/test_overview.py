@@ -54,7 +54,7 @@ def test_an_empty_store_says_what_to_do_next(empty: Desk) -> None:
 
 
 def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Desk) -> None:
-    assert "HEAD" in rendered(empty, "overview-share")
+    assert "othing is committed here yet" in rendered(empty, "overview-share")
 
 
 def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
