@@ -111,6 +111,7 @@ def _words(report: DemoReport, *, keep: bool) -> str:
         lines.append("Next: 'custody init' in a git repository of yours; 'custody demo --keep' leaves this one to try.")
     else:
         lines += [f"The sample repository is in {report.folder}. Try there:", *(f"  {one}" for one in _TRY)]
+        lines.append("To look at it: custody serve --open overview")
     return "\n".join(lines)
 
 
@@ -118,5 +119,4 @@ _TRY = (
     "custody why src/till/tax.py:10",
     "custody gate main..forged/discounts --format markdown",
     "custody dupes cluster --all",
-    "custody serve --open overview",
 )
