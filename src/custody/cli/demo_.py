@@ -111,7 +111,6 @@ def _words(report: DemoReport, *, keep: bool) -> str:
         lines.append("Next: 'custody init' in a git repository of yours; 'custody demo --keep' leaves this one to try.")
     else:
         lines += [f"The sample repository is in {report.folder}. Try there:", *(f"  {one}" for one in _TRY)]
-        lines.append("To look at it: custody serve --open overview")
     return "\n".join(lines)
 
 
