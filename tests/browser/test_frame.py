@@ -52,6 +52,7 @@ def test_a_wrong_token_does_not_lose_the_place(look: Look, service: Started) -> 
         page.fill("#token", token)
         page.click("main button")
     page.wait_for_url("**/sessions?agent=patchbot")
+    assert page.inner_text("h1") == "Sessions"
 
 
 def test_a_page_that_is_not_there_leads_back(look: Look) -> None:

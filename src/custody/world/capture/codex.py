@@ -9,36 +9,29 @@ that ended not how. Formats move: unknown fields and events are passed over, a f
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.model.ids import AgentName, CallId, CommitSha, PromptId, SessionId
+from custody.model.ids import CallId, PromptId
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
-from custody.wire.times import ns_from
 from custody.wire.views import about_of
 from custody.world.capture.codex_sources import sources
 from custody.world.capture.codex_tools import APPLY_PATCH, answer_of, changes_by, edits, facts, given_to, plain
 from custody.world.capture.fields import Fields, model, string, text
 from custody.world.capture.hook_paths import located
+from custody.world.capture.seen import Seen, views_by
 from custody.world.capture.tools import Done
 
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    read = EVENTS.get(event.event)
-    if read is None or event.session is None or not isinstance(event.payload, dict):
-        return ()
-    return tuple(read(_Seen(event, event.session, event.payload)))
+    return views_by(event, EVENTS, _Seen)
 
 
-class _Seen:
-    """A hook event with what every reader asks of it."""
+class _Seen(Seen):
+    """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, fields: Fields) -> None:
-        self.event = event
+        super().__init__(event, session)
         self.fields = fields
-        self.agent = AgentName(event.agent)
-        self.session = SessionId(session)
-        self.at_ns = ns_from(event.at)
-        self.head = None if event.head is None else CommitSha(event.head)
         self.model = model(fields.get("model"))
         self.subagent = string(fields.get("agent_id"))
         turn = string(fields.get("turn_id"))

@@ -13,14 +13,14 @@ Formats move: unknown fields and events are passed over, a field of another type
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.model.ids import AgentName, CallId, CommitSha, PromptId, SessionId
+from custody.model.ids import CallId, PromptId
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
-from custody.wire.times import ns_from
 from custody.world.capture.copilot_tools import about, done_views, given_to, plain
 from custody.world.capture.fields import Fields, fields, model, string, text
 from custody.world.capture.gemini import prompt_id
 from custody.world.capture.hook_paths import located
+from custody.world.capture.seen import Seen
 from custody.world.capture.tools import Done
 from custody.world.hook.calls import copilot_call_in
 
@@ -50,16 +50,12 @@ def event_of(named: str, said: Fields) -> str:
     return next((event for sign, event in signs.items() if sign in said), named)
 
 
-class _Seen:
-    """A hook event with what every reader asks of it."""
+class _Seen(Seen):
+    """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        self.event = event
+        super().__init__(event, session)
         self.said = said
-        self.agent = AgentName(event.agent)
-        self.session = SessionId(session)
-        self.at_ns = ns_from(event.at)
-        self.head = None if event.head is None else CommitSha(event.head)
         self.model = model(said.get("model"))
         self.tool = plain(string(said.get("tool_name", said.get("toolName"))) or "")
         self.given = given_to(said.get("tool_input", said.get("toolArgs")))

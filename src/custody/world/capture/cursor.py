@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from custody.model.ids import AgentName, CallId, CommitSha, PromptId, SessionId
+from custody.model.ids import CallId, PromptId
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import CallStatus, Prompt, Reading, Session, SourceRead, Text, ToolCall, View
 from custody.wire.events import HookEvent
-from custody.wire.times import ns_from
 from custody.wire.views import about_of, text_view
 from custody.world.capture.cursor_sources import sources
 from custody.world.capture.cursor_tools import (
@@ -35,6 +34,7 @@ from custody.world.capture.cursor_tools import (
 )
 from custody.world.capture.fields import Fields, clean, fields, items, string, text
 from custody.world.capture.hook_paths import located
+from custody.world.capture.seen import Seen, views_by
 from custody.world.capture.sources import LOCATOR_CHARS_MAX
 from custody.world.hook.pairing import OWN, UNNAMED
 
@@ -48,22 +48,15 @@ LINE_MAX = 2**53
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    read = EVENTS.get(event.event)
-    if read is None or event.session is None or not isinstance(event.payload, dict):
-        return ()
-    return tuple(read(_Seen(event, event.session, event.payload)))
+    return views_by(event, EVENTS, _Seen)
 
 
-class _Seen:
-    """A hook event with what every reader asks of it."""
+class _Seen(Seen):
+    """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        self.event = event
+        super().__init__(event, session)
         self.fields = said
-        self.agent = AgentName(event.agent)
-        self.session = SessionId(session)
-        self.at_ns = ns_from(event.at)
-        self.head = None if event.head is None else CommitSha(event.head)
         # A hook of before calls were paired named none.
         own = f"{OWN}{event.id}" if event.event in UNNAMED else None
         named = event.call or own

@@ -10,35 +10,28 @@ field of another type counts as absent.
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.model.ids import AgentName, CallId, CommitSha, PromptId, SessionId
+from custody.model.ids import CallId, PromptId
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
-from custody.wire.times import ns_from
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.hook_paths import located
 from custody.world.capture.opencode_sources import sources
 from custody.world.capture.opencode_tools import SHELL, about, answer_of, edits, facts
+from custody.world.capture.seen import Seen, views_by
 from custody.world.capture.tools import Done
 
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one event gives; none without a session or for an event that says nothing of its own."""
-    read = EVENTS.get(event.event)
-    if read is None or event.session is None or not isinstance(event.payload, dict):
-        return ()
-    return tuple(read(_Seen(event, event.session, event.payload)))
+    return views_by(event, EVENTS, _Seen)
 
 
-class _Seen:
-    """An event with what every reader asks of it."""
+class _Seen(Seen):
+    """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        self.event = event
+        super().__init__(event, session)
         self.said = said
-        self.agent = AgentName(event.agent)
-        self.session = SessionId(session)
-        self.at_ns = ns_from(event.at)
-        self.head = None if event.head is None else CommitSha(event.head)
         self.model = model(said.get("model"))
         self.subagent = string(said.get("agent_id"))
         self.tool = string(said.get("tool_name")) or ""

@@ -17,7 +17,7 @@ from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
 from tests.builders.hooks import home_of, installed
 
-ROOT = "/work"
+ROOT = "/project"
 SHELL = {"tool_name": "Shell", "tool_input": {"command": "make"}}
 WRITE = {"tool_name": "Write", "tool_input": {"file_path": "a.py"}, "cwd": ROOT}
 EDIT = {"file_path": f"{ROOT}/a.py", "workspace_roots": [ROOT]}
@@ -89,8 +89,8 @@ def test_the_files_that_a_call_names() -> None:
     )
     for given_to in (patch, {"patch": patch}):
         fields = {"tool_name": "ApplyPatch", "tool_input": given_to, "cwd": ROOT}
-        assert files_of("postToolUse", fields) == ["/work/a.py", "/work/b.py", "/c.py"]
-    assert files_of("afterFileEdit", EDIT) == ["/work/a.py"]
+        assert files_of("postToolUse", fields) == [f"{ROOT}/a.py", f"{ROOT}/b.py", "/c.py"]
+    assert files_of("afterFileEdit", EDIT) == [f"{ROOT}/a.py"]
     assert files_of("postToolUse", SHELL) is None
 
 
