@@ -3,35 +3,24 @@
 import json
 import time
 from pathlib import Path
-from typing import TypeVar
 
-from custody.app.blame import blame
 from custody.app.desk import Desk
 from custody.app.import_transcripts import import_transcripts
-from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
 from custody.wire.reports import ImportTranscriptsReport
 from custody.wire.times import text_from
 from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.captured import lines as lines
+from tests.builders.captured import views as views
 from tests.builders.cursor import Cursor, run_cursor_hook
 from tests.builders.hooks import installed
 from tests.builders.repo import Built, a_repository
 
-V = TypeVar("V")
 OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"
 PIECE = "    return item.cost * (1 - item.discount)"
 OWN = OLD.replace("    return item.cost", PIECE)
 BY_HAND = "def check_the_currency_of(item):\n    return item.currency\n\n\n"
 CHILD = "7a000002-2000-4000-8000-000000000002"
 APP = "src/app.py"
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    FileState: "file_state",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-}
 
 
 def a_shop(path: Path) -> Built:
@@ -67,17 +56,6 @@ def known_by(way: str, built: Built, home: Path, session: Cursor) -> None:
     if way != "hooks":
         session.put_database(home) if way == "database" else session.put_transcript(home)
         assert imported(built).problem_count == 0
-
-
-def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
-
-
-def lines(built: Built, path: str = APP) -> dict[int, str]:
-    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
-    told = blame(Desk(built.path), path).report.attributions
-    return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}
 
 
 def agents_lines(built: Built, path: str = APP) -> list[int]:

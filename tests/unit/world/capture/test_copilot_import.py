@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -12,29 +12,20 @@ from custody.app.desk import Desk
 from custody.app.import_transcripts import import_transcripts
 from custody.app.import_what import What, what_is
 from custody.model.merging import merged_calls
-from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.model.views import FileEdit, FileState, Prompt, Session, ToolCall
 from custody.wire.reports import ImportTranscriptsReport
 from custody.wire.times import text_from
 from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot, run_copilot_hook
 from tests.builders.hooks import a_hook_event, installed, run_hook
 from tests.builders.repo import Built, a_repository
 
-V = TypeVar("V")
 OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"
 LINE, PIECE = "    return item.cost\n", "    return item.cost * (1 - item.discount)\n"
 OWN = OLD.replace(LINE, PIECE)
 WAYS = [(surface, shape) for surface, shapes in SHAPES.items() for shape in ("hooks", *shapes)]
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    FileState: "file_state",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-}
 
 
 @pytest.fixture
@@ -68,11 +59,6 @@ def hooked(built: Built, session: Copilot) -> None:
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
     return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["copilot"], place)
-
-
-def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
 
 
 def calls(built: Built) -> dict[str, ToolCall]:

@@ -3,7 +3,6 @@
 import json
 import time
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -14,29 +13,20 @@ from custody.app.import_what import What, what_is
 from custody.app.log import log, log_session
 from custody.model.merging import merged_calls, merged_session
 from custody.model.paths import RepoPath
-from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.model.views import CommitLink, FileState, Session, SourceRead, ToolCall
 from custody.wire.reports import ImportTranscriptsReport
 from custody.wire.times import text_from
 from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.captured import lines, views
 from tests.builders.cli import custody
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
 from tests.builders.hooks import installed
 from tests.builders.repo import Built, a_repository
 
-V = TypeVar("V")
 OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"
 PIECE = "    return item.cost * (1 - item.discount)"
 OWN = OLD.replace("    return item.cost", PIECE)
 WITH_PERSON = OWN.replace(PIECE, f"    check_the_currency_of(item)\n{PIECE}")
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    FileState: "file_state",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-}
 
 
 @pytest.fixture
@@ -68,17 +58,6 @@ def hooked(built: Built, session: Gemini) -> None:
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
     return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["gemini"], place)
-
-
-def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
-
-
-def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:
-    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
-    told = blame(Desk(built.path), path).report.attributions
-    return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}
 
 
 def put(built: Built, text: str, path: str = "src/app.py") -> None:

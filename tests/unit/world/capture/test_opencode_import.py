@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -20,16 +19,16 @@ from custody.app.import_transcripts import import_transcripts
 from custody.app.import_what import What, what_is
 from custody.app.log import log
 from custody.model.merging import merged_calls, merged_session
-from custody.model.views import CallStatus, CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.model.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceRead, ToolCall
 from custody.wire.reports import ImportTranscriptsReport
 from custody.world.capture import TRANSCRIPT_READERS
+from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.codex import patch_text, updated
 from tests.builders.opencode import MIDDLE, MODEL, NEW, OLD, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 from tests.builders.repo import Built, a_repository
 
-V = TypeVar("V")
 OLD_TEXT = (
     "class Shop:\n    def price(self, item):\n        return item.cost\n\n    def total(self):\n        return 0\n"
 )
@@ -40,15 +39,6 @@ SHAPES: dict[str, Callable[[Opencode, Path], object]] = {
     "files": Opencode.put_files,
     "old files": Opencode.put_old_files,
     "database": Opencode.put_database,
-}
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    FileState: "file_state",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
 }
 
 
@@ -84,11 +74,6 @@ def hooked(built: Built, session: Opencode) -> None:
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
     return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["opencode"], place)
-
-
-def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
 
 
 def agents_lines(built: Built, path: str = "src/app.py") -> list[int]:

@@ -1,0 +1,32 @@
+"""What a store holds of a repository after agents worked in it: views of a kind, and whose each line is."""
+
+from typing import TypeVar
+
+from custody.app.blame import blame
+from custody.app.desk import Desk
+from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from tests.builders.repo import Built
+
+V = TypeVar("V")
+
+TABLES = {
+    Session: "session",
+    Prompt: "prompt",
+    ToolCall: "tool_call",
+    FileEdit: "file_edit",
+    FileState: "file_state",
+    SourceRead: "source_read",
+    CommitLink: "commit_link",
+}
+
+
+def views(built: Built, kind: type[V]) -> list[V]:
+    """Every view of a kind."""
+    with Desk(built.path).reading() as store:
+        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+
+
+def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:
+    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
+    told = blame(Desk(built.path), path).report.attributions
+    return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}
