@@ -954,10 +954,10 @@ def _look_plain(data: bytes) -> bool:
     longer = long_words(words)
     if tokens_in(longer):
         return True
-    text = data.decode("latin-1")
+    text = data.decode("utf-8", "surrogateescape")  # as redaction sees it: half of a sign may look like a blank
     if any(random_words(longer, text)):
         return True
-    low = text.lower()
+    low = lowered(text)
     return (
         any(signs_in(" ".join(words).lower(), text))
         or (b"://" in data and b"@" in data and any(address_secrets(text)))

@@ -54,6 +54,13 @@ def test_what_a_rule_takes_out_trips_the_wire(data: st.DataObject, rule: Rule, b
         assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
 
 
+@pytest.mark.parametrize("sign", ["\U00020000", "\u0160", "\u0080", "\U0001f600", "Å"])
+def test_a_value_with_signs_beyond_ascii_trips_the_wire(sign: str) -> None:
+    text = f"pass:01{sign}0"
+    assert redact_text(text)[1]
+    assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+
+
 @pytest.mark.parametrize("tail", ["", "a", "A1b2C3d4E5f6G7h8I9j0", '="', ": ", "\\", " -p "])
 def test_twice_the_text_is_at_most_twice_the_work(tail: str) -> None:
     for seed in _some(tail):
