@@ -8,6 +8,7 @@ from threading import Lock
 
 from custody.app.desk import Desk
 from custody.app.graph_learn import Unit, units_of
+from custody.app.pages_kept import chains_of
 from custody.world.store import Store
 
 KEPT_MAX = 4
@@ -19,8 +20,7 @@ _kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
 
 def units_at_hand(desk: Desk, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
     """These sessions and executions with their spans."""
-    chains = tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
-    key = (desk.database or str(desk.home), desk.project, names, chains)
+    key = (desk.database or str(desk.home), desk.project, names, chains_of(store))
     with _lock:
         found = _kept.get(key)
     units = tuple(units_of(store, names)) if found is None else found

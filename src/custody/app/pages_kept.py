@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from custody.app.desk import Desk
 from custody.model.errors import InputError
+from custody.world.store import Store
 
 T = TypeVar("T")
 
@@ -21,6 +22,11 @@ Place = tuple[str | None, ...]
 def place_of(desk: Desk) -> Place:
     """Which store a desk works with."""
     return desk.database, str(desk.folder_of_project), desk.project
+
+
+def chains_of(store: Store) -> tuple[str, ...]:
+    """Where every chain of a store stands: each new record moves one of them, an erasure too."""
+    return tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
 
 
 @dataclass(frozen=True, slots=True)

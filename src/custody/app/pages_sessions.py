@@ -6,17 +6,19 @@ from dataclasses import dataclass, field, replace
 from custody.app.cursors import cursor, no_cursor, number_in, parts_of
 from custody.app.desk import Desk
 from custody.app.graph_learn import graph_rules, spans_of_execution
-from custody.app.graph_sessions import SESSION, spans_of_seen
+from custody.app.graph_sessions import SESSION, execution_of, spans_of_seen
 from custody.app.log import ANY_NUMBER, session_named, session_read, session_told
+from custody.app.pages_kept import Lately, chains_of, place_of
 from custody.app.questions import Note, NotThere, session_as_seen
 from custody.graph.model import Kind, Span, Status
+from custody.graph.rules import GraphRules
 from custody.graph.spans import Forest, forest_of
 from custody.model.errors import InputError
 from custody.model.ids import AgentName, SessionId
 from custody.model.views import Prompt, Session, SpanSeen, ToolCall
 from custody.wire.reports import SessionReport
 from custody.wire.times import text_from
-from custody.world.store import Seen, SessionRow, Store
+from custody.world.store import ReadRows, Seen, SessionRow, Store
 from custody.world.store.looked_at import ActiveSession, LookedAt
 
 ENDS_READ_MAX = 2
@@ -164,16 +166,31 @@ class CallRow:
 class SessionSeen:
     """One session: what is known of it, and every call in the order in which a tree is read.
 
-    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here.
+    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them come
+    from programs that told of their own spans.
     """
 
     report: SessionReport
     rows: Sequence[CallRow]
     total: int
+    traced: int
     ended_ns: int | None
     sources: Sequence[str]
     sources_total: int
     repairs: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """All that the records of a session say; nobody was told of it yet."""
+
+    report: SessionReport
+    forest: Forest
+    read: ReadRows
+
+
+_LATELY: Lately[_Story] = Lately()
+"""A session of ten thousand calls takes seconds to read, and is looked at again and again."""
 
 
 def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionSeen:
@@ -184,24 +201,37 @@ def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | No
             row = session_named(store, session, agent)
         except InputError as error:
             raise NotThere(error.message, hint="the list of sessions has every one") from error
-        seen = session_read(store, row)
-        forest = forest_of(_spans(store, row, seen), graph_rules(desk))
-        read = store.read_by([row.session], row.last_ns, SOURCES_MAX)
-    report = session_as_seen(session_told(row, seen), note=note)
+        rules = graph_rules(desk)
+        story = _LATELY.get(
+            (*place_of(desk), row.agent, row.session),
+            (chains_of(store), row, rules),
+            desk.now_ns(),
+            lambda: _story(store, row, rules),
+        )
+    forest, read = story.forest, story.read
+    report = session_as_seen(story.report, note=note)
     words = {prompt.id: prompt.text for prompt in report.prompts}
     rows = list(_rows(forest, words if note is not None else None))
     if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
+    own = execution_of(row.agent, row.session)
     root = next((span for span in forest.roots if span.id == SESSION), None)
     return SessionSeen(
         report=report,
         rows=rows[:ROWS_MAX],
         total=len(rows),
+        traced=sum(span.execution != own for span in forest.spans),
         ended_ns=None if root is None else root.end_ns,
         sources=read.locators,
         sources_total=read.total,
         repairs={code.value: count for code, count in forest.repairs.counts.items()},
     )
+
+
+def _story(store: Store, row: SessionRow, rules: GraphRules) -> _Story:
+    seen = session_read(store, row)
+    forest = forest_of(_spans(store, row, seen), rules)
+    return _Story(session_told(row, seen), forest, store.read_by([row.session], row.last_ns, SOURCES_MAX))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.app.desk import Desk
+from custody.app.erase import erase
 from custody.app.pages_sessions import CallRow, session_now, session_seen, sessions_listed
 from custody.app.questions import NotThere
 from custody.model.errors import InputError
+from custody.model.ids import AgentName, SessionId
 from custody.service.pages.sessions import STATES, tree_data
 from custody.world.store import looked_at
 from tests.builders.cli import a_git_folder
@@ -196,7 +198,23 @@ class TestOne:
         keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
         html = rendered(desk, "session", id="done")
         assert "/session-now" not in html and "ended" in words_in(html)
-        assert "No call was captured" not in words_in(html) or "No prompt was captured" in words_in(html)
+        assert "No prompt of this session is kept" in words_in(html)
+
+    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, desk: Desk) -> None:
+        a_session(desk, calls=1)
+        noted: list[str] = []
+        for _ in range(2):
+            assert "please do s1" in rendered(desk, "session", id="s1", note=noted.append)
+        assert len(noted) == 2, "every reading is noted, also of what is at hand"
+        assert "please do s1" not in rendered(desk, "session", id="s1")
+        keep(desk, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
+        assert len(data_in(rendered(desk, "session", id="s1"), "tree-data")["rows"]) == 4
+        with desk.reading() as store:
+            asked = store.first_prompt(AgentName("robot"), SessionId("s1"))
+        assert asked is not None
+        erase(desk, [str(asked.record.ref)], who=None, why="a name was in it")
+        html = rendered(desk, "session", id="s1", note=noted.append)
+        assert "please do s1" not in html and "was erased" in words_in(html)
 
     def test_one_that_is_not_there_is_said(self, desk: Desk) -> None:
         with pytest.raises(NotThere, match="no session"):
