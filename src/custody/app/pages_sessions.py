@@ -166,8 +166,8 @@ class CallRow:
 class SessionSeen:
     """One session: what is known of it, and every call in the order in which a tree is read.
 
-    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them come
-    from programs that told of their own spans.
+    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them
+    come from programs that told of their own spans.
     """
 
     report: SessionReport
