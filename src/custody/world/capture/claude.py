@@ -45,18 +45,11 @@ class _Seen(Seen):
 
 
 def _session(seen: _Seen) -> Iterator[View]:
-    yield Session(
-        agent=seen.agent,
-        id=seen.session,
-        started_ns=seen.at_ns,
-        revision=seen.head,
-        worktree=seen.event.worktree,
-        model=model(seen.fields.get("model")),
-    )
+    yield seen.begun(model(seen.fields.get("model")))
 
 
 def _session_end(seen: _Seen) -> Iterator[View]:
-    yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, ended_ns=seen.at_ns)
+    yield seen.ended()
 
 
 def _model_switch(seen: _Seen) -> Iterator[View]:

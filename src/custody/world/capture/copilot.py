@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from custody.model.ids import CallId, PromptId
-from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.model.views import CallStatus, Prompt, ToolCall, View
 from custody.wire.events import HookEvent
 from custody.world.capture.copilot_tools import about, done_views, given_to, plain
 from custody.world.capture.fields import Fields, fields, model, string, text
@@ -80,18 +80,11 @@ class _Seen(Seen):
 
 
 def _session(seen: _Seen) -> Iterator[View]:
-    yield Session(
-        agent=seen.agent,
-        id=seen.session,
-        started_ns=seen.at_ns,
-        revision=seen.head,
-        worktree=seen.event.worktree,
-        model=seen.model,
-    )
+    yield seen.begun(seen.model)
 
 
 def _session_end(seen: _Seen) -> Iterator[View]:
-    yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, ended_ns=seen.at_ns)
+    yield seen.ended()
 
 
 def _prompt(seen: _Seen) -> Iterator[View]:

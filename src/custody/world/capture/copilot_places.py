@@ -12,10 +12,9 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from custody.model.errors import InputError
-from custody.wire.canonical import parse
-from custody.world.capture.fields import Fields, fields, string
+from custody.world.capture.fields import fields, string
 from custody.world.capture.lines import files_below, lines_of
+from custody.world.capture.peeking import first_lines, object_said, small_file
 
 SUFFIXES = (".json", ".jsonl")
 OWN_FOLDER = ".copilot"
@@ -25,8 +24,6 @@ WORKSPACES, WORKSPACE = "workspaceStorage", "workspace.json"
 PROGRAMS = ("Code", "Code - Insiders", "Code - Exploration", "VSCodium")
 SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscode-remote")
 SCHEMES = frozenset(("file", "vscode-remote"))
-PEEK_LINES = 50
-SMALL_BYTES_MAX = 1 << 20
 LOOKED_AT_MAX = 64 << 20
 """So much of a session that does not say its folder is searched for a work tree's path."""
 
@@ -88,14 +85,14 @@ def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
 def sessions_below(place: Path) -> list[Path]:
     """The sessions at or below ``place``; other files of these programs are left out."""
     found = files_below(place, SUFFIXES)
-    return [file for file in found if file == place or any(map(is_opening, _first_lines(file)))]
+    return [file for file in found if file == place or any(map(is_opening, first_lines(file)))]
 
 
 def is_opening(data: bytes) -> bool:
     """Whether a line is one of a session's first, in any of its shapes."""
     if any(mark in data for mark in _DOCUMENT):
         return True
-    line = _object(data)
+    line = object_said(data)
     if isinstance(line.get("data"), dict) and "parentId" in line:
         return line.get("type") in EVENTS
     state = fields(line.get("v")) if line.get("kind") == 0 else line
@@ -110,7 +107,7 @@ def workspace_of(file: Path) -> str | None:
 
 def folder_of(workspace: Path) -> str | None:
     """The folder that a workspace's storage is tied to; None for several folders, or for none."""
-    said = string(_object(_small(workspace / WORKSPACE)).get("folder"))
+    said = string(object_said(small_file(workspace / WORKSPACE)).get("folder"))
     parts = urlsplit(said or "")
     folder = unquote(parts.path)
     return folder if parts.scheme in SCHEMES and folder.startswith("/") and "\0" not in folder else None
@@ -126,14 +123,14 @@ def _is_ours(file: Path, trees: Sequence[str]) -> bool:
     """By the folder that the session says; where it says none, by whether it speaks of a file in a work tree."""
     told = workspace_of(file)
     if told is None:
-        told = next((cwd for cwd in map(_cwd_in, _first_lines(file)) if cwd is not None), None)
+        told = next((cwd for cwd in map(_cwd_in, first_lines(file)) if cwd is not None), None)
     return is_in(told, trees) if told is not None else _speaks_of(file, trees)
 
 
 def _cwd_in(data: bytes) -> str | None:
     if b'"cwd"' not in data:
         return None
-    said = fields(_object(data).get("data"))
+    said = fields(object_said(data).get("data"))
     return string(fields(said.get("context")).get("cwd")) or string(said.get("cwd"))
 
 
@@ -160,26 +157,3 @@ def _user_folders(home: Path) -> Iterator[Path]:
         yield own / "Library" / "Application Support" / program / "User"
     for server in SERVERS:
         yield own / server / "data" / "User"
-
-
-def _first_lines(file: Path) -> Iterator[bytes]:
-    try:
-        yield from (line.data for line in islice(lines_of(file), PEEK_LINES))
-    except OSError:
-        return  # named when it is read
-
-
-def _small(file: Path) -> bytes:
-    try:
-        if not file.is_file() or file.stat().st_size > SMALL_BYTES_MAX:
-            return b""
-        return file.read_bytes()
-    except OSError:
-        return b""  # it would only have told us a place
-
-
-def _object(data: bytes) -> Fields:
-    try:
-        return fields(parse(data))
-    except InputError:
-        return {}  # whoever reads the file says so

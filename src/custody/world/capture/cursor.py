@@ -84,19 +84,12 @@ class _Seen(Seen):
 
 
 def _session(seen: _Seen) -> Iterator[View]:
-    yield Session(
-        agent=seen.agent,
-        id=seen.session,
-        started_ns=seen.at_ns,
-        revision=seen.head,
-        worktree=seen.event.worktree,
-        model=None if seen.subagent is not None else seen.model,
-    )
+    yield seen.begun(None if seen.subagent is not None else seen.model)
 
 
 def _session_end(seen: _Seen) -> Iterator[View]:
     if seen.subagent is None:
-        yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, ended_ns=seen.at_ns)
+        yield seen.ended()
 
 
 def _prompt(seen: _Seen) -> Iterator[View]:

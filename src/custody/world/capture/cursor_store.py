@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-from custody.model.errors import InputError
-from custody.wire.canonical import Json, dump, parse
+from custody.wire.canonical import Json, dump
 from custody.world.capture.cursor_tools import FILE, json_in, model_of
 from custody.world.capture.databases import Database, Row, Rows, is_database, line_of, opened
 from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.lines import LINE_BYTES_MAX, Line, files_below
+from custody.world.capture.peeking import object_said, small_file
 
 DATABASE = "state.vscdb"
 TABLE, ITEMS = "cursorDiskKV", "ItemTable"
@@ -34,7 +33,6 @@ UNREAD = "conversations"
 """Stands for the conversations of a database that could not be looked through."""
 USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
 """Where the application keeps its data in the user's home, by system."""
-SMALL_BYTES_MAX = 1 << 20
 DEPTH_MAX = 100
 LEFT_OUT = frozenset(("conversationState", "richText", "thinking", "allThinkingBlocks", "toolCallBinary"))
 """What of a message is never looked at: what a model thought, and what repeats or is sealed."""
@@ -119,7 +117,7 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
     found: set[str] = set()
     for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
         database = file.with_name(DATABASE)
-        if not _is_in(_path(_small(file).get("folder")), roots) or not is_database(database):
+        if not _is_in(_path(object_said(small_file(file)).get("folder")), roots) or not is_database(database):
             continue
         try:
             with opened(database) as workspace:
@@ -271,14 +269,6 @@ def _path(said: object) -> str | None:
 
 def _number(said: object) -> int:
     return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 2**53 else 0
-
-
-def _small(file: Path) -> dict[str, Any]:
-    try:
-        value = parse(file.read_bytes()) if file.stat().st_size <= SMALL_BYTES_MAX else None
-    except (OSError, InputError):
-        return {}  # it would only have told us a place
-    return value if isinstance(value, dict) else {}
 
 
 def _is_in(path: str | None, roots: set[str]) -> bool:

@@ -12,18 +12,15 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from custody.model.errors import InputError
-from custody.wire.canonical import parse
 from custody.world.capture.fields import Fields, fields, string
-from custody.world.capture.lines import files_below, lines_of
+from custody.world.capture.lines import files_below
+from custody.world.capture.peeking import first_lines, object_said, small_file
 
 SUFFIXES = (".json", ".jsonl")
 CHATS = "chats"
 CHAT = "session-"
 MARKER = ".project_root"
 REGISTRY = "projects.json"
-SMALL_BYTES_MAX = 1 << 20
-PEEK_LINES = 50
 FOLDERS_MAX = 100
 """So many folders above a file are asked whether they are the project's root."""
 
@@ -51,14 +48,14 @@ def chats_below(place: Path) -> list[Path]:
 def _is_chat(file: Path) -> bool:
     if file.parent.name == CHATS or file.parent.parent.name == CHATS:
         return True
-    return file.name.startswith(CHAT) or any(is_opening(line) for line in _first_lines(file))
+    return file.name.startswith(CHAT) or any(is_opening(line) for line in first_lines(file))
 
 
 def is_opening(data: bytes) -> bool:
     """Whether a line is one of a chat's first: what it says of itself, on one line or over several."""
     if b'"projectHash"' not in data:
         return False
-    said = _object(data) or _object(b"{%s}" % data.strip().rstrip(b","))
+    said = object_said(data) or object_said(b"{%s}" % data.strip().rstrip(b","))
     return isinstance(said.get("projectHash"), str)
 
 
@@ -87,7 +84,7 @@ def root_of(file: Path) -> str | None:
 
 def marked_root(folder: Path) -> str | None:
     """The path that a project's folder is tied to."""
-    said = _small(folder / MARKER).decode("utf-8", "surrogateescape").strip()
+    said = small_file(folder / MARKER).decode("utf-8", "surrogateescape").strip()
     return said if posixpath.isabs(said) and "\0" not in said else None
 
 
@@ -104,38 +101,15 @@ def root_above(name: str, said: str) -> str | None:
 
 
 def _hash_in(file: Path) -> str | None:
-    for line in _first_lines(file):
+    for line in first_lines(file):
         if is_opening(line):
-            said = _object(line) or _object(b"{%s}" % line.strip().rstrip(b","))
+            said = object_said(line) or object_said(b"{%s}" % line.strip().rstrip(b","))
             return string(said.get("projectHash"))
     return None
 
 
 def _registered(home: Path) -> Fields:
-    return fields(_object(_small(home.parent / REGISTRY)).get("projects"))
-
-
-def _first_lines(file: Path) -> list[bytes]:
-    try:
-        return [line.data for line in islice(lines_of(file), PEEK_LINES)]
-    except OSError:
-        return []  # named when it is read
-
-
-def _small(file: Path) -> bytes:
-    try:
-        if not file.is_file() or file.stat().st_size > SMALL_BYTES_MAX:
-            return b""
-        return file.read_bytes()
-    except OSError:
-        return b""  # it would only have told us a place
-
-
-def _object(data: bytes) -> Fields:
-    try:
-        return fields(parse(data))
-    except InputError:
-        return {}  # whoever reads the file says so
+    return fields(object_said(small_file(home.parent / REGISTRY)).get("projects"))
 
 
 def _is_in(path: str, roots: set[str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from custody.model.ids import CallId, PromptId
-from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.model.views import CallStatus, Prompt, ToolCall, View
 from custody.wire.events import HookEvent
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.hook_paths import located
@@ -36,28 +36,17 @@ class _Seen(Seen):
         self.subagent = string(said.get("agent_id"))
         self.tool = string(said.get("tool_name")) or ""
 
-    def session_view(self) -> Session:
-        """The session, under the model that speaks in it now."""
-        return Session(
-            agent=self.agent,
-            id=self.session,
-            started_ns=self.at_ns,
-            revision=self.head,
-            worktree=self.event.worktree,
-            model=self.model,
-        )
-
 
 def _session(seen: _Seen) -> Iterator[View]:
     if seen.subagent is None:
-        yield seen.session_view()
+        yield seen.begun(seen.model)
 
 
 def _prompt(seen: _Seen) -> Iterator[View]:
     """What a person typed, and the model that it was typed to; what a subagent is told nobody typed."""
     if seen.subagent is not None:
         return
-    yield seen.session_view()
+    yield seen.begun(seen.model)
     asked = text(seen.said.get("prompt"))
     if asked is not None and asked.content != "":
         named = string(seen.said.get("prompt_id")) or seen.event.id

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from custody.model.ids import AgentName, CommitSha, SessionId
-from custody.model.views import View
+from custody.model.views import Session, View
 from custody.wire.events import HookEvent
 from custody.wire.times import ns_from
 from custody.world.capture.fields import Fields
@@ -21,6 +21,21 @@ class Seen:
         self.session = SessionId(session)
         self.at_ns = ns_from(event.at)
         self.head = None if event.head is None else CommitSha(event.head)
+
+    def begun(self, model: str | None) -> Session:
+        """The session, as it began or goes on, under the model that speaks in it now."""
+        return Session(
+            agent=self.agent,
+            id=self.session,
+            started_ns=self.at_ns,
+            revision=self.head,
+            worktree=self.event.worktree,
+            model=model,
+        )
+
+    def ended(self) -> Session:
+        """The session, which ends here."""
+        return Session(agent=self.agent, id=self.session, started_ns=self.at_ns, ended_ns=self.at_ns)
 
 
 def views_by(
