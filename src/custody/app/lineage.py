@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from custody.app.imported import is_imported, trusted_chains
 from custody.app.origin_adopting import Adopted
 from custody.attribute.introduce import Withheld
-from custody.attribute.lineage import ENGINE_VERSION, Known, Step, replayed
-from custody.attribute.moments import IMPORTED, Moment, applied, merged, moment_of
+from custody.attribute.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, Known, Step, replayed
+from custody.attribute.moments import IMPORTED, Moment, applied, merged, moment_of, with_taken
 from custody.attribute.packing import pack_origins, unpack_origins
 from custody.attribute.rules import AttributeRules
 from custody.attribute.text import is_informative, keys_of, lines_of, text_of
@@ -52,6 +52,9 @@ class Lineage:
         self._texts: dict[int, list[str]] = {}
         self._ids: dict[str, int] = {}
         self._newest = 0
+        self._call: tuple[RecordRef, str | None] | None = None
+        self._found: Known | None = None
+        """What the call that is being replayed found, before the first of its pieces was put in."""
         self._adopted = Adopted(store)
 
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
@@ -104,8 +107,8 @@ class Lineage:
             self._ids, self._newest = self.tables.ids(path), self.tables.newest()
             self.tables.forget(path)
             fresh = self._loaded(moments)
-        for moment in merged(fresh):
-            self._keep(path, moment)
+        for moment, taken in with_taken(merged(fresh)):
+            self._keep(path, moment, taken)
 
     def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[Moment]:
         found = []
@@ -116,8 +119,8 @@ class Lineage:
                 found.append(moment_of(seen.view, ref, n, _kind(seen.record, owned)))
         return found
 
-    def _keep(self, path: RepoPath, moment: Moment) -> None:
-        """Replay one moment onto what is known of the file before it."""
+    def _keep(self, path: RepoPath, moment: Moment, taken: Sequence[str]) -> None:
+        """Replay one moment onto what is known of the file before it; its call took ``taken`` out at other places."""
         before = None if moment.before is None or moment.part else lines_of(moment.before)
         previous, row = self._previous(path, moment, before)
         done = applied(moment, None if previous is None else previous.lines)
@@ -125,8 +128,12 @@ class Lineage:
             return  # erased, binary or never captured: there is nothing to replay
         lines, is_whole = done
         state = self._ids.get(moment.observed) or max(self._newest, self.tables.newest()) + 1
+        if self._call != (moment.ref, moment.call):
+            self._call, self._found = (moment.ref, moment.call), previous
         if not is_whole:
-            previous, before = None, lines_of(moment.before or "")
+            previous, before = None, [*lines_of(moment.before or ""), *taken]
+        elif taken and previous is not None:
+            previous = _with_taken(previous, self._found or NOTHING, taken)
         proposed = None if moment.proposed is None else lines_of(moment.proposed)
         known = replayed(Step(state, before, lines, moment.is_call, proposed), previous, self.rules)
         if row is not None and not moment.is_call and list(known.lines) == self.text_of_state(row):
@@ -227,6 +234,13 @@ class Lineage:
             return []
         done = applied(moment_of(seen.view, state.ref, state.n), None)
         return [] if done is None else done[0]
+
+
+def _with_taken(previous: Known, found: Known, taken: Sequence[str]) -> Known:
+    """What is known before a piece is put in, and behind it the lines ``taken`` from the text that the call found."""
+    origins = dict(zip(reversed(keys_of(found.lines)), reversed(found.origins), strict=True))
+    moved = (origins.get(key, UNKNOWN) for key in keys_of(taken))
+    return Known((*previous.lines, *taken), (*previous.origins, *moved))
 
 
 def _told(moment: Moment) -> Told:

@@ -13,7 +13,7 @@ from custody.attribute.carry import Gap, Words, gaps_between, matched_lines, mov
 from custody.attribute.rules import AttributeRules
 from custody.attribute.text import words_of
 
-ENGINE_VERSION = 4
+ENGINE_VERSION = 5
 """Raised whenever the same evidence gives other origins; what was kept is then made again."""
 
 

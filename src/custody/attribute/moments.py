@@ -1,11 +1,12 @@
 """What was captured of one file, in order: edits and looks, each once however many records tell of it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from custody.attribute.text import lines_of
+from custody.attribute.text import key_of, lines_of
 from custody.model.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.model.views import FileEdit, FileState, Text
 
@@ -16,6 +17,8 @@ IMPORTED = "import"
 """The kind of what was brought in from elsewhere, whatever it had been there."""
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
+SAME_LINES_MAX = 20
+"""Of a line that a call took out more often than this, so many places are remembered."""
 _NUMBER = re.compile(r"([0-9]+)")
 
 
@@ -140,6 +143,49 @@ def _is_outdone(moment: Moment, found: dict[str, Moment]) -> bool:
     """Whether an edit that was only read out of a command's text was also seen on disk."""
     call, mark, _ = moment.observed.partition(SHELL)
     return bool(mark) and f"{call}{SNAPSHOT}" in found
+
+
+def with_taken(moments: Sequence[Moment]) -> Iterator[tuple[Moment, tuple[str, ...]]]:
+    """Each moment of a file with the lines among its new ones that other pieces of the same call took out.
+
+    An agent that tells only the pieces it changed moves a block by taking it out in one and putting it in in another.
+    """
+    calls: dict[tuple[RecordRef, str | None], list[Moment]] = {}
+    for moment in moments:
+        if moment.part and moment.after is not None:
+            calls.setdefault((moment.ref, moment.call), []).append(moment)
+    places = {call: _taken_out(pieces) for call, pieces in calls.items() if len(pieces) > 1}
+    for moment in moments:
+        taken = places.get((moment.ref, moment.call)) if moment.part else None
+        yield moment, () if taken is None else tuple(_put_back(moment, taken))
+
+
+Taken = dict[int, list[tuple[int, int, str]]]
+"""For the key of a line, the pieces and places from which it was taken, and how it is written."""
+
+
+def _taken_out(pieces: Iterable[Moment]) -> Taken:
+    taken: Taken = {}
+    for piece in pieces:
+        for place, line in _only_in(piece.before, piece.after):
+            places = taken.setdefault(key_of(line), [])
+            if len(places) < SAME_LINES_MAX:
+                places.append((piece.n, place, line))
+    return taken
+
+
+def _put_back(moment: Moment, taken: Taken) -> list[str]:
+    new = {key_of(line) for _, line in _only_in(moment.after, moment.before)}
+    return [line for piece, _, line in sorted(one for key in new for one in taken.get(key, ())) if piece != moment.n]
+
+
+def _only_in(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:
+    """The lines that ``text`` has more often than ``other``, each with its place."""
+    left = Counter(map(key_of, lines_of(other or "")))
+    for place, line in enumerate(lines_of(text or "")):
+        left[key_of(line)] -= 1
+        if left[key_of(line)] < 0:
+            yield place, line
 
 
 def applied(moment: Moment, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:

@@ -40,6 +40,7 @@ V = TypeVar("V")
 OLD = "import alpha_module\nprice = read_price(source)\nprint_the_price(price)\n"
 NEW = OLD + "def discount(prices, percent):\n    return total(prices) * percent\n"
 PATCH = patch_text(updated("src/app.py", OLD, NEW))
+EARLIER = "019a0000-0000-7000-8000-00000000000e"
 TABLES = {
     Session: "session",
     Prompt: "prompt",
@@ -148,6 +149,31 @@ def test_lines_that_a_rollout_tells_are_codexs(
     assert [(one[:3], one[4:6]) for one in (none, agent)] == as_claude_code_is(tmp_path, hooked=False)
     assert (report.sessions, report.calls, report.edits, report.edits_without_file) == (1, 1, 1, 0)
     assert (report.unknown_types, report.problems, report.versions) == ({}, [], ["0.146.0"])
+
+
+@pytest.mark.parametrize("down", [True, False])
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_block_that_one_piece_takes_out_and_another_puts_in_keeps_its_writer(
+    built: Built, home: Path, *, down: bool, captured: bool
+) -> None:
+    block = [f"def checked_{n}(order): return order.checked_by({n})" for n in range(5)]
+    rest = [f"the_rest_of_the_module_{n} = settings[{n}]" for n in range(20)]
+    old, new = ([*block, *rest], [*rest, *block]) if down else ([*rest, *block], [*block, *rest])
+    new.insert(12, "def brought(order): return order.brought_by_the_agent")
+    before, after = "\n".join(old) + "\n", "\n".join(new) + "\n"
+    now = time.time_ns()
+    if captured:  # the lines are of an earlier session, of which the whole text is known
+        earlier = a_rollout(built.path, thread=EARLIER, at=text_from(now - 60 * 10**9))
+        earlier.patch(patch_text(added("src/app.py", before))).put(home)
+    else:
+        built.commit({b"src/app.py": before.encode()}, built.head())
+        built.checkout()
+    a_rollout(built.path, at=text_from(now)).patch(patch_text(updated("src/app.py", before, after))).put(home)
+    imported(built)
+    wrote(built, after)
+    whose = [one[6] for one in answers(built) for _ in range(one[0], one[1] + 1)]
+    wrote_before = EARLIER if captured else None
+    assert whose == [THREAD if n == 12 else wrote_before for n in range(26)]
 
 
 def test_a_rollout_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_count(built: Built, home: Path) -> None:

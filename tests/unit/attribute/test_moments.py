@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.moments import IMPORTED, TRANSCRIPT, Moment, applied, merged, moment_of
+from custody.attribute.moments import IMPORTED, TRANSCRIPT, Moment, applied, merged, moment_of, with_taken
 from custody.model.digests import digest_of
 from custody.model.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.model.paths import RepoPath
@@ -186,3 +186,37 @@ def test_a_piece_that_replaces_nothing_is_put_at_the_end() -> None:
     piece = a_moment(part=True, before=None, after=captured("x\n"))
     assert applied(piece, ["a"]) == (["a", "x"], True)
     assert applied(piece, []) == (["x"], True)
+
+
+def a_piece(n: int, before: str, after: str, seq: int = 1, call: str = "c1") -> Moment:
+    view = an_edit(id=f"e{n}", call=CallId(call), part=True, before=captured(before), after=captured(after))
+    return moment_of(view, ref(seq), n)
+
+
+def test_a_piece_is_told_of_the_lines_that_other_pieces_of_its_call_took_out() -> None:
+    taking, putting = a_piece(0, "a\nmoved\nb\n", "a\nb\n"), a_piece(1, "x\n", "x\n moved\nnew\n")
+    assert [lines for _, lines in with_taken([taking, putting])] == [(), ("moved",)]
+    assert [lines for _, lines in with_taken([putting, taking])] == [("moved",), ()]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_piece(1, "x\n", "moved\n", seq=2),
+        a_piece(1, "x\n", "moved\n", call="c2"),
+        a_moment(part=False, before=None, after=captured("moved\n"), call=CallId("c1")),
+    ],
+    ids=["of another record", "of another call", "no piece"],
+)
+def test_nothing_is_told_of_another_calls_pieces_nor_to_a_whole_file(other: Moment) -> None:
+    assert [lines for _, lines in with_taken([a_piece(0, "moved\n", ""), other])] == [(), ()]
+
+
+@given(st.lists(st.tuples(st.text("abc\n", max_size=12), st.text("abc\n", max_size=12)), max_size=6))
+def test_every_piece_is_told_only_of_its_new_lines_and_never_of_what_it_took_out_itself(texts: list[Any]) -> None:
+    pieces = [a_piece(n, before, after) for n, (before, after) in enumerate(texts)]
+    told = list(with_taken(pieces))
+    assert [moment for moment, _ in told] == pieces
+    for moment, lines in told:
+        others = "\n".join(one.before or "" for one in pieces if one is not moment).split("\n")
+        assert set(lines) <= set(others) & set((moment.after or "").split("\n"))
