@@ -8,9 +8,9 @@ from custody.app.dupes_check import dupes_look
 from custody.app.dupes_naming import indexed_change
 from custody.app.dupes_reading import NO_COMMIT, Asked, ReadChange, Unread, read_changes
 from custody.app.dupes_told import named_row, shown
-from custody.app.dupes_what import landing_tip, own_commits_of
+from custody.app.dupes_what import own_commits_of
 from custody.app.gate import Request, gate
-from custody.app.questions import NotThere, has_repository, in_repository
+from custody.app.questions import NotThere, has_repository, in_repository, onto_of
 from custody.app.rules import loaded
 from custody.dedupe.model import Described, Piece
 from custody.dedupe.rules import DedupeRules
@@ -18,7 +18,6 @@ from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.wire.dupes import ChangeNamed, DupesCheckReport
 from custody.wire.gate import GateReport
-from custody.world.git import Ancestry
 from custody.world.store.dupes import ChangeRow
 from custody.world.store.dupes_listed import ChangeList
 
@@ -140,7 +139,7 @@ def file_touched(piece: Piece) -> FileTouched:
 def change_like(desk: Desk, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
     """What a change is like among all that are indexed; nothing is kept of it."""
     here = in_repository(desk)
-    onto = NO_COMMIT if row.on_main else _onto(here, row)
+    onto = NO_COMMIT if row.on_main else onto_of(here, row)
     return dupes_look(here, _asked(here, row, onto), limit=limit)
 
 
@@ -150,14 +149,4 @@ def change_judged(desk: Desk, name: str) -> GateReport:
     row = change_found(desk, name)
     if row.on_main:
         raise InputError("this change has landed", hint="only open changes are judged")
-    return gate(here, Request(change=f"{_onto(here, row)}..{row.head}"))
-
-
-def _onto(desk: Desk, row: ChangeRow) -> CommitSha:
-    """The tip of the line that a change would land on; its own base where that line has it already."""
-    rules = loaded(desk)[0].of(DedupeRules)
-    tip = landing_tip(desk.repository, rules)
-    if tip is None or tip == row.head:
-        return row.base
-    pair = Ancestry(row.head, tip)
-    return row.base if pair in desk.repository.ancestries({pair}) else tip
+    return gate(here, Request(change=f"{onto_of(here, row)}..{row.head}"))

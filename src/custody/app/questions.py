@@ -15,13 +15,17 @@ from custody.app.dupes_check import dupes_check
 from custody.app.dupes_naming import indexed_change
 from custody.app.dupes_reading import NO_COMMIT
 from custody.app.dupes_show import dupes_show
+from custody.app.dupes_what import landing_tip
 from custody.app.graph import Look, graph_show
 from custody.app.log import log_session
+from custody.app.rules import loaded
 from custody.app.stats import stats
 from custody.app.trust_show import trust_show, trust_why
 from custody.app.why import why
 from custody.cite.model import SourceError, UnknownSource
+from custody.dedupe.rules import DedupeRules
 from custody.model.errors import InputError, RulesError
+from custody.model.ids import CommitSha
 from custody.model.paths import RepoPath
 from custody.trust.model import UnknownAgent
 from custody.wire.cite_registry import CiteShowReport
@@ -31,6 +35,8 @@ from custody.wire.reports import SessionReport
 from custody.wire.stats import StatsReport
 from custody.wire.trust import TrustShowReport, TrustWhyReport
 from custody.wire.why import AnyLink, LineLink, PromptLink, WhyReport
+from custody.world.git import Ancestry
+from custody.world.store.dupes import ChangeRow
 
 Note = Callable[[str], None]
 """Keeps that words of a conversation are read; it is told which."""
@@ -88,7 +94,17 @@ def change_checked(desk: Desk, name: str, *, limit: int) -> DupesCheckReport:
         except InputError as error:
             raise NotThere(error.message, hint="/api/v1/changes lists them") from error
     alone = row.on_main or row.base == NO_COMMIT
-    return dupes_check(here, row.head if alone else f"{row.base}..{row.head}", limit=limit)
+    return dupes_check(here, row.head if alone else f"{onto_of(here, row)}..{row.head}", limit=limit)
+
+
+def onto_of(desk: Desk, row: ChangeRow) -> CommitSha:
+    """The tip of the line that an indexed change would land on; its own base where that line has it already."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    tip = landing_tip(desk.repository, rules)
+    if tip is None or tip == row.head:
+        return row.base
+    pair = Ancestry(row.head, tip)
+    return row.base if pair in desk.repository.ancestries({pair}) else tip
 
 
 def evidence_shown(desk: Desk, name: str) -> DupesShowReport:
