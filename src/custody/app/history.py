@@ -25,6 +25,7 @@ from custody.attribute.introduce import (
     spliced,
 )
 from custody.attribute.lineage import Known
+from custody.attribute.moments import IMPORTED, TRANSCRIPT
 from custody.attribute.packing import pack_version, unpack_origins, unpack_version
 from custody.attribute.text import keys_of, lines_of, text_of
 from custody.model.ids import CommitSha
@@ -75,6 +76,7 @@ class History:
         self._noted: list[str] = []
         self._asked: set[tuple[CommitSha, RepoPath]] = set()
         self._states: dict[int, StateRow] = {}
+        self._overwritten: dict[int, int | None] = {}
         self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
         self._has_redacted = self._tables.has_redacted()
         self._renames: dict[CommitSha, Mapping[RepoPath, RepoPath]] = {}
@@ -133,7 +135,8 @@ class History:
         self, lines: Sequence[Line | Open], commit: Commit, path: RepoPath, hunks: Sequence[tuple[Hunk, Removed]]
     ) -> list[Line]:
         """Lines that a commit (or the work tree) added, explained by everything that is known."""
-        version = Version(lines, commit, self._rules)
+        removed = [line for hunk, _ in hunks for line in hunk.removed]
+        version = Version(lines, commit, self._rules, removed=removed, overwrote=self._overwrote)
         if version.is_closed or self.since_ns is None:
             return version.closed()  # nothing is open, or nothing was ever captured that could explain it
         donors = self._donors(version, commit, path)
@@ -330,6 +333,15 @@ class History:
     def _until_ns(self, commit: Commit) -> int:
         """Until when a call can have written what a commit holds; clocks may differ by as much as the time window."""
         return commit.at_ns + int(self._rules.window_hours_after * HOUR_NS)
+
+    def _overwrote(self, state: int) -> int | None:
+        """When a state's call wrote over a text that nobody captured; a hook captures it, so only claims can say so."""
+        if state not in self._overwritten:
+            told = self._tables.told(state)
+            is_claim = told is not None and told.kind in (TRANSCRIPT, IMPORTED)
+            rows = self._tables.states([state]) if is_claim else ()
+            self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)
+        return self._overwritten[state]
 
     def _voted(self, version: Version) -> list[StateRow]:
         """The states that brought open lines, those that brought most first, the later of equals."""

@@ -225,6 +225,11 @@ class Lineage:
         before = seen.view.before if seen is not None and isinstance(seen.view, FileEdit) else None
         return [] if before is None else lines_of(before.content or "")
 
+    def overwrites(self, state: StateRow) -> bool:
+        """Whether a state's call wrote over a file of which nobody told what was in it."""
+        seen = self.store.views.at(state.ref, state.n)
+        return seen is not None and isinstance(seen.view, FileEdit) and seen.view.overwrites
+
     def _read(self, state: StateRow) -> list[str]:
         """The lines of a state as they were kept beside it, or those of its record."""
         if state.text is not None:

@@ -94,7 +94,8 @@ def _states(lineage: Lineage, rows: Iterable[StateRow], naming: _Naming) -> Iter
     last: Sequence[int] = ()
     for row in rows:
         brought = lineage.tables.brought(row.id)
-        before = keys_of(lineage.text_before_state(row))
+        # Of a file that was there and that nobody captured, everything may have been there.
+        before = row.keys if lineage.overwrites(row) else keys_of(lineage.text_before_state(row))
         yield StateTold(
             seq=int(row.ref.seq),
             n=row.n,

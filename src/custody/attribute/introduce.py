@@ -160,9 +160,20 @@ class _Texts(dict[int, str]):
 
 
 class Version:
-    """A version of a file while its open lines are being explained."""
+    """A version of a file while its open lines are being explained; ``removed`` are those that its commit took away.
 
-    def __init__(self, lines: Sequence[Line | Open], commit: Commit, rules: AttributeRules) -> None:
+    ``overwrote`` tells of a state when its call wrote over a text that nobody captured; None where that was captured.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[Line | Open],
+        commit: Commit,
+        rules: AttributeRules,
+        *,
+        removed: Sequence[str] = (),
+        overwrote: Callable[[int], int | None] = lambda _state: None,
+    ) -> None:
         self._lines = list(lines)
         self._commit = commit
         self._rules = rules
@@ -173,6 +184,9 @@ class Version:
         self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, Open)})
         self._aligned: dict[int, list[Block]] = {}
         self._found: dict[int, Container[int]] = {}
+        self._removed = removed
+        self._overwrote = overwrote
+        self._guesses: dict[int, Container[int]] = {}
         self.likes: list[Like] = []
         """What was found to be like lines of donors, for those who will not have the donors' texts."""
 
@@ -276,9 +290,23 @@ class Version:
 
     def _is_older(self, donor: Donor, i: int) -> bool:
         """Whether a call that came after the commit found such a line there: then it did not write the commit's."""
-        if donor.at_ns <= self._commit.at_ns or donor.origins[i].state != donor.state:
-            return False
-        return donor.keys[i] in self._before(donor)
+        state, key = donor.origins[i].state, donor.keys[i]
+        if state == donor.state and donor.at_ns > self._commit.at_ns and key in self._before(donor):
+            return True
+        return state > 0 and key in self._guessed(state)
+
+    def _guessed(self, state: int) -> Container[int]:
+        """What a call that wrote over an unknown text found there, as far as this commit tells.
+
+        After the commit it found what the commit has. Before it, at least what the commit took away. Nothing is later
+        than the work tree, whatever a clock says.
+        """
+        if state not in self._guesses:
+            at_ns = self._overwrote(state)
+            is_later = at_ns is not None and self._commit.id is not None and at_ns > self._commit.at_ns
+            found = () if at_ns is None else self._keys if is_later else keys_of(self._removed)
+            self._guesses[state] = frozenset(found)
+        return self._guesses[state]
 
     def _before(self, donor: Donor) -> Container[int]:
         if donor.withheld is not None:

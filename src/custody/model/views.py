@@ -151,7 +151,8 @@ class FileEdit:
     """A change that an agent made to one file; before and after are None where they were not captured.
 
     ``part``: before and after are a piece of the file, not the whole of it. ``proposed`` is what the agent had written
-    where a person changed it before it was applied: what ``after`` has beyond it is the person's.
+    where a person changed it before it was applied: what ``after`` has beyond it is the person's. ``overwrites``: the
+    file was there before, and nobody told what was in it.
     """
 
     agent: AgentName
@@ -167,6 +168,7 @@ class FileEdit:
     hashes: tuple[ContentHash, ...] = ()
     part: bool = False
     proposed: Text | None = None
+    overwrites: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 from custody.attribute.introduce import (
     Commit,
     Donor,
@@ -234,6 +236,29 @@ def test_a_line_that_the_call_found_there_is_older_than_the_call() -> None:
     version = a_version(spliced(kept("total = price * count * rate", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count * rate"))], [donor])
     assert states(version) == [0], "put back as it was before the call"
+
+
+@pytest.mark.parametrize(
+    ("at_ns", "overwrote", "expected"),
+    [
+        (COMMIT.at_ns + 1, COMMIT.at_ns + 1, [0, 0, 0]),
+        (COMMIT.at_ns + 1, COMMIT.at_ns - 1, [0, 1, 1]),
+        (COMMIT.at_ns - 1, COMMIT.at_ns - 1, [0, 1, 1]),
+        (COMMIT.at_ns - 1, None, [1, 1, 1]),
+    ],
+)
+def test_what_a_call_wrote_over_an_unknown_text_may_have_been_there(
+    at_ns: int, overwrote: int | None, expected: list[int]
+) -> None:
+    lines = ["alpha_line = 1", "beta_line = 2", "gamma_line = 3"]
+    donor = a_donor(lines, at_ns=at_ns)
+    version = Version(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
+    version.take_from([donor])
+    assert states(version) == expected
+    later = a_donor(lines, at_ns=at_ns, state=2)
+    version = Version(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
+    version.take_from([later])
+    assert states(version) == expected, "a later call that kept these lines knows no more"
 
 
 def test_lines_stand_where_the_donor_has_them_though_white_space_differs() -> None:

@@ -51,13 +51,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of one file, as written: all of it, or a piece."""
+    """What became of one file, as written: all of it, or a piece; ``overwrites`` one whose text is not told."""
 
     path: str
     before: Text | None
     after: Text
     part: bool = False
     lines: Lines | None = None
+    overwrites: bool = False
 
 
 def about(given: object) -> str | None:
@@ -100,7 +101,7 @@ def _changes(tool: str, given: Fields, told: Fields) -> Iterator[Changed]:
     elif tool == WRITE:
         path, content = string(given.get("filePath")), text(given.get("content"))
         if path and content is not None:
-            yield Changed(path, None, content)
+            yield Changed(path, None, content, overwrites=told.get("exists") is True)
     elif tool in PATCHES:
         yield from _patched(given, told)
 
@@ -206,6 +207,7 @@ def _edit(done: Done, path: RepoPath, n: int, change: Changed) -> FileEdit:
         lines=() if change.lines is None else (change.lines,),
         hashes=() if known is None else (whole_hash(text_bytes(known)),),
         part=change.part,
+        overwrites=change.overwrites,
     )
 
 

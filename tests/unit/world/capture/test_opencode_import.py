@@ -113,6 +113,24 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, tmp_path: Pat
     assert answer.grade == ("recorded" if way == "plugin" else "claimed")
 
 
+@pytest.mark.parametrize("then", [False, True])
+def test_of_a_file_that_was_written_over_what_was_committed_before_stays_a_persons(
+    built: Built, home: Path, *, then: bool
+) -> None:
+    found = "".join(f"def step_{n}(order): return order.through_step({n})\n" for n in range(6))
+    wrote = found.replace("through_step(2)", "skipped_by_the_agent()")
+    built.commit({b"src/steps.py": found.encode()}, built.head(), at=int(time.time()) - 60)
+    built.checkout()
+    session = at_work(built).write("src/steps.py", wrote, exists=True)
+    if then:
+        session.edit("src/steps.py", wrote, "through_step(5)", "finished()")
+        wrote = wrote.replace("through_step(5)", "finished()")
+    session.put_database(home)
+    imported(built)
+    put(built, wrote, "src/steps.py")
+    assert agents_lines(built, "src/steps.py") == ([3, 6] if then else [3])
+
+
 def test_a_persons_lines_between_two_edits_are_not_the_agents(built: Built) -> None:
     session = edited(built)
     mine = NEW_TEXT.replace("        return 0", "        check_the_currency_of_all()\n        return 0")
