@@ -71,6 +71,15 @@ class Looking:
         return self.page.inner_text("body")
 
 
+@dataclass(frozen=True)
+class Paper:
+    """What was printed: the rows of long lists, the sentences that only paper has, and how many sheets."""
+
+    rows: list[int]
+    words: list[str]
+    sheets: int
+
+
 @contextmanager
 def looking(
     browser: Browser,
@@ -121,6 +130,22 @@ def looking_at(browser: Browser, service: Started, **how: Any) -> Iterator[Looki
     """A window on a service that was started for this test."""
     with looking(browser, f"http://127.0.0.1:{service.port}", service.token, **how) as made:
         yield made
+
+
+def on_paper(page: Page) -> Paper:
+    """The page printed; what stood in it while it was."""
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+          const said = [...document.querySelectorAll(".paper:not([hidden])")].filter((p) => !p.closest("[hidden]"));
+          window.printed = {
+            rows: [...document.querySelectorAll("[data-row]")].map((row) => Number(row.dataset.row)),
+            words: said.map((one) => one.textContent.trim()),
+          };
+        }, { once: true })"""
+    )
+    sheets = page.pdf().count(b"/Type /Page\n")
+    found = page.evaluate("window.printed")
+    return Paper(found["rows"], found["words"], sheets)
 
 
 def findings(page: Page) -> list[str]:

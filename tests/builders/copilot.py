@@ -82,6 +82,14 @@ class Copilot:
         self.requests.append(request)
         return self.wait(1)
 
+    def opened(self, *folders: str) -> "Copilot":
+        """The request tells the model which folders are open, as a chat's first one does."""
+        listed = "\n".join(f"- {folder} " for folder in folders)
+        said = f"<workspace_info>\nI am working in a workspace with the following folders:\n{listed}\nIt has files.\n"
+        context = [{"type": 1, "text": f"{said}</workspace_info>"}, {"type": 3, "cacheType": "ephemeral"}]
+        self.requests[-1]["result"]["metadata"]["renderedGlobalContext"] = context
+        return self
+
     def says(self, text: str) -> "Copilot":
         """The agent says something."""
         self.event("assistant.message", {"messageId": self.uuid(), "content": text, "toolRequests": []})
@@ -245,6 +253,11 @@ class Copilot:
     def document(self) -> str:
         """The chat as one document."""
         return json.dumps(self.chat(), indent=2)
+
+    def exported(self) -> str:
+        """The chat as "Export Chat" writes it."""
+        said = {"responderUsername": "GitHub Copilot", "initialLocation": "panel", "requests": self.requests}
+        return json.dumps(said, indent=2)
 
     def legacy(self) -> str:
         """A session of the CLI as it was kept at first."""

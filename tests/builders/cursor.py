@@ -47,6 +47,8 @@ class Cursor:
     contents: dict[str, str] = field(default_factory=dict)
     lines: list[dict[str, Any]] = field(default_factory=list)
     subagents: list["Cursor"] = field(default_factory=list)
+    joined: bool = False
+    """Whether the names of calls are two ids, as those of many models are."""
     _count: int = 0
 
     @property
@@ -123,8 +125,9 @@ class Cursor:
 
     def subagent(self, session: str) -> "Cursor":
         """A subagent at work, in a conversation of its own."""
-        call = f"toolu_task_{len(self.subagents)}"
+        call = self.call_name(f"task_{len(self.subagents)}")
         made = Cursor(self.root, session, self.at, "cursor-grok-4.5", parent=self, started_by=call, told=self.told)
+        made.joined = self.joined
         self.subagents.append(made)
         given = {"description": "look", "prompt": "look around", "subagent_type": "explore"}
         self.hook("preToolUse", tool_name="Task", tool_input=given, tool_use_id=call)
@@ -168,7 +171,7 @@ class Cursor:
     def call(self, tool: str, given: Any, answer: str, *, name: str | None = None, **more: Any) -> "Cursor":
         """One call: told to hooks before and after, kept in the database and in the transcript."""
         self._count += 1
-        call = f"toolu_{self.session[:8]}_{self._count}"
+        call = self.call_name(f"{self.session[:8]}_{self._count}")
         both = {"tool_name": tool, "tool_input": given, "tool_use_id": call, "cwd": str(self.root)}
         self.hook("preToolUse", **both, agent_message="doing it")
         begun, ended = more.get("shell", (None, None))
@@ -192,6 +195,10 @@ class Cursor:
         self.bubble(2, toolFormerData=former)
         use = {"type": "tool_use", "name": tool, "input": more.get("shown", given)}
         return self.line("assistant", [{"type": "text", "text": "[REDACTED]"}, use])
+
+    def call_name(self, own: str) -> str:
+        """The name of a call."""
+        return f"call-{own}-0\nfc_{own}_0" if self.joined else f"toolu_{own}"
 
     def hook(self, event: str, **said: Any) -> "Cursor":
         """What a hook is told."""

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from custody.app.answers import Answer, Claimed
 from custody.app.attributing import Attributing, FileVersion
@@ -23,6 +23,11 @@ from custody.model.ids import CommitSha, RecordRef
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
 from custody.model.views import TracedFile, TracedRange
+from custody.world.git import Commit
+
+NS = 1_000_000_000
+
+_Said = tuple[Trace, str | None, str | None, RecordRef, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,16 @@ class _Claim:
     @property
     def told(self) -> Claimed:
         """The claim as it stands beside an answer."""
-        model = self.range.model or self.file.model
-        return Claimed(self.trace, model, self.file.producer, self.record)
+        return Claimed(self.trace, self.model, self.file.producer, self.record)
+
+    @property
+    def model(self) -> str | None:
+        return self.range.model or self.file.model
+
+    @property
+    def said(self) -> "_Said":
+        """What weighs when several claim the same lines."""
+        return self.trace, self.file.call, self.model, self.record, self.range.level, self.range.hash is not None
 
 
 def attested_findings(evidence: Attributing, version: FileVersion, answers: Sequence[Answer]) -> list[Answer]:
@@ -60,6 +73,55 @@ def attested_findings(evidence: Attributing, version: FileVersion, answers: Sequ
         return list(answers)
     asked = _Asked(evidence, version, claims)
     return [one for answer in answers for one in asked.answered(answer)]
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """Lines of a commit's file that are claimed, and what the claim says that answers for them."""
+
+    path: RepoPath
+    lines: Lines
+    candidate: Candidate
+    model: str | None
+
+
+def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
+    """What is claimed of a commit's own lines: the answers for them where nothing else knows any."""
+    parent = commit.parents[0] if commit.parents else None
+    at_ns = None if commit.author.at is None else commit.author.at.seconds * NS
+    for (_, path), claims in sorted(_claims(evidence, [commit.id]).items()):
+        confirmed = [claim for claim in claims if _is_confirmed(evidence, claim)]
+        texts = evidence.history.texts(commit.id, path) if any(claim.range.hash for claim in confirmed) else []
+        chosen: dict[tuple[_Said, ...], int | None] = {}
+        for lines, some in _stretches(confirmed):
+            # Who of them answers depends on what they say, not on which of the lines they say it.
+            said = tuple(claim.said for claim in some)
+            hashed = content_hash(
+                text.encode("utf-8", "surrogateescape") for text in texts[lines.first - 1 : lines.last]
+            )
+            segment = Segment(path, lines, commit.id, parent, at_ns, hashed)
+            if said not in chosen:
+                found = _chosen(evidence, segment, some)
+                chosen[said] = None if found is None else some.index(found[1])
+            best = chosen[said]
+            if best is not None:
+                yield Attested(path, lines, _candidate(some[best], segment), some[best].model)
+
+
+def _stretches(claims: Sequence[_Claim]) -> Iterator[tuple[Lines, list[_Claim]]]:
+    """Neighbouring lines of which the same is claimed, with the claims."""
+    begin: dict[int, list[int]] = {}
+    end: dict[int, list[int]] = {}
+    for n, claim in enumerate(claims):
+        assert claim.range.lines is not None, "only claims of lines were gathered"
+        begin.setdefault(claim.range.lines.first, []).append(n)
+        end.setdefault(claim.range.lines.last + 1, []).append(n)
+    under_way: set[int] = set()
+    for first, after in pairwise(sorted({*begin, *end})):
+        under_way.difference_update(end.get(first, ()))
+        under_way.update(begin.get(first, ()))
+        if under_way:
+            yield Lines(first, after - 1), [claims[n] for n in sorted(under_way)]
 
 
 def _claims(evidence: Attributing, commits: Sequence[CommitSha]) -> dict[tuple[CommitSha, RepoPath], list[_Claim]]:
@@ -73,6 +135,40 @@ def _claims(evidence: Attributing, commits: Sequence[CommitSha]) -> dict[tuple[C
             claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
             claims.extend(_Claim(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
     return found
+
+
+def _is_confirmed(evidence: Attributing, claim: _Claim) -> bool:
+    """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
+    if claim.range.hash is None or claim.range.lines is None:
+        return True
+    texts = evidence.history.texts(CommitSha(str(claim.file.revision)), claim.file.path)
+    there = texts[claim.range.lines.first - 1 : claim.range.lines.last]
+    hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in there)
+    return content_hashes_match(hashed, claim.range.hash)
+
+
+def _chosen(evidence: Attributing, segment: Segment, claims: Sequence[_Claim]) -> tuple[Attributed, _Claim] | None:
+    """The claim that answers where several are about the same lines, and the answer."""
+    candidates = {_candidate(claim, segment): claim for claim in claims}
+    finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
+    return (finding, candidates[finding.candidate]) if isinstance(finding, Attributed) else None
+
+
+def _candidate(claim: _Claim, segment: Segment) -> Candidate:
+    confirmed = claim.range.hash is not None
+    return Candidate(
+        trace=claim.trace,
+        path=segment.path,
+        at_ns=claim.file.at_ns,
+        revision=None,
+        entries=(Entry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
+        linked=True,
+        supports=len(segment.lines) if confirmed else 0,
+        grade=Grade.CLAIMED,
+        call=claim.file.call,
+        records=(claim.record,),
+        link_records=(claim.record,),
+    )
 
 
 class _Asked:
@@ -102,14 +198,11 @@ class _Asked:
     def _told(self, answer: Answer, claims: Sequence[_Claim]) -> Answer:
         segment = answer.finding.segment
         if claims and answer.origin == UNKNOWN and isinstance(answer.finding, Unattributed):
-            candidates = {self._candidate(claim, segment): claim for claim in claims}
-            rules, digest = self._evidence.rules, self._evidence.digest
-            finding = attribute(segment, list(candidates), rules, rules_digest=digest)
-            if isinstance(finding, Attributed):
-                best = candidates[finding.candidate]
-                model = best.range.model or best.file.model
+            chosen = _chosen(self._evidence, segment, claims)
+            if chosen is not None:
+                finding, best = chosen
                 conversation = best.range.conversation or best.file.conversation
-                answer = replace(answer, finding=finding, model=model, conversation=conversation)
+                answer = replace(answer, finding=finding, model=best.model, conversation=conversation)
         return replace(answer, others=_others(answer, claims))
 
     def _of(self, number: int) -> tuple[_Claim, ...]:
@@ -126,22 +219,14 @@ class _Asked:
         found: dict[_Place, tuple[_Claim, ...]] = {}
         for (commit, path), numbers in wanted.items():
             numbers.sort()
-            for claim in filter(self._is_confirmed, self._claims.get((commit, path), ())):
+            told = self._claims.get((commit, path), ())
+            for claim in (claim for claim in told if _is_confirmed(self._evidence, claim)):
                 assert claim.range.lines is not None, "only claims of lines were gathered"
                 first, last = claim.range.lines.first, claim.range.lines.last
                 for line in numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]:
                     place = _Place(commit, path, line)
                     found[place] = (*found.get(place, ()), claim)
         return found
-
-    def _is_confirmed(self, claim: _Claim) -> bool:
-        """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
-        if claim.range.hash is None or claim.range.lines is None:
-            return True
-        texts = self._texts(CommitSha(str(claim.file.revision)), claim.file.path)
-        there = texts[claim.range.lines.first - 1 : claim.range.lines.last]
-        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in there)
-        return content_hashes_match(hashed, claim.range.hash)
 
     def _texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
         return self._evidence.history.texts(commit, path)
@@ -174,22 +259,6 @@ class _Asked:
             self._evidence.history.searched.limits.append(f"other tools' claims were not looked at: {error.message}")
             return {}
         return found
-
-    def _candidate(self, claim: _Claim, segment: Segment) -> Candidate:
-        confirmed = claim.range.hash is not None
-        return Candidate(
-            trace=claim.trace,
-            path=segment.path,
-            at_ns=claim.file.at_ns,
-            revision=None,
-            entries=(Entry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
-            linked=True,
-            supports=len(segment.lines) if confirmed else 0,
-            grade=Grade.CLAIMED,
-            call=claim.file.call,
-            records=(claim.record,),
-            link_records=(claim.record,),
-        )
 
     def _narrowed(self, answer: Answer, lines: Lines) -> Answer:
         finding = answer.finding

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.app.answers import Answer
+from custody.app.attested import Attested, attested_in
 from custody.app.attributing import Attributing
 from custody.app.blame import class_of
 from custody.app.findings import Answers
@@ -16,6 +17,7 @@ from custody.model.paths import RepoPath
 from custody.world.git import Comparison, Kind, Repository, Walk
 
 NS = 1_000_000_000
+DAY_NS = 24 * 3600 * NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,49 @@ class Wrote:
     texts: tuple[str, ...]
 
 
-def commits_written(evidence: Attributing) -> Iterator[list[Wrote]]:
-    """What agents wrote, commit by commit, of all that branches hold since the first thing that is known."""
+def commits_written(evidence: Attributing, *, captured: bool = False) -> Iterator[list[Wrote]]:
+    """What agents wrote, commit by commit, of all that branches hold since the first thing that is known.
+
+    With ``captured`` it may leave out what is only claimed.
+    """
     since = evidence.history.since_ns
     ends = _ends(evidence.repository) if since is not None else []
     if since is None or not ends:
         return
     walk = Walk(since_seconds=max(0, since // NS))
     with evidence.repository.log(ends, walk=walk) as log:
-        commits = [commit.id for commit in log]
-    answers = Answers(evidence)
+        commits = [(commit.id, commit.committer.at.seconds if commit.committer.at else None) for commit in log]
+    open_since = _open_since(evidence)
+    told, walked = list[CommitSha](), list[CommitSha]()
+    for commit, seconds in commits:
+        only_claims = open_since is None or (seconds is not None and seconds * NS < open_since)
+        (told if only_claims else walked).append(commit)
     evidence.desk.progress.start("reading commits", len(commits))
+    yield from _walked(evidence, walked)
+    evidence.desk.progress.step(len(told))
+    yield from () if captured else _told(evidence, told)
+
+
+def _open_since(evidence: Attributing) -> int | None:
+    """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
+    known = (evidence.lineage.tables.earliest_ns(), evidence.store.first_trace_ns())
+    before = int(evidence.rules.horizon_days_before * DAY_NS)
+    return min((at - before for at in known if at is not None), default=None)
+
+
+def _told(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+    """What is claimed of commits that are older than everything else that is known."""
+    claimed = set(evidence.store.views.distinct("traced_file", "revision", "revision IS NOT NULL", ()))
+    for sha in (commit for commit in commits if commit in claimed):
+        commit = evidence.commit(sha)
+        written = [] if commit is None else [_claimed(sha, one) for one in attested_in(evidence, commit)]
+        if written:
+            yield written
+
+
+def _walked(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+    """What the lines that a commit brought answer."""
+    answers = Answers(evidence)
     # Which files a commit touched can be told without their contents, which a partial clone may not have.
     with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
         for commit, change in zip(commits, changes, strict=True):
@@ -76,6 +110,22 @@ def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: R
     for answer in answers.of(version, list(_runs(brought))):
         if isinstance(answer.finding, Attributed):
             yield _wrote(commit, path, version.texts, answer, answer.finding)
+
+
+def _claimed(commit: CommitSha, one: Attested) -> Wrote:
+    return Wrote(
+        commit=commit,
+        path=one.path,
+        lines=one.lines,
+        agent=one.candidate.trace.agent,
+        session=one.candidate.trace.session,
+        call=one.candidate.call,
+        model=one.model,
+        at_ns=one.candidate.at_ns,
+        mixed=False,
+        captured=False,
+        texts=(),
+    )
 
 
 def _wrote(commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: Answer, finding: Attributed) -> Wrote:

@@ -81,7 +81,7 @@ def _records(desk: Desk) -> Iterator[Iterator[TraceRecord | None]]:
 
 def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
     """What was captured of every commit; ``told`` are the calls that are told of by it."""
-    for written in commits_written(evidence):
+    for written in commits_written(evidence, captured=True):
         captured = [one for one in written if one.captured]
         told.update((one.agent, one.session, one.call) for one in captured if one.call is not None)
         yield from _of_commit(captured)

@@ -24,7 +24,7 @@ from custody.wire.claims_reports import ImportEntireReport
 from custody.wire.entire import Folder, Session, checkpoint_of_ref, folders, session_of, trailers
 from custody.wire.reports import ImportProblem, ImportTranscriptsReport
 from custody.wire.times import ns_from, text_from
-from custody.world.capture import TRANSCRIPT_READERS, TranscriptReader
+from custody.world.capture import TRANSCRIPT_READERS, Found, TranscriptReader, lines_for
 from custody.world.git import NoObject, Object, ObjectReader, Repository, discover
 
 BRANCH = "entire/checkpoints/v1"
@@ -35,6 +35,8 @@ TRANSCRIPT_BYTES_MAX = 256 << 20
 LAID_OUT_BYTES_MAX = 2 << 30
 """What all transcripts together may take in the folder for temporary files; what is over that is named and left out."""
 LINES_LOOKED_AT = 50
+DOCUMENT = (b"{\n", b"{\r", b"[\n")
+"""How a transcript begins that is one document over several lines."""
 BATCH = 256
 NS = 1_000_000_000
 
@@ -64,8 +66,8 @@ class _Read:
     copies: list[_Copy] = field(default_factory=list)
     checkpoints: set[str] = field(default_factory=set)
     transcripts: list[ImportTranscriptsReport] = field(default_factory=list)
-    agents: dict[str, str] = field(default_factory=dict)
-    """Whose a session is, as its transcript shows."""
+    kept_as: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Whose a session is and under which name it is kept, as its transcript shows."""
 
     def problem(self, place: str, what: str) -> None:
         self.problem_count += 1
@@ -100,7 +102,8 @@ def import_entire(desk: Desk, place: Path | None = None, ref: str | None = None)
         laid_out = _LayingOut(desk, objects, Path(name), done, LAID_OUT_BYTES_MAX)
         laid_out.all(_in_refs(repository, ref, done))
         for reader in laid_out.readers():
-            done.transcripts.append(laid_out.named(import_transcripts(desk, reader, Path(name) / reader.agent)))
+            report = import_transcripts(desk, reader, Path(name), laid_out.files[reader.agent])
+            done.transcripts.append(laid_out.named(report))
     _link(desk, done)
     return done.report
 
@@ -154,7 +157,8 @@ class _LayingOut:
     left: int
     """How many bytes may still be laid out."""
     names: dict[str, str] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
+    files: dict[str, list[Path]] = field(default_factory=dict)
+    """By the agents that they are of."""
 
     def all(self, found: Iterable[Folder]) -> None:
         """Lay out what is worth reading, session by session."""
@@ -217,17 +221,19 @@ class _LayingOut:
         if reader is None:
             self.done.problem(copy.folder.place, "its transcript is in no form that is known here")
             return False
-        self.done.agents[copy.session.id] = reader.agent
         name = copy.session.id if _FILE_NAME.fullmatch(copy.session.id) else "session"
         folder = self.place / reader.agent / copy.folder.place.replace("/", "-") / "chats"
-        suffix = ".json" if content[:2] in (b"{\n", b"{\r", b"[\n") else ".jsonl"
-        if not self._write(folder / f"{name}{suffix}", content, copy, ""):
+        suffix = ".json" if content[:2] in DOCUMENT else ".jsonl"
+        own = folder / f"{name}{suffix}"
+        if not self._write(own, content, copy, ""):
             return False
-        self.used.add(reader.agent)
+        self.done.kept_as[copy.session.id] = (reader.agent, _kept_as(reader, own) or copy.session.id)
+        files = self.files.setdefault(reader.agent, [])
+        files.append(own)
         for task, sha in copy.folder.tasks.items():
-            found = self.objects.read(sha)
-            if isinstance(found, Object):
-                self._write(folder / name / "subagents" / task, found.content, copy, f"/{task}")
+            found, path = self.objects.read(sha), folder / name / "subagents" / task
+            if isinstance(found, Object) and self._write(path, found.content, copy, f"/{task}"):
+                files.append(path)
         return True
 
     def _write(self, path: Path, content: bytes, copy: _Copy, what: str) -> bool:
@@ -250,8 +256,10 @@ class _LayingOut:
         self.done.problem(place, f"is left out: one import takes no more than {most}; --ref names less at once")
 
     def readers(self) -> list[TranscriptReader]:
-        """The readers that have something to read."""
-        return [reader for name, reader in TRANSCRIPT_READERS.items() if name in self.used]
+        """The readers that have something to read; what was written first comes first."""
+        for files in self.files.values():
+            files.sort(key=lambda file: (file.stat().st_mtime_ns, file))
+        return [reader for name, reader in TRANSCRIPT_READERS.items() if name in self.files]
 
     def named(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
         """The report with checkpoints instead of files that are gone by now."""
@@ -271,7 +279,15 @@ def _reader(content: bytes, agent: str | None) -> TranscriptReader | None:
     first = content[: 1 << 20].split(b"\n", LINES_LOOKED_AT)[:LINES_LOOKED_AT]
     told = TRANSCRIPT_READERS.get(agent or "")
     asked = [*([told] if told is not None else []), *TRANSCRIPT_READERS.values()]
-    return next((reader for reader in asked if any(reader.knows(line) for line in first)), None)
+    known = next((reader for reader in asked if any(reader.knows(line) for line in first)), None)
+    # A document with sorted fields says only at its end what it is.
+    return known if known is not None or content[:2] not in DOCUMENT else told
+
+
+def _kept_as(reader: TranscriptReader, file: Path) -> str | None:
+    """The session under which a transcript is kept: a subagent's is part of the one that started it."""
+    found = reader.read(file, lines_for(reader, file), {})
+    return next((item.session for item in found if isinstance(item, Found)), None)
 
 
 # --- which commits they led to ----------------------------------------------------------------------------------------
@@ -300,19 +316,19 @@ def _links(desk: Desk, by_checkpoint: dict[str, list[_Copy]], done: _Read) -> It
             done.commits += bool(named)
             seconds = 0 if commit.author.at is None else commit.author.at.seconds
             for copy in (copy for name in named for copy in by_checkpoint.get(name, ())):
-                agent = done.agents.get(copy.session.id) or copy.session.agent
+                agent, session = done.kept_as.get(copy.session.id, (copy.session.agent, copy.session.id))
                 if agent is not None:
-                    yield _linked(commit.id, copy, agent, text_from(seconds * NS))
+                    yield _linked(commit.id, copy.folder.checkpoint, agent, session, text_from(seconds * NS))
 
 
-def _linked(commit: CommitSha, copy: _Copy, agent: str, at: str) -> Arrival:
+def _linked(commit: CommitSha, checkpoint: str, agent: str, session: str, at: str) -> Arrival:
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "link",
-        "id": f"entire:{copy.folder.checkpoint}:{commit}",
+        "id": f"entire:{checkpoint}:{commit}",
         "at": at,
         "agent": agent,
-        "session": copy.session.id,
+        "session": session,
         "commit": commit,
         "origin": "imported",
     }

@@ -37,12 +37,18 @@ BY_PLACE = "line-"
 """How calls are named that a transcript tells of without an id."""
 
 
-def import_transcripts(desk: Desk, reader: TranscriptReader, place: Path | None) -> ImportTranscriptsReport:
-    """Import the transcripts at ``place``, or those that the agent keeps of this repository's work trees."""
+def import_transcripts(
+    desk: Desk, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
+) -> ImportTranscriptsReport:
+    """Import the transcripts at ``place``, or those that the agent keeps of this repository's work trees.
+
+    Of ``files`` the caller knows that they are this agent's, whatever their names are.
+    """
     trees = work_trees(desk.repository)
     home = reader.home(os.environ)
     try:
-        files = reader.of_trees(home, trees) if place is None else reader.files(place)
+        if files is None:
+            files = reader.of_trees(home, trees) if place is None else reader.files(place)
     except OSError as error:
         raise InputError(f"cannot look into '{error.filename}': {error.strerror}") from error
     if place is not None and not place.exists():

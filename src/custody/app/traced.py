@@ -45,8 +45,8 @@ def traced_findings(evidence: Attributing, version: FileVersion, answers: Sequen
 
 
 def _claims(evidence: Attributing, version: FileVersion) -> Iterator[_Claim]:
-    for seen in evidence.store.views.look_up("traced_file", "path = ?", (version.path.raw,)):
-        if isinstance(seen.view, TracedFile) and not seen.view.of_revision and not _is_captured(evidence, seen.view):
+    for seen in evidence.store.traced_apart(version.path):
+        if isinstance(seen.view, TracedFile) and not _is_captured(evidence, seen.view):
             for range_ in seen.view.ranges:
                 yield _Claim(seen, seen.view, range_)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from custody.app.attributing import Attributing
 from custody.app.blame import blame
 from custody.app.export_gitai import export_gitai, export_gitai_notes
 from custody.app.export_traces import export_agent_trace
@@ -16,11 +17,14 @@ from custody.app.import_gitai import import_gitai
 from custody.app.import_traces import import_traces
 from custody.attribute.carry import signs_of
 from custody.model.ids import CommitSha
+from custody.model.lines import Lines
 from custody.wire.blame import BlameReport
+from custody.wire.gitai import print_note
+from custody.wire.gitai_note import Author
 from tests.builders.cli import custody
 from tests.builders.drawn_lines import Turn, lives
 from tests.builders.events import an_event
-from tests.builders.lines import Scene, an_edit_event, moment, text
+from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import a_clone, a_repository
 
 FEW = settings(max_examples=settings().max_examples // 12)
@@ -119,6 +123,55 @@ def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[
     blamed = blame(here.desk, path, revision=commit)
     lines = zip(blamed.texts, told(blamed.report), told(there.report(path, commit)), strict=True)
     return [line for line, one, other in lines if one != other and signs_of(line)]
+
+
+def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[Author, list[Lines]]]]) -> None:
+    """Notes of another tool come in."""
+    place.mkdir()
+    for commit, files in notes.items():
+        (place / commit).write_bytes(print_note(commit, files))
+    import_gitai(scene.desk, place)
+
+
+DAYS = 24 * 3600
+OTHERS = {name: f"{name} = make_{name}()" for name in ("one", "two", "three", "four", "five")}
+CURSOR, CODEX = Author("cursor", "c1", "gpt-5.2"), Author("codex", "x1", None)
+
+
+@pytest.mark.parametrize("travel", TRAVELS)
+def test_what_others_claim_goes_out_again_without_reading_history(
+    tmp_path: Path, travel: Travel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Scene(tmp_path / "here")
+    one, two, three, four, five = OTHERS.values()
+    first = here.committed(at=5, app__py=text(one, two, three), b__py=text(five))
+    second = here.committed(first, at=15, app__py=text(one, two, three, four), b__py=text(five))
+    files = {"app.py": {CURSOR: [Lines(1, 2)], CODEX: [Lines(3, 3)]}, "b.py": {CODEX: [Lines(1, 1)]}}
+    claimed(here, tmp_path / "first", {first: files, second: {"app.py": {CURSOR: [Lines(4, 4)]}}})
+    # Two notes may say something else of the same line: one of them answers, here and elsewhere.
+    claimed(here, tmp_path / "other", {first: {"app.py": {Author("robot", "r1"): [Lines(2, 3)]}}})
+    there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Attributing, "version", None)
+        travel(here, there, tmp_path)
+    for path in ("app.py", "b.py"):
+        assert told(there.report(path)) == told(here.report(path))
+        assert all(agent is not None for agent, _, _ in told(here.report(path)))
+
+
+@pytest.mark.parametrize("travel", TRAVELS)
+def test_claims_of_old_commits_go_out_beside_what_was_captured_later(tmp_path: Path, travel: Travel) -> None:
+    here = Scene(tmp_path / "here")
+    one, two, three, *_ = OTHERS.values()
+    first = here.committed(at=5, app__py=text(one, two))
+    claimed(here, tmp_path / "first", {first: {"app.py": {CURSOR: [Lines(1, 1)]}}})
+    late = 40 * DAYS
+    here.edited("app.py", text(one, two), text(one, two, three), at=late)
+    here.committed(first, at=late + 5, app__py=text(one, two, three))
+    there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
+    travel(here, there, tmp_path)
+    assert told(there.report("app.py")) == told(here.report("app.py"))
+    assert [session for _, _, session in told(here.report("app.py"))] == ["c1", None, SESSION]
 
 
 def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:

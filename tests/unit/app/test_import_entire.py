@@ -1,6 +1,7 @@
 """Entire's checkpoints: transcripts by their agents' readers, commits by trailers, what cannot be read by name."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.model.views import CommitLink, LinkOrigin
 from custody.wire.entire import checkpoint_of_ref, folders, session_of, trailers
+from custody.wire.times import ns_from
 from tests.builders.cli import custody
+from tests.builders.gemini import Gemini
 from tests.builders.lines import Scene, moment, text
+from tests.builders.opencode import Opencode
 from tests.builders.repo import a_repository
 from tests.builders.transcripts import Transcript, a_transcript
 
 V1 = "refs/heads/entire/checkpoints/v1"
 SESSION = "253fd5ef-38bf-4f4a-804a-98df5088a868"
+SESSION_OF_OPENCODE = "ses_0a1b2c3d4effABCDEFGHIJKLMN"
 ULID = "01KXGTTNGCEACC83QZEJ5YAF0D"
 ONE, TWO = "one = make_one()", "two = make_two()"
 AT = "2026-02-03T06:34:50.246415Z"
@@ -114,6 +119,72 @@ def test_every_place_of_checkpoints_is_found(scene: Scene, ref: str, below: str)
     report = import_entire(scene.desk)
     assert (report.refs, report.checkpoints, report.sessions, report.without) == ([ref], 1, 1, 0)
     assert [(one.agent, one.session_id) for one in scene.said()] == [("claude-code", SESSION)]
+
+
+def cursors(root: Path) -> bytes:
+    """Cursor's lines have no ids, and their files no names by which they could be told."""
+    use = {"type": "tool_use", "name": "Write", "input": {"path": f"{root}/app.py", "contents": text(ONE)}}
+    asked = {"type": "text", "text": "<user_query>\nmake it\n</user_query>"}
+    said = [("user", [asked]), ("assistant", [{"type": "text", "text": "I make it."}, use])]
+    return b"".join(json.dumps({"role": role, "message": {"content": parts}}).encode() + b"\n" for role, parts in said)
+
+
+def geminis(root: Path) -> bytes:
+    """A document with its fields in order, so that what it is stands at its end."""
+    chat = Gemini(root, SESSION, at=moment(0)).prompt("make it").says("I make it. " * 3)
+    for n in range(10):
+        chat.says(f"step {n}")
+    chat.write("app.py", None, text(ONE))
+    return json.dumps(json.loads(chat.document()), indent=2, sort_keys=True).encode()
+
+
+def opencodes(root: Path) -> bytes:
+    """What ``opencode export`` prints: no file of the agent's own has that form."""
+    at_ms = ns_from(moment(0)) // 1_000_000
+    session = Opencode(root, SESSION_OF_OPENCODE, ms=at_ms).prompt("make it").answer().write("app.py", text(ONE))
+    return json.dumps({"info": session.info(), "messages": session.messages}, indent=2).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "session", "told"),
+    [
+        ("Cursor", "cursor", SESSION, cursors),
+        ("Gemini CLI", "gemini", SESSION, geminis),
+        ("OpenCode", "opencode", SESSION_OF_OPENCODE, opencodes),
+    ],
+)
+def test_transcripts_of_every_agent_are_read_whatever_their_files_are_called(
+    scene: Scene, name: str, agent: str, session: str, told: Callable[[Path], bytes]
+) -> None:
+    files = {
+        b"a3/b2c4d5e6f7/0/metadata.json": metadata(session, moment(0), agent=name),
+        b"a3/b2c4d5e6f7/0/full.jsonl": told(scene.built.path),
+    }
+    scene.built.commit(files, ref=V1)
+    scene.committed(at=600, app__py=text(ONE))
+    report = import_entire(scene.desk)
+    (read,) = report.transcripts
+    assert (read.agent, read.files, read.sessions, read.edits, report.problems) == (agent, 1, 1, 1, [])
+    assert [(one.agent, one.session_id) for one in scene.said()] == [(agent, session)]
+
+
+def test_a_commit_is_linked_with_the_session_that_a_subagent_is_part_of(scene: Scene) -> None:
+    root = scene.built.path
+    outer = Opencode(root, SESSION_OF_OPENCODE)
+    inner = Opencode(root, "ses_0a1b2c3d4effABCDEFGHIJKLMX", parent=outer).prompt("look").answer().read("app.py", ONE)
+    alone = Opencode(root, "ses_0a1b2c3d4effABCDEFGHIJKLMY").prompt("look").answer().read("app.py", ONE)
+    blotted = {**alone.info(), "parentID": "REDACTED"}
+    files = {}
+    for n, (session, info) in enumerate(((inner, inner.info()), (alone, blotted))):
+        told = json.dumps({"info": info, "messages": session.messages}, indent=2)
+        files[f"a3/b2c4d5e6f7/{n}/metadata.json".encode()] = metadata(session.session, agent="OpenCode")
+        files[f"a3/b2c4d5e6f7/{n}/full.jsonl".encode()] = told.encode()
+    scene.built.commit(files, ref=V1)
+    made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: a3b2c4d5e6f7", app__py=text(ONE))
+    import_entire(scene.desk)
+    with scene.desk.reading() as store:
+        links = [seen.view for seen in store.links_of(CommitSha(made))]
+    assert sorted(link.session for link in links if isinstance(link, CommitLink)) == [outer.session, alone.session]
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None:

@@ -13,8 +13,10 @@ from custody.model.ids import CallId, PromptId
 from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
 from custody.wire.views import about_of
+from custody.world.capture.codex_answers import answer_of
+from custody.world.capture.codex_shapes import request_in
 from custody.world.capture.codex_sources import sources
-from custody.world.capture.codex_tools import APPLY_PATCH, answer_of, changes_by, edits, facts, given_to, plain
+from custody.world.capture.codex_tools import APPLY_PATCH, changes_by, edits, facts, given_to, plain
 from custody.world.capture.fields import Fields, model, string, text
 from custody.world.capture.hook_paths import located
 from custody.world.capture.seen import Seen, views_by
@@ -52,7 +54,7 @@ def _prompt(seen: _Seen) -> Iterator[View]:
         return
     if seen.model is not None:
         yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=seen.model)
-    asked = text(seen.fields.get("prompt"))
+    asked = text(request_in(seen.fields.get("prompt")))
     if asked is not None:
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 

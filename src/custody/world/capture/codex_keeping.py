@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from custody.wire.canonical import Json, dump
 from custody.world.capture import codex_shapes as shapes
 from custody.world.capture.codex_patch import Change
-from custody.world.capture.transcripts import Named
+from custody.world.capture.transcripts import Named, Starts
 
 PENDING_MAX = 1000
 PENDING_BYTES_MAX = 64 * 1024 * 1024
 """Calls that wait for their results: more than ever run at once; older ones are forgotten."""
 NAMES_MAX = 200_000
+DEPTH_MAX = 20
 CALL_CHARS_MIN = 16
 """A call's id of so many characters is one of its own in the world; a shorter one only within its session."""
 
@@ -61,6 +62,20 @@ def digest_of(inner: Mapping[str, Json]) -> str:
     """What is the same in a line and in its copy."""
     same = {name: value for name, value in inner.items() if name not in _ADDED_BY_FORKS}
     return hashlib.sha256(dump(same)).hexdigest()[:32]
+
+
+def root_of(session: str, starts: Starts) -> str:
+    """The session that a thread is part of: older rollouts name the thread above, which may be a subagent's too.
+
+    >>> root_of("child", {("top", "child"): "call_1", ("child", "grandchild"): "call_2"})
+    'top'
+    """
+    for _ in range(DEPTH_MAX):
+        above = next((told for told, subagent in starts if subagent == session), None)
+        if above is None:
+            break
+        session = above
+    return session
 
 
 class Names:

@@ -5,20 +5,22 @@ session's, and have the ids that they have in its own file. What a model thought
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from custody.model.errors import InputError
 from custody.wire.canonical import Json
 from custody.wire.times import ns_from
 from custody.world.capture import codex_shapes as shapes
-from custody.world.capture.codex_keeping import Kept, Names, Waiting, digest_of, named
+from custody.world.capture.codex_answers import kept as kept_answer
+from custody.world.capture.codex_answers import outcome
+from custody.world.capture.codex_keeping import Kept, Names, Waiting, digest_of, named, root_of
 from custody.world.capture.codex_patch import changes_told
 from custody.world.capture.codex_tools import (
     APPLY_PATCH,
     BASH,
     Answer,
     Given,
-    answer_of,
     changes_by,
     commits_in,
     folder_of,
@@ -79,7 +81,8 @@ class Reading:
 
     def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
         kind, inner = shapes.unwrapped(value)
-        self.has_events = self.has_events or kind == "event_msg"
+        # Rollouts have had events for as long as their lines have had envelopes.
+        self.has_events = self.has_events or inner is not value
         yield from self._moment(line, value, kind)
         if kind == "session_meta":
             yield from self._newer(line, inner)
@@ -128,6 +131,8 @@ class Reading:
         origin = shapes.origin_of(inner)
         if origin is None or (self.own is not None and origin.thread == self.own.thread):
             return None  # a session that goes on says once more which one it is
+        if origin.subagent is not None:
+            origin = replace(origin, session=root_of(origin.session, self.starts))
         self._follow(origin)
         if self.own is not None:
             self.copying = True
@@ -192,10 +197,10 @@ class Reading:
         call = shapes.call_id(inner)
         if not call:
             return None
-        made, answer = self.waiting.pop(call), answer_of(inner.get("output"))
-        if isinstance(inner.get("output"), str) and answer.code is not None:
-            # The code stays when what was printed is cut.
-            inner["output"] = {"output": answer.words, "metadata": {"exit_code": answer.code}}
+        made = self.waiting.pop(call)
+        answer = outcome("" if made is None else str(made["name"]), inner.get("output"))
+        if isinstance(inner.get("output"), str) and (answer.code is not None or answer.refused):
+            inner["output"] = kept_answer(answer)
         if made is None or call in self.told:
             known: list[dict[str, Json]] = [] if made is None else [{"id": call, "name": made["name"]}]
             return Kept(kind="response_item", inner=inner, calls=known)
@@ -246,7 +251,8 @@ class Reading:
 
     def _typed(self, kind: str, inner: dict[str, Json]) -> Kept | None:
         said = shapes.typed(inner)
-        if said is None or self.subagent is not None or not shapes.is_typed(said):
+        programs = self.subagent is not None or (self.own is not None and self.own.by_program and not self.copying)
+        if said is None or programs or not shapes.is_typed(said):
             return None
         if self.turn is None:
             return Kept(kind=kind, inner=inner)

@@ -3,6 +3,7 @@
 Pure. From ``codex-rs/protocol/src/{protocol,models,items}.rs`` and ``codex-rs/rollout/src/policy.rs`` at commit
 343074d4207d (August 2026): a thread with ``history_mode`` legacy tells of patches, prompts and searches in events of
 their own, a paginated one in ``item_completed``. Threads from before September 2025 have the items without an envelope.
+Rollouts that Codex itself wrote were read with it: of August 2025, and of 0.34 to 0.146; none of them was paginated.
 """
 
 import re
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from custody.world.capture.codex_tools import SPAWN, Answer, Given, answer_of, given_to, plain
+from custody.world.capture.codex_answers import answer_of
+from custody.world.capture.codex_scripts import SCRIPT, ran_in
+from custody.world.capture.codex_tools import BASH, SPAWN, Answer, Given, given_to, plain
 from custody.world.capture.fields import Fields, fields, items, string
 
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
@@ -28,18 +31,25 @@ NOT_TYPED = (
 )
 """How texts begin that stand where a person's do, and were put there by the program."""
 
+REQUEST = "## My request for Codex:"
+"""What an editor puts between what it tells of itself (open files, a selection) and what was typed in it."""
+
 _CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose lines follow a ``session_meta``: the session, the subagent in it if it is one, and where it works."""
+    """Whose lines follow a ``session_meta``: the session, the subagent in it if it is one, and where it works.
+
+    ``by_program``: no person types in this thread, since the program began it: for a subagent, a review, a summary.
+    """
 
     thread: str
     session: str
     subagent: str | None
     cwd: str | None
     forked_from: str | None
+    by_program: bool = False
 
 
 def origin_of(meta: Fields) -> Origin | None:
@@ -50,7 +60,7 @@ def origin_of(meta: Fields) -> Origin | None:
     thread = string(meta.get("id")) or string(meta.get("session_id"))
     if not thread:
         return None
-    source = {key.replace("_", ""): value for key, value in fields(meta.get("source")).items()}
+    source = {key.replace("_", ""): value for key, value in fields(meta.get("source")).items() if value}
     spawn = fields(fields(source.get("subagent")).get("thread_spawn"))
     parent = string(spawn.get("parent_thread_id")) or string(meta.get("parent_thread_id"))
     session = string(meta.get("session_id")) or (parent if spawn else None) or thread
@@ -60,6 +70,7 @@ def origin_of(meta: Fields) -> Origin | None:
         subagent=thread if spawn and session != thread else None,
         cwd=string(meta.get("cwd")),
         forked_from=string(meta.get("forked_from_id")),
+        by_program="subagent" in source,
     )
 
 
@@ -89,11 +100,15 @@ def call_id(inner: Fields) -> str | None:
 
 
 def called(inner: Fields) -> tuple[str, Given]:
-    """The tool of a line that begins a call, and what it was given."""
+    """The tool of a line that begins a call, and what it was given; a script that runs a command is that command."""
     if inner.get("type") == "local_shell_call":
         tool = plain("local_shell")
         return tool, given_to(tool, inner.get("action"))
     tool = plain(string(inner.get("name")) or "", string(inner.get("namespace")))
+    script = string(inner.get("input")) if tool == SCRIPT else None
+    if script is not None:
+        ran = ran_in(script)
+        return (SCRIPT, Given(rest={})) if ran is None else (BASH, ran)
     return tool, given_to(tool, inner.get("arguments", inner.get("input")))
 
 
@@ -159,7 +174,16 @@ def typed(inner: Fields) -> object:
         said = inner
     if said is None:
         return None
-    return said["message"] if "message" in said else _texts(said.get("content"))
+    return request_in(said["message"] if "message" in said else _texts(said.get("content")))
+
+
+def request_in(said: object) -> object:
+    r"""What was typed, without what an editor put above it.
+
+    >>> request_in("# Context from my IDE setup:\n\n## My request for Codex:\nmend it\n")
+    'mend it'
+    """
+    return said.rpartition(REQUEST)[2].strip() if isinstance(said, str) and REQUEST in said else said
 
 
 def is_typed(said: object) -> bool:

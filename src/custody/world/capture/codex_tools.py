@@ -37,10 +37,7 @@ MCP = "mcp__"
 READ_FROM_TEXT = ":shell:"
 """In the id of an edit that only a patch's or a command's text tells: what was seen on disk around it says more."""
 
-_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,9})$", re.MULTILINE)
-_RUNNING = re.compile(r"^Process running with session ID ", re.MULTILINE)
-_HEADED = re.compile(r"\A(?:Chunk ID|Exit code|Wall time|Process exited|Process running)[^\n]*\n")
-_OUTPUT = "\nOutput:\n"
+_HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,100})\1")
 _MADE = re.compile(r"^\[[^\]\n]* ([0-9a-f]{7,64})\] ", re.MULTILINE)
 _COMMITTING = frozenset(("commit", "cherry-pick", "revert"))
 _PULL = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
@@ -125,49 +122,20 @@ def _path(said: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool printed, its exit code if that was told, and whether it still ran then."""
+    """What a tool printed, its exit code if that was told, and whether it still ran then.
+
+    ``refused``: the call was not done, or nobody can tell how much of it; the words are then the agent program's.
+    """
 
     words: str = ""
     code: int | None = None
     running: bool = False
+    refused: bool = False
 
     @property
     def failed(self) -> bool:
         """Whether it certainly went wrong."""
-        return self.code not in (None, 0)
-
-
-def answer_of(said: object) -> Answer:
-    r"""What a tool gave back, in any of the shapes that Codex has used.
-
-    >>> answer_of("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno")
-    Answer(words='no', code=1, running=False)
-    """
-    if isinstance(said, list):
-        return answer_of("\n".join(string(fields(item).get("text")) or "" for item in said))
-    if isinstance(said, str):
-        inner = fields(_json(said))
-        return _answered(inner) if {"output", "metadata"} <= inner.keys() else _read(said)
-    return _answered(fields(said))
-
-
-def _answered(said: Fields) -> Answer:
-    if "content" in said and "output" not in said:
-        whole = answer_of(said["content"]) if isinstance(said["content"], str | list) else Answer()
-        failed = said.get("success") is False and whole.code is None
-        return replace(whole, code=1) if failed else whole
-    words = next((said[key] for key in ("aggregated_output", "stdout", "output") if isinstance(said.get(key), str)), "")
-    told = fields(said.get("metadata")).get("exit_code", said.get("exit_code"))
-    return Answer(words, told if isinstance(told, int) and not isinstance(told, bool) else None)
-
-
-def _read(said: str) -> Answer:
-    if not _HEADED.match(said):
-        return Answer(said)
-    head, found, words = said.partition(_OUTPUT)
-    code = _CODE.search(head)
-    running = code is None and _RUNNING.search(head) is not None
-    return Answer(words if found else "", None if code is None else int(code[1]), running)
+        return self.refused or self.code not in (None, 0)
 
 
 def _json(said: str) -> object:
@@ -186,7 +154,7 @@ def changes_by(tool: str, given: Given) -> tuple[Change, ...]:
         return () if given.patch is None else changes_in(given.patch)
     if tool != BASH or given.command is None or BEGIN not in given.command:
         return ()
-    steps = commands(given.command) or ()
+    steps = commands(given.command) or commands(_closed(given.command)) or ()
     folder, found = "", list[Change]()
     for step in steps:
         name = step.words[0] if step.words else None
@@ -200,6 +168,12 @@ def changes_by(tool: str, given: Given) -> tuple[Change, ...]:
     return tuple(_below(folder, change) for change in found)
 
 
+def _closed(command: str) -> str:
+    """The command with the end of a here-document that lacks it: a shell reads such a one to where the text ends."""
+    here = _HERE.search(command)
+    return command if here is None else f"{command}\n{here[2]}\n"
+
+
 def _below(folder: str, change: Change) -> Change:
     moved = None if change.moved is None else posixpath.join(folder, change.moved)
     return replace(change, path=posixpath.join(folder, change.path), moved=moved)
@@ -207,7 +181,7 @@ def _below(folder: str, change: Change) -> Change:
 
 def written_by(given: Given, answer: Answer) -> tuple[Write, ...]:
     """What a shell command certainly wrote, by its own text."""
-    if given.command is None or answer.running:
+    if given.command is None or answer.running or answer.refused:
         return ()
     if not answer.failed:
         return writes(given.command)

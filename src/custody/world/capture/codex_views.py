@@ -11,12 +11,12 @@ from custody.wire.events import CallMade, TranscriptEvent
 from custody.wire.times import ns_from
 from custody.wire.views import about_of
 from custody.world.capture import codex_shapes as shapes
+from custody.world.capture.codex_answers import outcome
 from custody.world.capture.codex_patch import changes_told
 from custody.world.capture.codex_sources import searched, sources
 from custody.world.capture.codex_tools import (
     APPLY_PATCH,
     Answer,
-    answer_of,
     changes_by,
     edits,
     facts,
@@ -82,7 +82,8 @@ def _response(seen: _Seen) -> Iterator[View]:
         about = None if tool == APPLY_PATCH else about_of(given.kept())
         yield _call(seen, call, tool, CallStatus.RUNNING, about)
     elif kind in shapes.OUTPUTS and call:
-        yield from _output(seen, seen.made(call), answer_of(seen.inner.get("output")))
+        made = seen.made(call)
+        yield from _output(seen, made, outcome(made.name, seen.inner.get("output")))
     elif kind == "web_search_call":
         yield from _searched(seen)
     elif kind == "message":

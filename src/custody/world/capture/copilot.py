@@ -1,11 +1,12 @@
 """GitHub Copilot's hook events, from VS Code and from Copilot CLI: one agent, since both run the same hook files.
 
-VS Code: ``chatHookService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026). It names each call,
-tells no model, and says that an edit ended before the file is written: the edit's own text tells it then, and the next
-look at the disk finds it done. Copilot CLI: ``app.js`` of @github/copilot 1.0.62 (June 2026) and ``hooks-reference.md``
-of github/docs (autumn 2026), in the shape that events with a capital get (``tool_name``, ``tool_input``,
-``tool_result``) and in the other one (``toolName``, ``toolArgs``, at first a text of JSON, ``toolResult``). It names no
-call: a call is named by its content (``hook/calls.py``). Neither says which subagent made a call.
+VS Code: ``chatHookService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026), and of
+microsoft/vscode at 09ebb65e (summer of 2026), which tells the model too. It names each call, and says that an edit
+ended before the file is written: the edit's own text tells it then, and the next look at the disk finds it done.
+Copilot CLI: ``app.js`` of @github/copilot 1.0.62 (June 2026) and ``hooks-reference.md`` of github/docs (autumn 2026),
+in the shape that events with a capital get (``tool_name``, ``tool_input``, ``tool_result``) and in the other one
+(``toolName``, ``toolArgs``, at first a text of JSON, ``toolResult``). It names no call: a call is named by its content
+(``hook/calls.py``). Neither says which subagent made a call.
 
 Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
 """
@@ -25,6 +26,8 @@ from custody.world.capture.tools import Done
 from custody.world.hook.calls import copilot_call_in
 
 _SUCCESS = frozenset((None, "success"))
+UNTOLD = frozenset(("", "auto"))
+"""What stands where Copilot chooses the model itself."""
 
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
@@ -56,7 +59,8 @@ class _Seen(Seen):
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
         super().__init__(event, session)
         self.said = said
-        self.model = model(said.get("model"))
+        named = model(said.get("model"))
+        self.model = None if named in UNTOLD else named
         self.tool = plain(string(said.get("tool_name", said.get("toolName"))) or "")
         self.given = given_to(said.get("tool_input", said.get("toolArgs")))
         kind = event_of(event.event, said)

@@ -2,9 +2,10 @@
 
 VS Code's chats: ``chatSessionOperationLog.ts`` and ``objectMutationLog.ts`` of microsoft/vscode at 03d43368 and
 047238f9 (2026, chats of version 3), which append changes to a file of lines; until the beginning of 2026 a chat was
-one document (1.105 of October 2025). What a request's calls were given and gave back is what
-microsoft/vscode-copilot-chat put into its metadata (0.31 of October 2025 to 0.42). Copilot CLI in 2025: a document with
-a ``timeline``, as public readers of it have it; its calls keep their own names, since no hooks were run then.
+one document (1.105 of October 2025), which is also what "Export Chat" writes, without a session's name. What a
+request's calls were given and gave back is what microsoft/vscode-copilot-chat put into its metadata (August 2025 to
+0.42 of March 2026). Copilot CLI in 2025: a document with a ``timeline``, as public readers of it have it; its calls
+keep their own names, since no hooks were run then.
 
 Only requests that have ended are read; the next import brings the others. What a model thought or said is not kept.
 """
@@ -115,10 +116,14 @@ class Chat:
         around = self.around
         # One that was cancelled does not say it: it is of the session of those before it.
         around.session = session_id(request.session, around.session)
+        # Only the first of them tells which folders were open.
+        around.folders = request.folders or around.folders
+        alone = around.folders[0] if len(around.folders) == 1 else None
         return Around(
             session=around.session,
             at=text_from(request.at_ns) if request.at_ns else around.at,
-            cwd=around.cwd,
+            cwd=around.cwd or alone,
+            folders=around.folders,
             model=request.model,
             version=request.version,
             opened=around.opened,

@@ -1,9 +1,10 @@
 """Copilot's event streams, line by line: sessions of Copilot CLI, and the transcripts that VS Code's extension writes.
 
 Shapes: @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``, for the CLI 1.0.102 of November 2026), ``app.js``
-of @github/copilot 1.0.62, and ``sessionTranscriptService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of
-March 2026); older ones as git-ai's fixtures have them: the CLI 1.0.45, and VS Code's extension 0.37, which told no ends
-of calls. All say version 1.
+of @github/copilot 1.0.62, sessions of 1.0.12 to 1.0.68 that public repositories hold, and
+``sessionTranscriptService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026); older ones as
+git-ai's fixtures have them: the CLI 1.0.45, and VS Code's extension 0.37, which told no ends of calls. All say
+version 1.
 
 A call is one record, made when it ended; what waits at the end of the file is told as running. What a model thought or
 said is not kept. A call of the CLI is named by its content, as its hooks name it, one of VS Code by its own name.
@@ -41,8 +42,8 @@ FIRST_WITH_ENDS = 42
 """The first version of VS Code's extension of which it is known that it tells the ends of calls."""
 STREAM = "events"
 """The name of the file of a session that has a folder of its own."""
-NOT_TYPED = ("source", "parentAgentTaskId")
-"""Fields of a message that says what the program, or another agent, put there."""
+PERSON = "user"
+"""What a message's source may be that a person typed; another says that the program, or another agent, put it there."""
 _EARLY = re.compile(r"0\.(\d{1,9})\.")
 _SYNTHETIC = frozenset(("resumed", "auto"))
 _STARTING = (b'"session.start"', b'"tool.execution_start"', b'"subagent.started"')
@@ -148,7 +149,7 @@ class Stream:
 
     def _typed(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
         said = string(data.get("content"))
-        others = any(string(data.get(name)) for name in NOT_TYPED) or data.get("isAutopilotContinuation") is True
+        others = data.get("source") not in (None, "", PERSON) or data.get("isAutopilotContinuation") is True
         if said is None or not said.strip() or others or string(value.get("agentId")) is not None:
             return
         yield told(self.around, number, _id(value, number), {"type": PROMPT, "text": said})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from custody.wire.canonical import Json
+from custody.world.capture.copilot_places import is_below, slashed
 from custody.world.capture.copilot_tools import answer_of, commits_by, given_to, names_of, plain
 from custody.world.capture.fields import Fields
 from custody.world.capture.transcripts import Found, Named
@@ -28,6 +29,12 @@ class Around:
     model: str | None = None
     version: str | None = None
     opened: dict[str, str | None] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    """The folders that were open, where nothing else tells where the agent worked."""
+
+    def folder_of(self, name: str) -> str | None:
+        """The folder in which a file was named: where the agent worked, else the one of those open that it lies in."""
+        return self.cwd or next((one for one in self.folders if is_below(slashed(name), slashed(one))), None)
 
     def opens(self, spoken: str | None) -> Literal["session", "model"] | None:
         """Whether a record under this model is the first of its session here, or the first under another model."""
@@ -78,7 +85,7 @@ def called(around: Around, number: int, named: str, call: Call) -> Found:
         cwd=around.cwd,
         payload={name: value for name, value in said.items() if value},
         calls=[{"id": call.id, "name": tool, **({} if around.cwd is None else {"cwd": around.cwd})}],
-        edits=tuple(Named(name, around.cwd) for name in dict.fromkeys(told)),
+        edits=tuple(Named(name, around.folder_of(name)) for name in dict.fromkeys(told)),
         commits=tuple(commits_by(tool, given, answer)),
         subagent=call.subagent,
         parent_call=call.parent,

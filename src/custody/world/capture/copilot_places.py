@@ -7,6 +7,7 @@ names the folder that was open, chats in ``chatSessions`` and Copilot's own tran
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -60,6 +61,7 @@ EVENTS = frozenset(
     " tool_search.activated ui.ephemeral_query user.message user_input.completed user_input.requested".split()
 )
 """The events of @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``); another is counted by its name."""
+_DRIVE = re.compile(r"/?([A-Za-z]):[\\/]")
 _DOCUMENT = (b'"responderUsername"', b'"chatMessages"')
 """What stands among the first lines of a chat of VS Code, and of an old session of the CLI, over several lines."""
 
@@ -117,6 +119,23 @@ def is_in(folder: str, trees: Sequence[str]) -> bool:
     """Whether a folder is one of these work trees, or below one."""
     roots = {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
     return any(folder == root or folder.startswith(f"{root}/") for root in roots)
+
+
+def slashed(path: str) -> str:
+    r"""A path in one spelling, whichever system wrote it.
+
+    >>> slashed(r"C:\shop\a.py"), slashed("/c:/shop/a.py"), slashed(r"\workspaces\shop\a.py"), slashed(r"/shop/a\b.py")
+    ('c:/shop/a.py', 'c:/shop/a.py', '/workspaces/shop/a.py', '/shop/a\\b.py')
+    """
+    drive = _DRIVE.match(path)
+    if drive is not None:
+        return f"{drive[1].lower()}:/" + path[drive.end() :].replace("\\", "/")
+    return path.replace("\\", "/") if path.startswith("\\") and "/" not in path else path
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder's, or below it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_ours(file: Path, trees: Sequence[str]) -> bool:

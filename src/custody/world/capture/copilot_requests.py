@@ -8,11 +8,11 @@ others. Where lines were replaced, nobody can tell which of the new ones were th
 
 import re
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from custody.wire.canonical import Json
 from custody.world.capture.copilot_kept import ABANDONED, FAILED, OK, Call
+from custody.world.capture.copilot_parts import folders_in, given_by, inserts, path_of, state_of, words_in
+from custody.world.capture.copilot_places import slashed
 from custody.world.capture.copilot_tools import EDITING, HINTED, SUBAGENTS, changes_by, given_to, is_error, plain
 from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.hook.calls import without_number
@@ -20,7 +20,8 @@ from custody.world.hook.calls import without_number
 EDIT = "edit_files"
 """What an answer changed without a call, by VS Code's own name for it."""
 NUMBER_MAX = 2**53
-WORDS_DEPTH_MAX = 60
+CHOSEN = "auto"
+"""What stands where a model should where Copilot chose it."""
 CANCELLED = ("The user cancelled", "User cancelled", "The user chose to skip")
 _VENDOR = re.compile(r"^[A-Za-z0-9_.-]+/(?=.)")
 _DETAIL = re.compile(r"\s+[•·]\s+.*$", re.DOTALL)
@@ -48,27 +49,38 @@ class Request:
 
     @property
     def asked(self) -> str | None:
-        """What a person typed."""
+        """What a person typed; a button that was pressed and what the program sent itself are no words of theirs."""
+        if string(self.said.get("confirmation")) or self.said.get("isSystemInitiated") is True:
+            return None
         message = self.said.get("message")
         typed = string(message) or string(fields(message).get("text"))
         return typed if typed is not None and typed.strip() else None
 
     @property
     def model(self) -> str | None:
-        """The model; where it was chosen for the user, by the name that the answer shows."""
+        """The model; where it was chosen for the user, the one that answered, else the name that the answer shows."""
         named = _VENDOR.sub("", string(self.said.get("modelId")) or "")
-        if named not in ("", "auto"):
+        if named not in ("", CHOSEN):
             return named
-        shown = string(fields(self.said.get("result")).get("details"))
-        return _DETAIL.sub("", shown).strip() or None if shown is not None and _DETAIL.search(shown) else None
+        answered = string(self.metadata.get("resolvedModel"))
+        if answered:
+            return answered
+        shown = string(fields(self.said.get("result")).get("details")) or ""
+        named = _DETAIL.sub("", shown).strip() if _DETAIL.search(shown) else ""
+        return None if named.lower() in ("", CHOSEN) else named
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that were open, where the request tells it."""
+        return folders_in(self.metadata.get("renderedGlobalContext"))
 
     def calls(self) -> Iterator[Call]:
         """The calls of the answer, in order, each with the files that only the answer's parts tell of."""
         made = list(self._made())
-        told = {path for call in made if plain(call.tool) not in HINTED for path in _names(call)}
+        told = {slashed(path) for call in made if plain(call.tool) not in HINTED for path in _names(call)}
         groups = [(path, new, call) for path, new, call in self._groups() if path not in told]
         # New lines of a file go to the call that named it, else to the one that was shown before them.
-        owners = {path: call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)}
+        owners = {slashed(path): call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)}
         own: dict[str | None, list[tuple[str, str]]] = {}
         for path, new, call_id in groups:
             own.setdefault(owners.get(path, call_id), []).append((path, new))
@@ -94,13 +106,22 @@ class Request:
         started = [string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
         calls = [call.id for call in made if call.tool in SUBAGENTS]
         parents = dict(zip(started, calls, strict=False))
+        last: str | None = None
         for part in self._invoked():
-            agent, named = _agent(part), string(part.get("toolCallId"))
-            tool = string(part.get("toolId"))
+            named, tool = string(part.get("toolCallId")), string(part.get("toolId"))
+            if not _agent(part) and _starts(part):
+                last = named
+            # In 2025 a part said that it is a subagent's, and not of which.
+            agent = _agent(part) or (last if part.get("fromSubAgent") is True else None)
             if agent is not None and named and tool:
-                state = OK if part.get("isComplete") is True else ABANDONED
-                parent = parents.get(agent) or (agent if agent in calls else None)
-                yield Call(id=without_number(named), tool=tool, given={}, state=state, subagent=agent, parent=parent)
+                yield Call(
+                    id=without_number(named),
+                    tool=tool,
+                    given=given_by(part),
+                    state=state_of(part),
+                    subagent=agent,
+                    parent=parents.get(agent) or (agent if agent in calls else None),
+                )
 
     def _groups(self) -> Iterator[tuple[str, str, str | None]]:
         """New lines by file, and the call that was shown before them if it was one of an editing tool."""
@@ -114,42 +135,12 @@ class Request:
                 path = path_of(part.get("uri"))
                 for edit in (fields(edit) for some in items(part.get("edits")) for edit in items(some)):
                     new = string(edit.get("text"))
-                    if path is not None and new and new.strip() and _inserts(edit):
+                    if path is not None and new and new.strip() and inserts(edit):
                         yield path, new, last
 
     def _invoked(self) -> Iterator[Fields]:
         parts = map(fields, items(self.said.get("response")))
         return (part for part in parts if part.get("kind") == "toolInvocationSerialized")
-
-
-def path_of(uri: object) -> str | None:
-    """The path in an address as VS Code writes it: its parts, or a text."""
-    parts = fields(uri)
-    said = string(parts.get("fsPath")) or string(parts.get("path"))
-    if said is not None:
-        return said
-    address = urlsplit(string(uri) or string(parts.get("external")) or "")
-    return unquote(address.path) or None if address.scheme == "file" else None
-
-
-def words_in(value: object, depth: int = 0) -> str:
-    """The text of a tool's result, which VS Code keeps as a tree of pieces."""
-    if isinstance(value, str):
-        return value
-    if depth > WORDS_DEPTH_MAX:
-        return ""
-    if isinstance(value, list):
-        return "".join(words_in(one, depth + 1) for one in value)
-    node: dict[str, Any] = value if isinstance(value, dict) else {}
-    known = (node.get("text"), node.get("value"), node.get("node"), node.get("content"), node.get("children"))
-    return "".join(words_in(one, depth + 1) for one in known if one is not None)
-
-
-def _inserts(edit: Fields) -> bool:
-    """Whether an edit puts text between two places that are one."""
-    place = fields(edit.get("range"))
-    starts, ends = (("startLineNumber", "startColumn"), ("endLineNumber", "endColumn"))
-    return bool(place) and [place.get(name) for name in starts] == [place.get(name) for name in ends]
 
 
 def _with(call: Call, groups: list[tuple[str, str]], model: str | None) -> Call:

@@ -36,7 +36,7 @@ from custody.world.capture.fields import Fields, clean, fields, items, string, t
 from custody.world.capture.hook_paths import located
 from custody.world.capture.seen import Seen, views_by
 from custody.world.capture.sources import LOCATOR_CHARS_MAX
-from custody.world.hook.pairing import OWN, UNNAMED
+from custody.world.hook.pairing import OWN, UNNAMED, call_name
 
 NS_PER_MS = 1_000_000
 DURATION_MS_MAX = 30 * 24 * 3600 * 1000
@@ -204,7 +204,7 @@ def _subagent(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
         named = string(seen.fields.get("tool_call_id")) or string(seen.fields.get("subagent_id"))
         if named:
             wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
-            call = _call(seen, CallId(named), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
+            call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
             # The call is the other agent's, and so is the model that its event tells.
             yield replace(call, subagent=None, model=None)
 

@@ -47,8 +47,8 @@ class Reading:
         self.starts = starts
         self.file = file
         inside = file.parent.name == SUBAGENTS
-        self.session = _named(file.parent.parent.name if inside else file.stem)
-        self.subagent: str | None = _named(file.stem) if inside else None
+        self.session = named(file.parent.parent.name if inside else file.stem)
+        self.subagent: str | None = named(file.stem) if inside else None
         self.call: str | None = None
         self.folder: str | None = None
         self.model: str | None = None
@@ -72,9 +72,10 @@ class Reading:
 
     def _about(self, row: Fields) -> Passed:
         """Take up what a conversation says of itself."""
-        own, root = _named(string(row.get("id")) or ""), _named(string(row.get("root")) or "")
+        own, root = named(string(row.get("id")) or ""), named(string(row.get("root")) or "")
         self.session, self.subagent = root, None if own == root else own
-        self.call, self.folder, self.model = string(row.get("call")), string(row.get("folder")), None
+        call = string(row.get("call"))
+        self.call, self.folder, self.model = named(call) if call else None, string(row.get("folder")), None
         self.told = string(row.get("model"))
         created = row.get("created")
         self.at_ns = created * MS if isinstance(created, int) and created else _changed_ns(self.file)
@@ -200,7 +201,7 @@ class Reading:
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return Found(
             line=number,
-            id=_named(":".join(parts)),
+            id=named(":".join(parts)),
             session=self.session,
             at=text_from(self.at_ns),
             payload=payload,
@@ -231,10 +232,10 @@ class Reading:
 
 
 def _made(call: str, name: str) -> dict[str, Json]:
-    return {"id": _named(call), "name": _named(name) if not name.isprintable() else name[:200]}
+    return {"id": named(call), "name": named(name) if not name.isprintable() else name[:200]}
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
     """A name as ids may be; a longer or odder one by its hash."""
     if _ID.fullmatch(name):
         return name

@@ -3,13 +3,14 @@
 Each tool's answer is put into the shape that ``sources`` reads, so that the same reading means the same everywhere.
 """
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from custody.model.views import SourceRead
 from custody.world.capture.cursor_tools import FETCH, GREP, READ, SEARCH, SHELL, Called, json_in, path_in
-from custody.world.capture.fields import fields, items, string
+from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.sources import MCP, reads
 
 SERVERS = ("MCP:", "mcp-", "mcp_")
@@ -49,7 +50,7 @@ def _page(called: Called) -> Iterator[SourceRead]:
 
 
 def _search(called: Called) -> Iterator[SourceRead]:
-    told = called.told if isinstance(called.told, dict) else fields(json_in(string(called.told) or ""))
+    told = _told(called)
     hits = items(told.get("references")) or items(told.get("results"))
     if hits:
         yield from reads(called.done("WebSearch", called.given, {"results": [{"content": hits}]}))
@@ -58,7 +59,21 @@ def _search(called: Called) -> Iterator[SourceRead]:
 
 
 def _grep(called: Called) -> Iterator[SourceRead]:
-    yield from reads(called.done("Grep", {"path": called.given.get("path")}, {"content": called.answer.words}))
+    shown = "".join(f"{name}:1:\n" for name in dict.fromkeys(_matched(_told(called)))) or called.answer.words
+    yield from reads(called.done("Grep", {"path": called.given.get("path")}, {"content": shown}))
+
+
+def _matched(told: Fields) -> Iterator[str]:
+    """The files of which the database keeps lines that a search showed, by the folders that were open."""
+    for root, found in fields(fields(told.get("success")).get("workspaceResults")).items():
+        for hit in map(fields, items(fields(fields(found).get("content")).get("matches"))):
+            name = string(hit.get("file"))
+            if name is not None:
+                yield posixpath.normpath(posixpath.join(root, name))
+
+
+def _told(called: Called) -> Fields:
+    return called.told if isinstance(called.told, dict) else fields(json_in(string(called.told) or ""))
 
 
 SOURCES: Mapping[str, Callable[[Called], Iterator[SourceRead]]] = MappingProxyType(

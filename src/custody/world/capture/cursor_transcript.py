@@ -14,7 +14,7 @@ from custody.model.views import View
 from custody.wire.canonical import Json, parse
 from custody.wire.events import TranscriptEvent
 from custody.wire.trim import cut
-from custody.world.capture.cursor_reading import Reading
+from custody.world.capture.cursor_reading import Reading, named
 from custody.world.capture.cursor_store import files_at, home_of, of_trees, rows_of
 from custody.world.capture.cursor_tools import EDITING, kind_of
 from custody.world.capture.cursor_views import CURSOR, views_of
@@ -67,7 +67,7 @@ class CursorTranscripts:
         for line in first if _is_in_database(file) else ():
             row = object_in(line) if b'"composer"' in line.data else None
             if isinstance(row, dict) and row.get("table") == "composer" and string(row.get("call")):
-                yield Started(str(row.get("root")), str(row.get("id")), str(row["call"]))
+                yield Started(str(row.get("root")), str(row.get("id")), named(str(row["call"])))
 
     def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
         """What each row or line holds."""

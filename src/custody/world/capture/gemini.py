@@ -14,9 +14,9 @@ from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import HookEvent
 from custody.wire.times import ns_from
 from custody.wire.views import about_of
-from custody.world.capture.fields import Fields, fields, model, string, text
+from custody.world.capture.fields import Fields, fields, string, text
 from custody.world.capture.gemini_sources import SERVERS, sources
-from custody.world.capture.gemini_tools import Called, edits
+from custody.world.capture.gemini_tools import Called, edits, model_named
 from custody.world.capture.hook_paths import located
 from custody.world.hook.calls import call_of, words_of
 
@@ -50,7 +50,7 @@ def _session_end(event: HookEvent, session: SessionId, _said: Fields) -> Iterato
 
 
 def _model(event: HookEvent, session: SessionId, said: Fields) -> Iterator[View]:
-    named = model(fields(said.get("llm_request")).get("model"))
+    named = model_named(fields(said.get("llm_request")).get("model"))
     if named is not None:
         yield Session(agent=AgentName(event.agent), id=session, started_ns=ns_from(event.at), model=named)
 

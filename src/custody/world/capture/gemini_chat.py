@@ -3,7 +3,8 @@
 Followed: ``packages/core/src/services/chatRecordingService.ts``. Until April 2026 (0.9 and later) a chat is one JSON
 document over many lines that is written anew with every message; since f7449135 it is a file of lines to which a
 message is added again whenever it grows, with ``$set`` and ``$rewindTo`` between them (5411f113, August 2026). Chats
-have no version. Messages that were rewound were sent all the same, and what was done then stays done.
+have no version; those that Gemini CLI itself wrote from September 2025 to April 2026 were read with it. Messages that
+were rewound were sent all the same, and what was done then stays done.
 
 A message that says something is one record, and each of its calls that has ended is one more, so that a chat that is
 read while it grows brings what is new the next time. What a model thought is not kept.
@@ -19,10 +20,10 @@ from typing import Literal
 from custody.model.errors import InputError
 from custody.wire.canonical import Json, parse
 from custody.wire.times import ns_from, text_from
-from custody.world.capture.fields import Fields, fields, items, model, string
+from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.gemini_places import CHATS, root_above, root_of
-from custody.world.capture.gemini_tools import EDITING, commits_said, edited_path, written_by
-from custody.world.capture.gemini_views import OK, called_of
+from custody.world.capture.gemini_tools import EDITING, commits_said, model_named
+from custody.world.capture.gemini_views import called_of, calls_in, names_changed, names_in, nowhere
 from custody.world.capture.lines import LINE_BYTES_MAX, Line
 from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 from custody.world.hook.calls import call_of, words_of
@@ -94,6 +95,9 @@ class Reading:
             yield Trouble(len(kept), f"the chat is not whole: {error.message}")
             yield from self._pieces(kept)
             return
+        self._about(fields(value))
+        # The first calls may name no whole path, of which the root is learnt.
+        self._look_for_root([name for call in calls_in(fields(value)) for name in names_in(call)])
         yield from self._record(1, value)
 
     def _pieces(self, lines: Sequence[bytes]) -> Iterator[Found | Passed | Trouble]:
@@ -213,8 +217,8 @@ class Reading:
 
     def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> Found:
         content = call_of(str(call["name"]), call.get("args"), call.get("result"))
-        files = tuple(_edits(call))
-        self._look_for_root((*files, *map(str, fields(call.get("args")).values())))
+        files = tuple(names_changed(call))
+        self._look_for_root(names_in(call))
         made: dict[str, Json] = {"id": content, "name": call["name"]}
         return Found(
             line=number,
@@ -225,7 +229,7 @@ class Reading:
             cwd=self.root,
             calls=[made],
             edits=tuple(Named(name, self.root) for name in files),
-            commits=commits_said(called_of(call, _nowhere)),
+            commits=commits_said(called_of(call, nowhere)),
             subagent=self.subagent,
             parent_call=self._parent(),
             opens=self._opens(value),
@@ -242,7 +246,7 @@ class Reading:
 
     def _opens(self, value: Fields) -> Literal["session", "model"] | None:
         """Whether the record is the first of its session here, or the first under another model."""
-        spoken = None if self.subagent is not None else model(value.get("model"))
+        spoken = None if self.subagent is not None else model_named(value.get("model"))
         known = self.session in self.opened
         if known and spoken in (None, self.model):
             return None
@@ -258,15 +262,6 @@ class Reading:
         if _ID.fullmatch(named):
             return named
         return f"sha256-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def _edits(call: Fields) -> Iterator[str]:
-    """The files that a call changed, as they were written."""
-    called = called_of(call, _nowhere)
-    named = edited_path(called.tool, called.given, called.display)
-    if named is not None and call.get("status") == OK:
-        yield named
-    yield from (name for name, _, _ in written_by(called))
 
 
 def _slim(call: Mapping[str, Json]) -> dict[str, Json]:
@@ -291,7 +286,3 @@ def _parsed(data: bytes) -> dict[str, Json] | None:
     except InputError:
         return None  # named when all of it is read
     return value if isinstance(value, dict) else None
-
-
-def _nowhere(_named: object) -> None:
-    return None

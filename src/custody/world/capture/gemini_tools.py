@@ -17,11 +17,12 @@ from custody.model.paths import RepoPath
 from custody.model.views import CommitLink, FileEdit, LinkOrigin, Text
 from custody.wire.canonical import text_bytes
 from custody.wire.views import text_view
-from custody.world.capture.fields import Fields, fields, string, text
+from custody.world.capture.fields import Fields, fields, model, string, text
 from custody.world.capture.shell import commands, writes
 
 REPLACE, WRITE, SHELL = "replace", "write_file", "run_shell_command"
 EDITING = frozenset((REPLACE, WRITE))
+CHOSEN = "auto"
 NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
 BEHIND = "Command moved to background"
 """How the words begin of a command that goes on unseen: what it wrote nobody has seen."""
@@ -48,6 +49,12 @@ class Called:
     revision: CommitSha | None = None
     locate: Callable[[object], RepoPath | None]
     """A path of the repository for a path as written; None for one outside it, or that is no path."""
+
+
+def model_named(said: object) -> str | None:
+    """The model that is named; None for a name under which Gemini CLI chooses one, such as ``auto-gemini-3``."""
+    named = model(said)
+    return None if named is None or named.partition("-")[0] == CHOSEN else named
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------

@@ -9,10 +9,18 @@ from custody.model.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.wire.events import CallMade, TranscriptEvent
 from custody.wire.times import ns_from
 from custody.wire.views import about_of, text_view
-from custody.world.capture.fields import Fields, fields, items, model, string
+from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.gemini import prompt_id
 from custody.world.capture.gemini_sources import sources
-from custody.world.capture.gemini_tools import Called, commit_links, edits, shell_edits
+from custody.world.capture.gemini_tools import (
+    Called,
+    commit_links,
+    edited_path,
+    edits,
+    model_named,
+    shell_edits,
+    written_by,
+)
 from custody.world.hook.calls import words_of
 
 OK = "success"
@@ -55,13 +63,37 @@ def called_of(
     )
 
 
+def calls_in(chat: Fields) -> Iterator[Fields]:
+    """The calls of a chat that is there as a whole."""
+    for message in map(fields, items(chat.get("messages"))):
+        yield from map(fields, items(message.get("toolCalls")))
+
+
+def names_in(call: Fields) -> list[str]:
+    """What may be a path of the project: the files that a call changed, and what it was given."""
+    return [*names_changed(call), *map(str, fields(call.get("args")).values())]
+
+
+def names_changed(call: Fields) -> Iterator[str]:
+    """The files that a call changed, as they were written."""
+    called = called_of(call, nowhere)
+    named = edited_path(called.tool, called.given, called.display)
+    if named is not None and call.get("status") == OK:
+        yield named
+    yield from (name for name, _, _ in written_by(called))
+
+
+def nowhere(_named: object) -> None:
+    """Locate nothing: for what a call only names."""
+
+
 def _session(event: TranscriptEvent, line: Fields) -> Session:
     return Session(
         agent=AgentName(event.agent),
         id=SessionId(event.session),
         started_ns=ns_from(event.at),
         worktree=event.worktree,
-        model=None if event.subagent is not None else model(line.get("model")),
+        model=None if event.subagent is not None else model_named(line.get("model")),
     )
 
 
@@ -97,7 +129,7 @@ def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallMade) ->
         status=STATUSES.get(string(call.get("status")) or "", CallStatus.ABANDONED),
         parent=None if event.parent_call is None else CallId(event.parent_call),
         subagent=event.subagent,
-        model=model(line.get("model")),
+        model=model_named(line.get("model")),
         about=about_of(call.get("args")),
     )
     called = called_of(call, lambda named: _located(event.paths, named), event)

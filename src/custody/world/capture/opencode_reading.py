@@ -3,7 +3,8 @@
 Followed: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), and ``session/message-v2.ts`` of
 0.9.0. A prompt is one record and each call that has ended is one, so that a session that is read while it grows brings
 what is new the next time. They are named by what a fork of the session copies unchanged, so that a copy counts once. A
-session says the version that made it. What a model thought, and what it said, is not kept.
+session says the version that made it; those that 1.15 to 1.17 wrote were read with it. What a model thought, and what
+it said, is not kept.
 """
 
 import hashlib

@@ -200,8 +200,9 @@ def lines_below(file: Path, own: Iterable[Line]) -> Iterator[Line | Trouble]:
 
 def _exported(said: Fields, number: Iterator[int]) -> Iterator[Line | Trouble]:
     info = fields(said.get("info"))
-    # Of the sessions above only the next one is named here.
-    yield replace(_kept(info), root=string(info.get("parentID")) or "").line(next(number))
+    # Of the sessions above only the next one is named here; tools that keep exports may have blotted its name out.
+    above = string(info.get("parentID")) or ""
+    yield replace(_kept(info), root=above if above.startswith(SESSION_ID) else "").line(next(number))
     for message in map(fields, items(said.get("messages"))):
         yield _row("message", fields(message.get("info")), next(number))
         yield from (_row("part", fields(part), next(number)) for part in items(message.get("parts")))

@@ -42,6 +42,18 @@ PATHS = ("file_path", "path", "filePath", "target_file", "target_notebook", "not
 PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
+def call_name(said: str) -> str:
+    r"""A call's name as it can be kept; Cursor joins two ids of many models' calls by a line feed.
+
+    >>> call_name("toolu_1"), call_name("call_1\nfc_1")
+    ('toolu_1', 'sha256-a10045de03b0dde17afa32d6d9b4cc82')
+    """
+    if said.isprintable() and 0 < len(said) <= NAME_MAX:
+        return said
+    digits: str = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"sha256-{digits}"
+
+
 def session_of(event: str, fields: Fields, said: str | None, home: str) -> str | None:
     """The session that an event is of: that of the agent which started the one that tells it."""
     if said is None:

@@ -280,9 +280,14 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
 
 def _named_call(words: Words, fields: Fields) -> str | None:
     named = name_in(fields, CALL)
+    if named is None and words.agent == CURSOR:
+        from .pairing import call_name  # no other agent needs it
+
+        said = next((fields[name] for name in CALL if isinstance(fields.get(name), str) and fields[name]), None)
+        return None if said is None else call_name(said)
     if named is None or words.agent != COPILOT:
         return named
-    from .calls import without_number  # no other agent needs it
+    from .calls import without_number  # nor this one
 
     return without_number(named)
 
@@ -365,7 +370,7 @@ def _changed(words: Words, fields: Fields, home: str) -> Changed | None:
     from .pairing import OWN, before_of, begun, files_of
 
     event = event_of(words, fields)
-    begun(event, fields, _session_of(words, fields, home), name_in(fields, CALL), home)
+    begun(event, fields, _session_of(words, fields, home), _named_call(words, fields), home)
     files = files_of(event, fields)
     alone = (words.call or "").startswith(OWN)
     return None if files is None else (files, (lambda text: before_of(fields, text)) if alone else None)

@@ -46,6 +46,11 @@ MARKS_MAX = 500
 SESSIONS_READ_MAX = 20
 """Records of one session that are read for what they say of it as a whole."""
 _AFTER_HEX = "g"
+_APART = (
+    "SELECT 1 FROM observation WHERE observation.store_id = traced_file.store_id"
+    " AND observation.seq = traced_file.seq AND observation.event = 'trace'"
+)
+"""A trace that is about a commit's lines is no sign that its session was seen at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +311,15 @@ class Store:
             some = commits[at : at + MARKS_MAX]
             found.extend(self.views.look_up("traced_file", f"revision IN ({_marks(some)})", some))
         return found
+
+    def traced_apart(self, path: RepoPath) -> list[Seen]:
+        """What traces say of a file that are not about the lines of a commit."""
+        return self.views.look_up("traced_file", f"path = ? AND EXISTS ({_APART})", (path.raw,))
+
+    def first_trace_ns(self) -> int | None:
+        """When the first trace was made that is not about the lines of a commit."""
+        (row,) = self.db.rows(f"SELECT min(at_ns) FROM traced_file WHERE EXISTS ({_APART})")
+        return None if row[0] is None else integer(row[0])
 
     def traced_by(self, trace: SessionId) -> list[Seen]:
         """The files of one trace."""

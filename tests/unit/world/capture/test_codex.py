@@ -83,6 +83,12 @@ def test_sessions_prompts_and_their_models() -> None:
     assert isinstance(ended, Session) and ended.ended_ns is not None
 
 
+def test_what_an_editor_puts_above_a_prompt_was_not_typed() -> None:
+    said = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nmend it\n"
+    (prompt,) = of(seen(a_codex_event("UserPromptSubmit", ROOT, prompt=said)), Prompt)
+    assert prompt.text.content == "mend it"
+
+
 def test_what_a_subagent_is_asked_was_not_typed_and_its_calls_are_its_own() -> None:
     inside = {"agent_id": "0199-child", "agent_type": "explorer"}
     assert seen(a_codex_event("UserPromptSubmit", ROOT, prompt="look", **inside)) == []

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.model.errors import InputError
-from custody.model.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall, View
+from custody.model.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall
 from custody.wire.canonical import parse
-from custody.world.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, lines, transcript_views
+from custody.world.capture import Found, Line, Passed, Trouble, lines, transcript_views
 from custody.world.capture.codex_keeping import Waiting
 from tests.builders.codex import (
     MODEL,
@@ -28,56 +28,11 @@ from tests.builders.codex import (
     unified,
     updated,
 )
+from tests.builders.codex_told import ANY_FILE, READER, an_event, ended, of, read, told
 from tests.builders.drawn import json_values
 
-READER = TRANSCRIPT_READERS["codex"]
 PATCH = patch_text(updated("a.py", "one\n", "two\n"))
 CHANGES = {"/w/a.py": {"type": "update", "unified_diff": unified("one\n", "two\n"), "move_path": None}}
-ANY_FILE = Path(__file__)
-"""Of the file itself only its name and time are asked."""
-
-
-def read(*values: Any) -> list[Found | Passed | Trouble]:
-    def given_lines() -> Iterator[Line]:
-        for number, value in enumerate(values, 1):
-            data = json.dumps(value).encode()
-            yield Line(number, data, len(data) + 1, True)
-
-    starts = {(one.session, one.subagent): one.call for one in READER.starts(ANY_FILE, given_lines())}
-    return list(READER.read(ANY_FILE, given_lines(), starts))
-
-
-def an_event(found: Found) -> dict[str, Any]:
-    event: dict[str, Any] = {
-        "custody": 1,
-        "kind": "transcript",
-        "id": found.id,
-        "at": found.at,
-        "agent": "codex",
-        "session": found.session,
-        "payload": found.payload,
-        "calls": found.calls,
-        "paths": {named.name: "a.py" for named in found.edits},
-        "subagent": found.subagent,
-        "parent_call": found.parent_call,
-        "opens": found.opens,
-    }
-    value: dict[str, Any] = json.loads(json.dumps(READER.trimmed({k: v for k, v in event.items() if v})))
-    return value
-
-
-def told(rollout: Rollout) -> list[View]:
-    """What all lines of a rollout say."""
-    kept = [item for item in read(*rollout.lines) if isinstance(item, Found)]
-    return [view for item in kept for view in transcript_views(an_event(item))]
-
-
-def of(views: list[View], kind: type[View]) -> list[Any]:
-    return [view for view in views if isinstance(view, kind)]
-
-
-def ended(views: list[View]) -> list[Any]:
-    return [call for call in of(views, ToolCall) if call.status is not CallStatus.RUNNING]
 
 
 def a_long_session(**fields: Any) -> Rollout:

@@ -227,6 +227,8 @@ def test_a_model_is_taken_where_a_later_version_tells_it() -> None:
     session = Copilot(ROOT).read("a.py")
     session.hooks[-1]["model"] = MODEL
     assert one(last(session), ToolCall).model == MODEL
+    session.hooks[-1]["model"] = "auto"
+    assert one(last(session), ToolCall).model is None
 
 
 def test_a_pull_request_that_a_command_opened() -> None:

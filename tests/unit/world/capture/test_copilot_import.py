@@ -260,6 +260,37 @@ def test_a_window_without_a_folder_is_taken_where_it_speaks_of_a_file_here(built
     assert imported(built).files == 1
 
 
+@pytest.mark.parametrize(
+    ("root", "folders"),
+    [
+        ("/elsewhere/shop", ["/elsewhere/shop"]),
+        ("/elsewhere/shop", ["/elsewhere/tools", "/elsewhere/shop"]),
+        ("c:\\Users\\ana\\shop", ["c:\\Users\\ana\\shop"]),
+    ],
+)
+def test_a_chat_that_was_exported_on_another_machine(
+    built: Built, tmp_path: Path, root: str, folders: list[str]
+) -> None:
+    session = Copilot(root, at=text_from(time.time_ns())).prompt("explain it").opened(*folders)
+    text = "The price of an item\n\nIs what it costs.\n"
+    named = f"{root}\\README.md" if "\\" in root else f"{root}/README.md"
+    session.call("create_file", {"filePath": named, "content": text}, "Created")
+    session.prompt("now a discount").replace("src/app.py", LINE, PIECE)
+    (tmp_path / "chat.json").write_text(session.exported(), encoding="utf-8")
+    report = imported(built, tmp_path / "chat.json")
+    assert (report.problem_count, report.edits, report.sessions) == (0, 2, 1)
+    put(built, text, "README.md")
+    put(built, OWN)
+    assert {1, 3} <= set(agents_lines(built, "README.md"))
+    assert agents_lines(built) == [2]
+
+
+def test_a_readme_of_a_folder_that_is_not_told_is_nobodys(built: Built, tmp_path: Path) -> None:
+    session = Copilot("/elsewhere/shop").prompt("explain it").create("README.md", "The price of an item\n")
+    (tmp_path / "chat.json").write_text(session.exported(), encoding="utf-8")
+    assert imported(built, tmp_path / "chat.json").edits_without_file == 1
+
+
 def test_copilots_folder_may_be_elsewhere(built: Built, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COPILOT_HOME", str(home / "other"))
     (home / "other" / "session-state" / SESSION).mkdir(parents=True)

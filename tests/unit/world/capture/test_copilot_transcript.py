@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.model.views import CallStatus, FileEdit, Prompt, Session, SourceRead, ToolCall, View
+from custody.model.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall, View
 from custody.wire.canonical import parse
 from custody.wire.trim import OUTPUT_BYTES_MAX
 from custody.world.capture import (
@@ -20,8 +21,8 @@ from custody.world.capture import (
     lines_of,
     transcript_views,
 )
+from custody.world.capture.copilot_parts import path_of, words_in
 from custody.world.capture.copilot_places import EVENTS, folder_of, is_opening
-from custody.world.capture.copilot_requests import path_of, words_in
 from custody.world.hook.calls import copilot_call
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot
 
@@ -182,6 +183,15 @@ def test_what_a_person_ran_or_the_program_said_is_not_kept(tmp_path: Path) -> No
     assert len(found(session.put(tmp_path, "stream"))) == 1
 
 
+def test_what_a_person_typed_is_a_prompt_whatever_else_the_message_says(tmp_path: Path) -> None:
+    session = Copilot(ROOT, "cli")
+    # Since 1.0.64 every message names the task that its telemetry is told under.
+    session.event("user.message", {"content": "go", "parentAgentTaskId": "5c1d7a90-0000-4000-8000-000000000001"})
+    session.event("user.message", {"content": "on", "source": "user", "delivery": "idle"})
+    session.event("user.message", {"content": "psst", "source": "agent-7"})
+    assert [one.text.content for one in some(views(session.put(tmp_path, "stream")), Prompt)] == ["go", "on"]
+
+
 def test_a_tool_of_a_server_has_the_servers_name(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli")
     told = {"toolCallId": "m", "toolName": "docs-get", "mcpServerName": "docs", "mcpToolName": "get"}
@@ -257,6 +267,30 @@ def test_the_model_that_was_chosen_for_the_user(tmp_path: Path) -> None:
     assert {call.model for call in some(views(session.put(tmp_path, "log")), ToolCall)} == {"Claude Sonnet 4.5"}
 
 
+@pytest.mark.parametrize("shown", ["Auto • 5 credits", "Auto • 0.9x", "", "GPT"])
+def test_a_model_that_is_not_told_is_none(tmp_path: Path, shown: str) -> None:
+    session = Copilot(ROOT, model="auto").prompt("go")
+    session.requests[-1]["result"]["details"] = shown
+    assert [one.model for one in some(views(session.put(tmp_path, "document")), Session)] == [None]
+
+
+def test_the_model_that_answered_is_the_one_that_was_chosen(tmp_path: Path) -> None:
+    session = Copilot(ROOT, model="auto").prompt("go")
+    session.requests[-1]["result"]["details"] = "Auto • 5 credits"
+    session.requests[-1]["result"]["metadata"]["resolvedModel"] = "gpt-5.2"
+    assert [one.model for one in some(views(session.put(tmp_path, "document")), Session)] == ["gpt-5.2"]
+
+
+def test_a_button_and_what_the_program_sends_are_no_prompts(tmp_path: Path) -> None:
+    session = Copilot(ROOT).prompt("go").prompt('@agent Continue: "Continue to iterate?"').create("a.py", "x\n")
+    session.requests[-1]["confirmation"] = "Continue"
+    session.prompt("a command has ended")
+    session.requests[-1]["isSystemInitiated"] = True
+    said = views(session.put(tmp_path, "document"))
+    assert [one.text.content for one in some(said, Prompt)] == ["go"]
+    assert len(some(said, FileEdit)) == 1
+
+
 def test_lines_that_were_put_in_belong_to_the_call_that_hints_at_them(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").call("insert_edit_into_file", {"filePath": f"{ROOT}/a.py", "code": "x"}, "ok")
     session.inserted("a.py", 3, "new line\n").inserted("b.py", 1, "other line\n")
@@ -279,6 +313,53 @@ def test_what_a_calls_input_tells_is_not_told_again_by_the_answer(tmp_path: Path
     session = Copilot(ROOT).prompt("go").replace("a.py", "one", "1").inserted("a.py", 1, "1")
     (edit,) = some(views(session.put(tmp_path, "log")), FileEdit)
     assert edit.before.content == "one"
+
+
+def test_a_window_on_another_system_spells_paths_otherwise(tmp_path: Path) -> None:
+    session = Copilot(ROOT).prompt("go").create("src/app.py", "x = 1\n").inserted("src/app.py", 1, "x = 1\n")
+    group = session.requests[-1]["response"][-1]
+    group["uri"] = {**group["uri"], "fsPath": f"{ROOT}/src/app.py".replace("/", "\\"), "scheme": "vscode-remote"}
+    (edit,) = some(views(session.put(tmp_path, "document")), FileEdit)
+    assert (edit.after.content if edit.after else None, edit.part) == ("x = 1\n", False)
+
+
+def test_a_subagents_calls_of_2025_are_the_last_ones_that_was_started(tmp_path: Path) -> None:
+    session = Copilot(ROOT).prompt("go").call("runSubagent", {"prompt": "look"}, "done")
+    session.part(kind="toolInvocationSerialized", toolId="runSubagent", toolCallId="p1", isComplete=True)
+    session.part(
+        kind="toolInvocationSerialized",
+        toolId="copilot_githubRepo",
+        toolCallId="p2",
+        isComplete=True,
+        fromSubAgent=True,
+    )
+    outer, inner = some(views(session.put(tmp_path, "document")), ToolCall)
+    assert (inner.name, inner.subagent, inner.parent) == ("copilot_githubRepo", "p1", outer.id)
+
+
+def test_what_a_subagents_part_shows_is_what_its_call_was_given(tmp_path: Path) -> None:
+    session = Copilot(ROOT).prompt("go")
+    part = {"kind": "toolInvocationSerialized", "isComplete": True, "subAgentInvocationId": "a1"}
+    link = {"value": f"Read [](file://{quote(ROOT)}/src/app.py#3-9)"}
+    session.part(**part, toolId="copilot_readFile", toolCallId="r", pastTenseMessage=link, isConfirmed={"type": 1})
+    terminal = {"kind": "terminal", "commandLine": {"original": "echo 'x = 1' > src/new.py"}}
+    session.part(**part, toolId="run_in_terminal", toolCallId="t", toolSpecificData=terminal, isConfirmed={"type": 4})
+    session.part(**part, toolId="run_in_terminal", toolCallId="n", toolSpecificData=terminal, isConfirmed={"type": 0})
+    wrong: dict[str, Any] = {"kind": "terminal", "commandLine": {"original": "make && echo 'y = 1' > src/b.py"}}
+    wrong["terminalCommandState"] = {"exitCode": 2}
+    session.part(**part, toolId="run_in_terminal", toolCallId="w", toolSpecificData=wrong)
+    said = views(session.put(tmp_path, "document"))
+    states = [(call.id, call.status) for call in some(said, ToolCall)]
+    assert states == [
+        ("r", CallStatus.OK),
+        ("t", CallStatus.OK),
+        ("n", CallStatus.ABANDONED),
+        ("w", CallStatus.FAILED),
+    ]
+    assert [(one.locator, one.reading) for one in some(said, SourceRead)] == [
+        (f"{ROOT}/src/app.py", Reading.EXCERPT),
+    ]
+    assert [edit.call for edit in some(said, FileEdit)] == ["t"]
 
 
 def test_calls_of_a_subagent_in_vscode(tmp_path: Path) -> None:

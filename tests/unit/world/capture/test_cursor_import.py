@@ -12,7 +12,7 @@ from custody.app.desk import Desk
 from custody.app.import_what import What, what_is
 from custody.app.why import why
 from custody.model.merging import merged_calls
-from custody.model.views import CallStatus, FileEdit, Prompt, SourceRead, ToolCall
+from custody.model.views import CallStatus, FileEdit, Prompt, Reading, SourceRead, ToolCall
 from custody.wire.why import SubagentLink
 from tests.builders.cli import custody
 from tests.builders.cursor import SESSION, Cursor, put_lines, put_rows
@@ -55,6 +55,18 @@ def test_a_conversation_that_grew_brings_what_is_new_and_twice_brings_nothing(bu
     assert imported(built).new == 0
 
 
+def test_files_whose_lines_a_search_showed_were_read_in_part(built: Built, home: Path) -> None:
+    hits = {"matches": [{"file": "./src/app.py", "matches": [{"lineNumber": 2, "content": "    return item.cost"}]}]}
+    found = {str(built.path): {"content": hits}, "/elsewhere": {"files": {"files": ["only/named.py"]}}}
+    answer = {"success": {"pattern": "cost", "outputMode": "content", "workspaceResults": found}}
+    session = a_session(built).call("Grep", {"pattern": "cost"}, "", name="grep", result=answer)
+    session.put_database(home)
+    imported(built)
+    assert [(read.locator, read.reading) for read in views(built, SourceRead)] == [
+        (f"{built.path}/src/app.py", Reading.EXCERPT)
+    ]
+
+
 def test_a_call_under_way_is_taken_up_once_it_has_ended(built: Built, home: Path) -> None:
     session = a_session(built).shell("make")
     session.bubbles[-1]["toolFormerData"]["status"] = "loading"
@@ -65,9 +77,13 @@ def test_a_call_under_way_is_taken_up_once_it_has_ended(built: Built, home: Path
     assert imported(built).calls == 1
 
 
+@pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("way", ["hooks", "database"])
-def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Built, home: Path, way: str) -> None:
+def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(
+    built: Built, home: Path, way: str, joined: bool
+) -> None:
     session = a_session(built)
+    session.joined = joined
     child = session.subagent(CHILD)
     child.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
     known_by(way, built, home, session)
@@ -78,6 +94,19 @@ def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Bu
     chain = why(Desk(built.path), APP, 2).chain
     assert [link.id for link in chain if isinstance(link, SubagentLink)] == [CHILD]
     assert "not captured" not in why(Desk(built.path), APP, 2).ends
+
+
+def test_a_call_whose_name_is_two_ids_counts_once(built: Built, home: Path) -> None:
+    session = a_session(built)
+    session.joined = True
+    session.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n").shell("make", "done")
+    known_by("hooks", built, home, session)
+    hooked = {call.id for call in views(built, ToolCall)}
+    assert (len(hooked), agents_lines(built)) == (2, [2])
+    session.put_database(home)
+    assert imported(built).problem_count == 0
+    assert {call.id for call in views(built, ToolCall)} == hooked
+    assert agents_lines(built) == [2]
 
 
 def test_a_subagents_transcript_is_part_of_the_session_and_the_database_knows_its_call(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.model.views import Session, ToolCall, View
 from custody.wire.canonical import dump, parse
 from custody.world.capture import Found, Passed, Started, Trouble, lines_of, transcript_views
 from custody.world.capture.gemini_transcript import GeminiTranscripts
@@ -31,6 +32,23 @@ def found(file: Path, starts: dict[tuple[str, str], str] | None = None) -> list[
 
 def troubles(file: Path) -> list[str]:
     return [item.what for item in read(file) if isinstance(item, Trouble)]
+
+
+def views_of(item: Found) -> tuple[View, ...]:
+    event: dict[str, Any] = {
+        "custody": 1,
+        "kind": "transcript",
+        "id": item.id,
+        "agent": "gemini",
+        "session": "s",
+        "at": START,
+        "payload": item.payload,
+        "calls": item.calls,
+        "paths": {named.name: "a.py" for named in item.edits},
+        "opens": item.opens,
+    }
+    kept = {name: value for name, value in event.items() if value is not None}
+    return transcript_views(parse(dump(READER.trimmed(kept))))
 
 
 def a_chat(root: Path | str = ROOT) -> Gemini:
@@ -174,6 +192,18 @@ def test_the_root_is_told_by_the_hash_of_a_folder_above_an_edited_file(tmp_path:
     assert (second.cwd, second.edits[0].name, second.edits[0].cwd) == ("/home/ana/shop", "b.txt", "/home/ana/shop")
 
 
+def test_a_whole_chat_tells_its_root_to_what_came_before(tmp_path: Path) -> None:
+    chat = Gemini(ROOT).prompt("go").shell("echo 1 > b.txt").replace("src/a.py", "one\n", "one", "two")
+    assert {one.cwd for one in found(chat.put(tmp_path, old=True, project="x"))} == {ROOT}
+
+
+def test_a_name_under_which_a_model_is_chosen_is_none(tmp_path: Path) -> None:
+    chat = Gemini(ROOT, model="auto-gemini-3").prompt("go").shell("ls")
+    chat.model = "gemini-3-flash"
+    views = [view for one in found(chat.says("done").put(tmp_path)) for view in views_of(one)]
+    assert [view.model for view in views if isinstance(view, Session | ToolCall)] == [None, None, "gemini-3-flash"]
+
+
 def test_a_command_in_a_folder_writes_there_and_one_behind_or_undone_nowhere(tmp_path: Path) -> None:
     command = "cat > a.txt <<'EOF'\nx\nEOF\n"
     chat = Gemini(ROOT).shell(command, given={"dir_path": "src"}).shell(command, given={"is_background": True})
@@ -285,18 +315,7 @@ def test_whatever_a_chat_holds_nothing_breaks(said: list[Any], old: bool) -> Non
         list(READER.starts(file, lines_of(file)))
         kept = found(file)
     for item in kept:
-        event: dict[str, Any] = {
-            "custody": 1,
-            "kind": "transcript",
-            "id": item.id,
-            "agent": "gemini",
-            "session": "s",
-            "at": START,
-            "payload": item.payload,
-            "calls": item.calls,
-            "paths": {named.name: "a.py" for named in item.edits},
-        }
-        assert transcript_views(parse(dump(READER.trimmed(event))))
+        assert views_of(item)
 
 
 @given(st.binary(max_size=200), st.booleans())

@@ -1,0 +1,69 @@
+"""What lines of Codex CLI's rollouts say, as an import would keep them: every file that is named is ``a.py``."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from custody.model.views import CallStatus, ToolCall, View
+from custody.world.capture import TRANSCRIPT_READERS, Found, Line, Passed, Started, Trouble, transcript_views
+from custody.world.capture.transcripts import Starts
+from tests.builders.codex import Rollout
+
+READER = TRANSCRIPT_READERS["codex"]
+ANY_FILE = Path(__file__)
+"""Of the file itself only its name and time are asked."""
+
+
+def begun_in(rollout: Rollout) -> list[Started]:
+    """The subagents that a rollout tells of, with their calls."""
+    return list(READER.starts(ANY_FILE, _lines(rollout.lines)))
+
+
+def read(*values: Any, starts: Starts | None = None) -> list[Found | Passed | Trouble]:
+    """What the reader makes of lines; ``starts`` is what other files told, else what these lines do."""
+    if starts is None:
+        starts = {(one.session, one.subagent): one.call for one in READER.starts(ANY_FILE, _lines(values))}
+    return list(READER.read(ANY_FILE, _lines(values), starts))
+
+
+def _lines(values: Iterable[Any]) -> Iterator[Line]:
+    for number, value in enumerate(values, 1):
+        data = json.dumps(value).encode()
+        yield Line(number, data, len(data) + 1, True)
+
+
+def an_event(found: Found) -> dict[str, Any]:
+    """The event that a line is kept as, long outputs cut."""
+    event: dict[str, Any] = {
+        "custody": 1,
+        "kind": "transcript",
+        "id": found.id,
+        "at": found.at,
+        "agent": "codex",
+        "session": found.session,
+        "payload": found.payload,
+        "calls": found.calls,
+        "paths": {named.name: "a.py" for named in found.edits},
+        "subagent": found.subagent,
+        "parent_call": found.parent_call,
+        "opens": found.opens,
+    }
+    value: dict[str, Any] = json.loads(json.dumps(READER.trimmed({k: v for k, v in event.items() if v})))
+    return value
+
+
+def told(rollout: Rollout) -> list[View]:
+    """What all lines of a rollout say."""
+    kept = [item for item in read(*rollout.lines) if isinstance(item, Found)]
+    return [view for item in kept for view in transcript_views(an_event(item))]
+
+
+def of(views: list[View], kind: type[View]) -> list[Any]:
+    """Those of one kind."""
+    return [view for view in views if isinstance(view, kind)]
+
+
+def ended(views: list[View]) -> list[Any]:
+    """The ends of calls."""
+    return [call for call in of(views, ToolCall) if call.status is not CallStatus.RUNNING]

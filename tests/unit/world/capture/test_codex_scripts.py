@@ -1,0 +1,119 @@
+"""Scripts that a model wrote for Codex: the commands that certainly ran are read, and nothing is guessed."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.model.views import CallStatus, FileEdit, Reading, SourceRead
+from custody.world.capture import Found
+from custody.world.capture.codex_scripts import CHARS_MAX, ran_in
+from tests.builders.codex import Rollout, a_rollout
+from tests.builders.codex_told import ended, of, read, told
+
+WRITE = "cat > a.py <<'EOF'\nx = \"1\"\nEOF"
+BOTH = 'const both = [tools.exec_command({cmd: "a"}), tools.exec_command({cmd: "b"})]; for (const r of both) text(r)'
+
+
+def scripted(script: str, printed: str, *, how: str = "completed") -> Rollout:
+    """A session with one script, and what it printed."""
+    made = a_rollout("/w")
+    made.response("custom_tool_call", call_id="call_1", name="exec", status="completed", input=script)
+    head = {"type": "input_text", "text": f"Script {how}\nWall time 0.2 seconds\nOutput:\n"}
+    said = [head, {"type": "input_text", "text": printed}]
+    return made.response("custom_tool_call_output", call_id="call_1", output=said)
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "folder"),
+    [
+        ('const r = await tools.exec_command({"cmd": "ls", "workdir": "/w/x"}); text(r)', "ls", "/w/x"),
+        ("text(await tools.shell_command({command: 'a\\'b', timeout_ms: 1000}))", "a'b", None),
+        ("const cmd = `one\ntwo`\nconst r = await tools.exec_command({cmd})\ntext(r.output)", "one\ntwo", None),
+        ('const c = "a" + " b"; await tools.exec_command({cmd: c})', "a b", None),
+        ('await tools.exec_command({cmd: ["a", "b"].join("\\n"), tty: false})', "a\nb", None),
+        (BOTH, "a\nb", None),
+        ('await tools.exec_command({cmd: "\\u00e9\\ud83d\\ude00\\x41\\t"}) // if not', "\u00e9\U0001f600A\t", None),
+    ],
+)
+def test_a_command_that_stands_in_a_script(script: str, command: str, folder: str | None) -> None:
+    ran = ran_in(script)
+    assert ran is not None
+    assert (ran.command, ran.folder) == (command, folder)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'if (x) { await tools.exec_command({cmd: "rm a"}) }',
+        'for (const c of cs) await tools.exec_command({cmd: "rm a"})',
+        'const rs = await Promise.all(["a"].map(c => tools.exec_command({cmd: c})))',
+        "await tools.exec_command({cmd: `rm ${name}`})",
+        'await tools.exec_command({cmd: "rm " + name})',
+        'await tools.exec_command({cmd: "rm a".trim()})',
+        'ok && await tools.exec_command({cmd: "rm a"})',
+        'await tools.exec_command({cmd: "cd x && ls"}); await tools.exec_command({cmd: "> a"})',
+        'await tools.exec_command({cmd: "a", workdir: "x"}); await tools.exec_command({cmd: "b", workdir: "y"})',
+        'await tools.apply_patch("*** Begin Patch")',
+        "/* " * 60_000 + ' tools.exec_command({cmd: "rm a"})',
+        'const a0 = "xxxxxxxx";'
+        + "".join(f"const a{n + 1} = a{n} + a{n};" for n in range(99))
+        + "tools.exec_command({cmd: a99})",
+        'text("tools.exec_command({cmd: 1})")',
+        'await tools.exec_command({cmd: "never ends',
+        "await tools.exec_command(" + "[" * 1000,
+        "tools.exec_command({cmd: 'x'})" + " " * CHARS_MAX,
+    ],
+)
+def test_what_a_script_does_not_tell_is_not_guessed(script: str) -> None:
+    assert ran_in(script) is None
+
+
+@given(st.text(alphabet=st.sampled_from("tools.exec_command({cmd:'\"`$\\u}])+,;\n/*if =>"), max_size=80))
+def test_any_script_is_read_without_an_error(script: str) -> None:
+    ran_in(f"tools.exec_command({script}")
+    ran_in(script + "tools.")
+
+
+def test_what_a_script_writes_shows_and_commits() -> None:
+    made = scripted(f"text(await tools.exec_command({{cmd: {json.dumps(WRITE)}}}))", "")
+    assert [edit.after.content for edit in of(told(made), FileEdit)] == ['x = "1"\n']
+    shown = json.dumps({"chunk_id": "1", "exit_code": 0, "output": "x = 1\n"})
+    (source,) = of(told(scripted('text(await tools.exec_command({cmd: "cat a.py"}))', shown)), SourceRead)
+    assert (source.locator, source.reading, source.text.content) == ("/w/a.py", Reading.VERBATIM, "x = 1\n")
+    commit = scripted('text((await tools.exec_command({cmd: "git commit -m x"})).output)', "[main abc1234] x\n")
+    found = [item for item in read(*commit.lines) if isinstance(item, Found)]
+    assert [item.commits for item in found if item.commits] == [("abc1234",)]
+
+
+@pytest.mark.parametrize(
+    ("how", "printed", "status"),
+    [
+        ("completed", "Exit code: 0\nWall time: 0.1 seconds\nOutput:\n", CallStatus.OK),
+        ("completed", '{"exit_code": 2, "output": "cat: a.py: No such file or directory"}', CallStatus.FAILED),
+        ("failed", "Script error:\nExit code: 1\nWall time: 0.1 seconds\nOutput:\nIs a directory", CallStatus.FAILED),
+        ("failed", "Script error:\nexec_command failed for `x`: Rejected", CallStatus.FAILED),
+        ("failed", "Script error:\nTypeError: x is not a function\nPermission denied", CallStatus.FAILED),
+    ],
+)
+def test_how_the_command_of_a_script_ended(how: str, printed: str, status: CallStatus) -> None:
+    views = told(scripted(f"text(await tools.shell_command({{command: {json.dumps(WRITE)}}}))", printed, how=how))
+    assert [call.status for call in ended(views)] == [status]
+    assert len(of(views, FileEdit)) == (status is CallStatus.OK)
+
+
+def test_a_script_that_still_runs_has_not_ended() -> None:
+    assert ended(told(scripted("text(1)", "", how="running with cell ID 33"))) == []
+
+
+def test_a_patch_of_a_script_has_an_event_of_its_own() -> None:
+    change: dict[str, Any] = {"/w/a.py": {"type": "add", "content": "x\n"}}
+    made = a_rollout("/w")
+    made.response("custom_tool_call", call_id="call_1", name="exec", input='await tools.apply_patch("*** Begin")')
+    made.patched("exec-62ae099a-d2aa-4308-83b4-39cff922c24b", change)
+    made.response(
+        "custom_tool_call_output", call_id="call_1", output=[{"type": "input_text", "text": "Script completed"}]
+    )
+    assert [edit.after.content for edit in of(told(made), FileEdit)] == ["x\n"]
