@@ -6,11 +6,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Look
-from tests.builders.browser import PHONE, findings, looking_at
+from tests.builders.browser import PHONE, findings, looking_at, on_paper
 from tests.builders.long_pages import EVIL, LINES, a_long_file
 from tests.builders.service import Started, started
 
 NODES_MAX = 1_500
+PRINTED = 2_000
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,18 @@ def test_pointing_at_a_mark_shows_the_evidence_and_a_click_leads_to_why(
         expect(page.locator("h1")).to_contain_text("line 8")
         page.click("text=In the file")
         expect(page.locator("#lines .marked .no")).to_have_text("8")
+
+
+def test_the_evidence_names_the_line_pointed_at_before_its_stretch(browser: Browser, long_service: Started) -> None:
+    with looking_at(browser, long_service) as window:
+        page = window.go("/blame?file=long.py")
+        at_rest(page)
+        page.hover("#lines [data-row='3'] .who")
+        expect(page.locator("#evidence .head")).to_contain_text("· line 4, of 2 to 7")
+        page.mouse.move(5, 5)
+        expect(page.locator("#evidence")).to_be_hidden()
+        page.hover("#lines [data-row='7'] .who")
+        expect(page.locator("#evidence .head")).to_contain_text("· line 8Why")
 
 
 def test_keys_go_through_lines_into_the_evidence_and_back(browser: Browser, long_service: Started) -> None:
@@ -191,6 +204,20 @@ def test_a_long_file_fits_the_window(browser: Browser, long_service: Started, si
         )
 
 
+def test_paper_has_many_lines_and_says_which(browser: Browser, long_service: Started) -> None:
+    with looking_at(browser, long_service) as window:
+        page = window.go("/blame?file=long.py#L5000")
+        expect(page.locator("#lines .marked")).to_be_in_viewport()
+        paper = on_paper(page)
+        first = paper.rows[0] + 1
+        assert paper.rows == list(range(first - 1, first + PRINTED - 1)) and 4_900 < first <= 5_000
+        wanted = f"Only lines {first:,} to {first + PRINTED - 1:,} of 10,000 are printed."
+        assert paper.words == [f"{wanted} All of them: custody blame long.py HEAD"]
+        assert paper.sheets > PRINTED / 60
+        expect(page.locator("#lines .marked")).to_be_in_viewport()
+        assert window.nodes() <= NODES_MAX
+
+
 def test_one_finds_a_file_and_its_lines_by_clicking(look: Look) -> None:
     window = look()
     page = window.go("/blame")
@@ -216,6 +243,10 @@ def test_without_script_the_lines_are_there_too(browser: Browser, long_service: 
         page = context.new_page()
         page.goto(f"{address}/blame?file=long.py")
         expect(page.locator("#lines .code")).to_have_count(150)
+        expect(page.locator(".paper")).to_contain_text("Only lines 1 to 150 of 10,000 are printed")
+        expect(page.locator(".paper")).to_be_hidden()
+        page.emulate_media(media="print")
+        expect(page.locator(".paper")).to_be_visible()
         page.click("text=Lines after")
         expect(page.locator("#L300")).to_have_count(1)
         page.click("#L162 .who")

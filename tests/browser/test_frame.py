@@ -1,7 +1,10 @@
 """What every page has: a way in, a theme, a policy, words instead of a broken page."""
 
+from itertools import pairwise
+
 import httpx2
 import pytest
+from playwright.sync_api import expect
 
 from custody.service.pages.book import PAGES
 from tests.browser.conftest import Look
@@ -43,6 +46,30 @@ def test_on_a_phone_nothing_goes_sideways_and_all_can_be_reached(look: Look, pat
     content, view = window.wide()
     assert content <= view
     assert findings(page) == []
+
+
+@pytest.mark.parametrize("path", ["overview", "state", "session?id=c0ffee00"])
+def test_on_a_phone_the_navigation_shows_where_we_are(look: Look, path: str) -> None:
+    page = look(size=PHONE).go(f"/{path}")
+    expect(page.locator(".top nav a[aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
+def test_on_a_phone_words_in_tables_stay_whole(look: Look) -> None:
+    page = look(size=PHONE).go("/graph?view=tree")
+    tall = "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
+    for words in ("bdi:has-text('claude-code') >> nth=0", "time >> nth=0"):
+        assert page.locator(f"#graph-region td {words}").evaluate(tall) < 1.5
+
+
+def test_on_a_phone_the_words_of_a_chart_can_be_read(look: Look) -> None:
+    window = look(size=PHONE)
+    window.go("/agent?name=claude-code")
+    page = window.settled()
+    shown = page.locator(".chart >> nth=0").locator("text")
+    tall = shown.evaluate_all("all => all.map((one) => one.getBoundingClientRect()).filter((one) => one.height)")
+    assert len(tall) >= 5 and all(one["height"] > 8 for one in tall)
+    ends = sorted((one["left"], one["right"]) for one in tall[3:])
+    assert all(before[1] < after[0] for before, after in pairwise(ends)), "no two are above each other"
 
 
 def test_a_wrong_token_does_not_lose_the_place(look: Look, service: Started) -> None:

@@ -18,6 +18,9 @@ def test_the_share_and_the_verdicts_come_and_nothing_serious_is_found(look: Look
     page = window.settled()
     assert "lines are agents'" in page.inner_text(".share")
     assert page.locator(".share svg.chart").count() == 2
+    paint = "one => getComputedStyle(one)[one.tagName === 'rect' ? 'fill' : 'backgroundColor']"
+    unknown = ("svg.bar rect.k-none", "svg.chart rect.k-none >> nth=0", ".swatch.k-none")
+    assert len({page.locator(f".share {one}").evaluate(paint) for one in unknown}) == 1
     assert page.locator("section[aria-labelledby=open] tbody tr").count() == 6
     assert "approve" in page.inner_text("section[aria-labelledby=open]")
     assert findings(page) == []

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Look
-from tests.builders.browser import findings
+from tests.builders.browser import findings, on_paper
 from tests.builders.long_pages import long_calls
 from tests.builders.service import Started, started
 
@@ -62,6 +62,22 @@ def test_a_session_has_its_tree_and_nothing_serious_is_found(look: Look, theme: 
     assert top(page)[:2] == ["claude-code", "turn 1"]
     assert "src/till/prices.py" in page.inner_text("section[aria-labelledby=edited]")
     assert findings(page) == []
+
+
+def test_a_long_tree_is_printed_whole_or_says_which_rows_are(look: Look, long_one: Started) -> None:
+    window = look(long_one)
+    page = window.go("/session?id=s1")
+    window.settled()
+    folded = on_paper(page)
+    assert len(folded.rows) > 300 and folded.words == []
+    page.click("[data-tree=open]")
+    paper = on_paper(page)
+    assert paper.rows == list(range(2_000))
+    (words,) = paper.words
+    assert words.startswith("Only rows 1 to 2,000 of 10,") and words.endswith(
+        " Every call: custody log s1 --agent robot --tree"
+    )
+    assert window.nodes() <= NODES_MAX
 
 
 def test_ten_thousand_calls_are_few_nodes(look: Look, long_one: Started) -> None:

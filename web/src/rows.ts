@@ -1,5 +1,8 @@
 // A long list of rows of one height, of which only those in sight exist. Whoever uses it makes a row when it is asked
-// for; text goes in as text. Keys move through it as through any list, and a screen reader is told how long it is.
+// for; text goes in as text. Keys move through it as through any list, and a screen reader is told how long it is. On
+// paper nothing is out of sight.
+
+import { onPaper, printed, someRows, type Said } from "./paper";
 
 export interface Rows {
   /** Draw again: what rows show, or how many there are, has changed. */
@@ -10,9 +13,16 @@ export interface Rows {
 
 const AHEAD = 12;
 
-export function rows(box: HTMLElement, count: number, make: (index: number) => HTMLElement, height = 22): Rows {
+export function rows(
+  box: HTMLElement,
+  count: number,
+  make: (index: number) => HTMLElement,
+  height = 22,
+  said: Said = someRows,
+): Rows {
   let many = count;
   let at = 0;
+  let printing = false;
   const sheet = document.createElement("div");
   sheet.className = "sheet";
   box.replaceChildren(sheet);
@@ -20,6 +30,7 @@ export function rows(box: HTMLElement, count: number, make: (index: number) => H
   const made = new Map<number, HTMLElement>();
 
   function draw(): void {
+    if (printing) return;
     sheet.style.height = `${many * height}px`;
     const first = Math.max(0, Math.floor(box.scrollTop / height) - AHEAD);
     const last = Math.min(many, Math.ceil((box.scrollTop + (box.clientHeight || 600)) / height) + AHEAD);
@@ -31,16 +42,35 @@ export function rows(box: HTMLElement, count: number, make: (index: number) => H
     }
     for (let index = first; index < last; index++) {
       if (made.has(index)) continue;
-      const row = make(index);
-      row.style.top = `${index * height}px`;
-      row.dataset.row = String(index);
-      row.setAttribute("aria-setsize", String(many));
-      row.setAttribute("aria-posinset", String(index + 1));
-      made.set(index, row);
+      const row = drawn(index);
       // In the order that they are read in, whichever way one scrolls.
       const next = [...sheet.children].find((other) => Number((other as HTMLElement).dataset.row) > index);
       sheet.insertBefore(row, next ?? null);
     }
+  }
+
+  function drawn(index: number): HTMLElement {
+    const row = make(index);
+    row.style.top = `${index * height}px`;
+    row.dataset.row = String(index);
+    row.setAttribute("aria-setsize", String(many));
+    row.setAttribute("aria-posinset", String(index + 1));
+    made.set(index, row);
+    return row;
+  }
+
+  /** Make every row that is printed, before and after those in sight, which stay where they are. */
+  function fill(): [number, number, number] {
+    printing = true;
+    if (!made.size) return [0, many - 1, many];
+    const [seen, end] = [Math.min(...made.keys()), Math.max(...made.keys()) + 1];
+    const [first, last] = printed(seen, many);
+    const [before, after] = [document.createDocumentFragment(), document.createDocumentFragment()];
+    for (let index = first; index < seen; index++) before.append(drawn(index));
+    for (let index = end; index <= last; index++) after.append(drawn(index));
+    sheet.prepend(before);
+    sheet.append(after);
+    return [first, last, many];
   }
 
   function show(index: number): void {
@@ -84,6 +114,11 @@ export function rows(box: HTMLElement, count: number, make: (index: number) => H
   });
   new ResizeObserver(draw).observe(box);
   draw();
+  const back = (): void => {
+    printing = false;
+    draw();
+  };
+  onPaper(box, fill, back, said);
 
   return {
     draw(changed?: number): void {

@@ -16,23 +16,23 @@ from custody.wire.reports import Chain, VerifyReport
 from custody.world.store import Store, StoreDamaged, batched
 
 
-def checked(desk: Desk) -> VerifyReport:
-    """What ``verify`` finds; sooner where the store is sealed."""
+def checked(desk: Desk, *, seals: bool = True) -> VerifyReport:
+    """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
     try:
         with desk.reading() as store, store.db.reading():
-            return _checked(desk, store)
+            return _checked(desk, store, seals=seals)
     except StoreDamaged:
         return verify(desk)
 
 
-def _checked(desk: Desk, store: Store) -> VerifyReport:
+def _checked(desk: Desk, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.db.sealed()
     if since is not None and not any(_damage_since(desk, store, heads, since)):
         report = _fine(store, heads)
     else:
         report = verified(desk, store)
-    if not report.findings:
+    if seals and not report.findings:
         store.db.seal({head.store: int(head.seq) for head in heads})
     return report
 

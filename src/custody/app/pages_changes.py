@@ -1,6 +1,7 @@
 """Indexed changes for somebody who looks: listed, one by one with what each is like, and judged. Nothing is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from custody.app.desk import Desk
@@ -10,6 +11,7 @@ from custody.app.dupes_reading import NO_COMMIT, Asked, ReadChange, Unread, read
 from custody.app.dupes_told import named_row, shown
 from custody.app.dupes_what import own_commits_of
 from custody.app.gate import Request, gate
+from custody.app.pages_kept import Place, Turns, chains_of, place_of
 from custody.app.questions import NotThere, has_repository, in_repository, onto_of
 from custody.app.rules import loaded
 from custody.dedupe.model import Described, Piece
@@ -27,6 +29,10 @@ LIKE_MAX = 20
 """Changes that one is like, of which a page tells."""
 FILES_MAX = 100
 """Files of a change that a page names."""
+JUDGED_MAX = 10_000
+_TURNS = Turns()
+_JUDGED: dict[Place, int] = {}
+"""On which records a change was judged last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +150,30 @@ def change_like(desk: Desk, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCh
 
 
 def change_judged(desk: Desk, name: str) -> GateReport:
-    """The verdict on an indexed change that is still open, as it would land now."""
+    """The verdict on an indexed change that is still open, as it would land now; one at a time of a store."""
     here = in_repository(desk)
     row = change_found(desk, name)
     if row.on_main:
         raise InputError("this change has landed", hint="only open changes are judged")
-    return gate(here, Request(change=f"{onto_of(here, row)}..{row.head}"))
+    with _its_turn(desk, row.head):
+        return gate(here, Request(change=f"{onto_of(here, row)}..{row.head}"))
+
+
+@contextmanager
+def _its_turn(desk: Desk, head: CommitSha) -> Iterator[None]:
+    """One verdict at a time; but of a change that was judged on the same records, as soon as it is asked for.
+
+    A first verdict keeps what it worked out in the store. Two that write at a time break the seal which says that the
+    store was checked, and each that follows checks all of it again.
+    """
+    place = place_of(desk)
+    with desk.reading() as store:
+        state = hash(chains_of(store))
+    if _JUDGED.get((*place, head)) == state:
+        yield
+        return
+    with _TURNS.at(place):
+        yield
+    if len(_JUDGED) >= JUDGED_MAX:
+        _JUDGED.clear()
+    _JUDGED[*place, head] = state

@@ -92,9 +92,9 @@ def graph_picture(desk: Desk, wanted: Wanted) -> Picture:
 
 
 def agents_calling(desk: Desk) -> list[str]:
-    """The agents that were captured, by name."""
+    """The agents of sessions with calls, by name: of another one there is nothing to draw."""
     with desk.reading() as store:
-        found = store.views.distinct("observation", "agent", "agent IS NOT NULL", ())
+        found = store.views.distinct("observation", "agent", "session IN (SELECT session FROM tool_call)", ())
     return [str(agent) for agent in found[:AGENTS_MAX]]
 
 

@@ -44,36 +44,19 @@ class _Turn:
     wanted: int = 0
 
 
-class Lately(Generic[T]):
-    """One answer for each of a few places; ``ns_max`` is how old one may become although nothing seems to be new."""
+class Turns:
+    """One at a time at each place."""
 
-    def __init__(self, *, most: int = 4, ns_max: int | None = None) -> None:
-        self._most = most
-        self._ns_max = ns_max
-        self._kept: OrderedDict[Place, _Kept[T]] = OrderedDict()
+    def __init__(self) -> None:
         self._turns: dict[Place, _Turn] = {}
         self._lock = Lock()
 
-    def get(self, place: Place, state: object, now_ns: int, make: Callable[[], T]) -> T:
-        """The answer for this state, made by one at a time: whoever comes second finds what the first one made.
-
-        Nobody waits for what is made for another place.
-        """
-        with self._turn(place):
-            with self._lock:
-                kept = self._kept.get(place)
-            if kept is None or kept.state != state or self._is_old(kept, now_ns):
-                kept = _Kept(state, now_ns, make())
-            with self._lock:
-                self._kept[place] = kept
-                self._kept.move_to_end(place)
-                while len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
-            return kept.answer
-
     @contextmanager
-    def _turn(self, place: Place) -> Iterator[None]:
-        """Be the only one at a place; its lock is forgotten with the last one who wants it."""
+    def at(self, place: Place) -> Iterator[None]:
+        """Be the only one at a place; its lock is forgotten with the last one who wants it.
+
+        An ``InputError`` where somebody else takes too long.
+        """
         with self._lock:
             turn = self._turns.setdefault(place, _Turn())
             turn.wanted += 1
@@ -89,6 +72,34 @@ class Lately(Generic[T]):
                 turn.wanted -= 1
                 if not turn.wanted:
                     del self._turns[place]
+
+
+class Lately(Generic[T]):
+    """One answer for each of a few places; ``ns_max`` is how old one may become although nothing seems to be new."""
+
+    def __init__(self, *, most: int = 4, ns_max: int | None = None) -> None:
+        self._most = most
+        self._ns_max = ns_max
+        self._kept: OrderedDict[Place, _Kept[T]] = OrderedDict()
+        self._turns = Turns()
+        self._lock = Lock()
+
+    def get(self, place: Place, state: object, now_ns: int, make: Callable[[], T]) -> T:
+        """The answer for this state, made by one at a time: whoever comes second finds what the first one made.
+
+        Nobody waits for what is made for another place.
+        """
+        with self._turns.at(place):
+            with self._lock:
+                kept = self._kept.get(place)
+            if kept is None or kept.state != state or self._is_old(kept, now_ns):
+                kept = _Kept(state, now_ns, make())
+            with self._lock:
+                self._kept[place] = kept
+                self._kept.move_to_end(place)
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+            return kept.answer
 
     def _is_old(self, kept: _Kept[T], now_ns: int) -> bool:
         return self._ns_max is not None and not 0 <= now_ns - kept.made_ns <= self._ns_max

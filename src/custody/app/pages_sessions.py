@@ -75,9 +75,9 @@ def sessions_listed(
         rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
         items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
-    told = sum(one.asked is not None for one in items)
+    told = sorted(f"{one.agent} {one.session}" for one in items if one.asked is not None)
     if note is not None and told:
-        note(f"first prompts of {told} session(s), active last at {items[0].last}")
+        note(f"first prompts of {len(told)} session(s): {', '.join(told)}")
     return SessionsListed(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
 
 

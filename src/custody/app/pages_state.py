@@ -111,7 +111,10 @@ def state_seen(desk: Desk) -> StateSeen:
 
 
 def verified_now(desk: Desk) -> VerifyReport:
-    """What verifying finds, what is sealed not again; an ``InputError`` where that would take too long to wait for."""
+    """What verifying finds, what is sealed not again; an ``InputError`` where that would take too long to wait for.
+
+    A page only asks: it seals nothing.
+    """
     with desk.reading() as store, store.db.reading():
         sealed = store.db.sealed() or {}
         left = sum(max(0, int(head.seq) - sealed.get(head.store, 0)) for head in store.tables.chains())
@@ -119,7 +122,7 @@ def verified_now(desk: Desk) -> VerifyReport:
         raise InputError(
             f"{left:,} records are to be checked, more than a page should wait for", hint="run 'custody verify'"
         )
-    return checked(desk)
+    return checked(desk, seals=False)
 
 
 def _lost(payload: Json) -> str | None:

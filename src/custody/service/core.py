@@ -1,8 +1,9 @@
 """What the routes of one service share while it runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from custody.service.metrics import Metrics
+from custody.service.pages.noted import NotedLately
 from custody.service.reading import Readers
 from custody.service.settings import Settings
 from custody.service.writing import Writers
@@ -18,6 +19,8 @@ class Service:
     readers: Readers
     unproven: int = 0
     """Bodies that arrive from callers who have shown nothing yet."""
+    noted: NotedLately = field(default_factory=NotedLately)
+    """Which readings of conversations pages have noted lately."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":

@@ -54,7 +54,7 @@ def test_no_more_is_remembered_than_was_agreed_on() -> None:
         kept.get((str(n),), 0, 0, lambda: 1)
     assert kept.get(("9",), 0, 0, lambda: 2) == 1
     assert kept.get(("0",), 0, 0, lambda: 2) == 2
-    assert kept._turns == {}
+    assert kept._turns._turns == {}
 
 
 def test_what_failed_is_made_again() -> None:

@@ -2,7 +2,7 @@
 // nothing can hover, the first touch opens it and its link leads on. Tab goes into it, Escape closes it.
 
 import { element } from "../data";
-import type { About, Blamed, Places } from "./model";
+import type { About, Blamed, Places, Stretch } from "./model";
 
 const OPEN_AFTER = 120;
 const CLOSE_AFTER = 250;
@@ -15,6 +15,7 @@ export function evidence(
   box: HTMLElement,
   places: Places,
   about: (number: number) => About | undefined,
+  stretch: (number: number) => Stretch | undefined,
   data: Blamed,
   why: (number: number) => string | null,
   then: (commit: string) => string | null,
@@ -38,7 +39,7 @@ export function evidence(
     mark?.removeAttribute("aria-describedby");
     mark = wanted;
     const number = Number(wanted.closest<HTMLElement>("[data-row]")?.querySelector(".no")?.textContent);
-    panel.replaceChildren(...told(number, about(number), places, data, why(number), then));
+    panel.replaceChildren(...told(where(number, stretch(number)), about(number), places, data, why(number), then));
     panel.hidden = false;
     wanted.setAttribute("aria-describedby", panel.id);
     place();
@@ -115,8 +116,14 @@ export function evidence(
   window.addEventListener("resize", place);
 }
 
+/** The line that is pointed at, and the stretch that all of this is true of where that has more lines. */
+function where(number: number, stretch: Stretch | undefined): string {
+  const [first, last] = stretch ?? [number, number];
+  return first === last ? `line ${number}` : `line ${number}, of ${first} to ${last}`;
+}
+
 function told(
-  number: number,
+  line: string,
   about: About | undefined,
   places: Places,
   data: Blamed,
@@ -124,7 +131,7 @@ function told(
   then: (commit: string) => string | null,
 ): HTMLElement[] {
   const kind = about?.kind ?? "none";
-  const whose = element("span", {}, badge(kind, places.classes[kind] ?? kind), ` · line ${number}`);
+  const whose = element("span", {}, badge(kind, places.classes[kind] ?? kind), ` · ${line}`);
   const head = element("p", { class: "head" }, whose, ...(why ? [link(why, "Why is it here?")] : []));
   const made = [head];
   if (about?.reason) made.push(element("p", {}, sentence(about.reason)));

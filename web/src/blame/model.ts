@@ -19,13 +19,15 @@ export interface About {
   session?: number;
 }
 
+/** First and last line of a stretch, and where `Blamed.about` says whose it is. */
+export type Stretch = [number, number, number];
+
 export interface Blamed {
   /** The number of the first of these lines, and how many the whole file has. */
   first: number;
   total: number;
   texts: string[];
-  /** First and last line of a stretch, and where `about` says whose it is. */
-  runs: [number, number, number][];
+  runs: Stretch[];
   about: About[];
   /** Name, points, why. */
   signals: [string, string, string][];

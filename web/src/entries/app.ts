@@ -26,6 +26,15 @@ function theme(): void {
   say();
 }
 
+/** On a small screen the navigation goes sideways: begin where we are. */
+function whereWeAre(): void {
+  const here = document.querySelector<HTMLElement>(".top nav a[aria-current]");
+  const nav = here?.closest<HTMLElement>("nav");
+  if (!here || !nav) return;
+  const [entry, frame] = [here.getBoundingClientRect(), nav.getBoundingClientRect()];
+  if (entry.right > frame.right) nav.scrollLeft += entry.left - frame.left - (frame.width - entry.width) / 2;
+}
+
 function kept(): string | null {
   try {
     return localStorage.getItem(KEY);
@@ -46,6 +55,7 @@ const chosen = kept();
 if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 document.addEventListener("DOMContentLoaded", () => {
   theme();
+  whereWeAre();
   const place = document.body.dataset.live;
   if (place) live(place, htmx);
 });

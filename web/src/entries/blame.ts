@@ -4,8 +4,9 @@
 import { block } from "../data";
 import { copying } from "../blame/copy";
 import { evidence } from "../blame/evidence";
-import type { About, Blamed, Places } from "../blame/model";
+import type { About, Blamed, Places, Stretch } from "../blame/model";
 import { line } from "../blame/line";
+import { word } from "../paper";
 import { rows } from "../rows";
 
 const HEIGHT = 22;
@@ -15,7 +16,7 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
   const last = data.first + data.texts.length - 1;
   const whose = new Int32Array(data.texts.length).fill(-1);
   data.runs.forEach(([from, to], place) => whose.fill(place, from - data.first, to - data.first + 1));
-  const run = (number: number): [number, number, number] | undefined => data.runs[whose[number - data.first] ?? -1];
+  const run = (number: number): Stretch | undefined => data.runs[whose[number - data.first] ?? -1];
   const about = (number: number): About | undefined => data.about[run(number)?.[2] ?? -1];
   const only = { kind: box.dataset.only ?? null, agent: box.dataset.agent ?? null };
   const stands = (one: About | undefined): boolean =>
@@ -32,6 +33,11 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     asked(box.dataset.why, "line", String(number)) ?? places.chains[run(number)?.[0] ?? 0] ?? null;
   const then = (commit: string): string | null => asked(box.dataset.at, "rev", commit);
 
+  const onPaper = (from: number, to: number): string | null =>
+    from === 1 && to === data.total
+      ? null
+      : `Only lines ${word(from)} to ${word(to)} of ${word(data.total)} are printed. All of them: ${box.dataset.whole}`;
+
   const list = rows(
     box,
     data.texts.length,
@@ -44,6 +50,7 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
       return row;
     },
     HEIGHT,
+    (from, to) => onPaper(from + data.first, to + data.first),
   );
   const sheet = box.firstElementChild as HTMLElement;
   sheet.setAttribute("role", "list");
@@ -103,7 +110,7 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     box.classList.toggle("choosing", only.kind !== null || only.agent !== null);
     list.draw();
   });
-  evidence(box, places, about, data, why, then);
+  evidence(box, places, about, run, data, why, then);
   copying(box, data, () => marked);
   window.addEventListener("hashchange", mark);
   box.addEventListener("click", (event) => {

@@ -2,6 +2,7 @@
 // that hold nothing are one line until it is opened. All of it follows from the block of data: no question is asked.
 
 import { block, element } from "../data";
+import { someRows } from "../paper";
 import { rows, type Rows } from "../rows";
 
 /** Depth, name, kind, state, start and length in milliseconds, detail; words are places in a list. */
@@ -47,7 +48,10 @@ class Tree {
       open.push(n);
     }
     this.lay();
-    this.list = rows(box, this.lines.length, (index) => this.row(index), 26);
+    this.list = rows(box, this.lines.length, (index) => this.row(index), 26, (first, last, many) => {
+      const some = someRows(first, last, many);
+      return some && `${some} Every call: ${box.dataset.whole}`;
+    });
     box.firstElementChild?.setAttribute("role", "none");
     box.addEventListener("keydown", (event) => this.key(event));
     box.addEventListener("click", (event) => this.click(event));

@@ -1,5 +1,6 @@
 """Blame: the repository's files to choose from, and a file with who wrote each of its lines."""
 
+import shlex
 from typing import Any
 
 from custody.app.desk import Desk
@@ -78,8 +79,15 @@ def _file(desk: Desk, asked: Asked, file: str) -> View:
         "lines": lines,
         "classes": CLASSES,
         "uncaptured": _uncaptured(lines, blamed.report),
+        "whole": _verb(blamed.file, asked),
     }
     return View(title=blamed.report.path, template="blame.html", fields=fields, scripts=("blame.js",))
+
+
+def _verb(file: str, asked: Asked) -> str:
+    """What prints the same lines on the command line, however many they are."""
+    version = () if asked.text("disk") == "1" else (asked.text("rev") or HEAD,)
+    return shlex.join(("custody", "blame", file, *version))
 
 
 def _uncaptured(lines: FileLines, report: Any) -> bool:

@@ -142,12 +142,16 @@ class FileLines:
     @property
     def rows(self) -> Iterator[Row]:
         """The lines that are in the page itself."""
-        end = min(self.total, self.start + ROWS - 1)
         for first, last, place in self._runs:
-            for number in range(max(first, self.start), min(last, end) + 1):
+            for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
                 text = shown(self._blamed.texts[number - 1])
                 yield Row(number, text, about, number in (first, self.start), self.only.fades(about))
+
+    @property
+    def end(self) -> int:
+        """The last of the lines that are in the page itself."""
+        return min(self.total, self.start + ROWS - 1)
 
     @property
     def chains(self) -> list[int]:

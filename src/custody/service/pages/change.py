@@ -53,7 +53,7 @@ def _pair(desk: Desk, asked: Asked) -> PairSeen:
 
 
 PAGES = (
-    Page(name="change", view=change, takes={"name": NAMED}),
+    Page(name="change", section="changes", view=change, takes={"name": NAMED}),
     Page(
         name="change-verdict",
         view=change_verdict,
@@ -62,6 +62,7 @@ PAGES = (
     ),
     Page(
         name="evidence",
+        section="changes",
         view=evidence,
         takes={"change": NAMED, "other": f"the other change: {NAMED}", "id": "stored evidence, by its id"},
     ),

@@ -82,7 +82,12 @@ PAGES = (
         takes={**ASKED, "start": "how many clusters to pass over"},
         part=True,
     ),
-    Page(name="cluster", view=cluster, takes={"name": "a change of the cluster: its ref, number or head"}),
+    Page(
+        name="cluster",
+        section="changes",
+        view=cluster,
+        takes={"name": "a change of the cluster: its ref, number or head"},
+    ),
     Page(
         name="cluster-members",
         view=cluster_members,

@@ -32,10 +32,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line of a picture: one value for each place below it; None where there is none."""
+    """A line of a picture: one value for each place below it; None where there is none.
+
+    A ``colour`` is the class of one that means something; without it a series has the next of the series' own.
+    """
 
     name: str
     values: Sequence[float | None]
+    colour: str | None = None
 
 
 def bar(parts: Sequence[Part], words: str) -> Markup:
@@ -71,10 +75,9 @@ def columns(places: Sequence[str], series: Sequence[Series], words: str) -> Mark
             if value:
                 drawn.append(
                     Markup(
-                        '<rect class="s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
-                        "<title>{}</title></rect>"
+                        '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
                     ).format(
-                        k % SERIES_COLOURS,
+                        _colour(k, one),
                         LEFT + n * step + step * 0.1,
                         base,
                         max(step * 0.8, 1),
@@ -100,24 +103,28 @@ def lines(
             if value is not None
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in at)
-        drawn.append(Markup('<polyline class="line s{} d{}" points="{}"/>').format(k % 8, k % 4, path))
+        drawn.append(Markup('<polyline class="line {} d{}" points="{}"/>').format(_colour(k, one), k % 4, path))
         for x, y, value, place in at if points else ():
             title = f"{place}, {short(one.name, NAME_SIGNS)}: {_number(value)}"
             drawn.append(
-                Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>').format(
-                    k % SERIES_COLOURS, x, y, title
+                Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>').format(
+                    _colour(k, one), x, y, title
                 )
             )
     return _picture(drawn, words)
 
 
-def legend(names: Sequence[str]) -> Markup:
+def legend(series: Sequence[Series]) -> Markup:
     """Which colour is which series."""
     rows = (
-        Markup('<li><span class="swatch s{}"></span>{}</li>').format(k % SERIES_COLOURS, short(name, NAME_SIGNS))
-        for k, name in enumerate(names)
+        Markup('<li><span class="swatch {}"></span>{}</li>').format(_colour(k, one), short(one.name, NAME_SIGNS))
+        for k, one in enumerate(series)
     )
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(rows))
+
+
+def _colour(k: int, one: Series) -> str:
+    return one.colour or f"s{k % SERIES_COLOURS}"
 
 
 def _picture(drawn: Sequence[Markup], words: str) -> Markup:

@@ -39,6 +39,7 @@ class _Where:
     name: str
     title: str
     said: Mapping[str, str]
+    section: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ def render(view: View, page: Page, said: Mapping[str, str], frame: Frame) -> str
     return template.render(
         **view.fields,
         base="bare.html" if page.part else "base.html",
-        page=_Where(page.name, view.title, said),
+        page=_Where(page.name, view.title, said, page.section),
         around=frame.around,
         served=links.served,
         policy=Markup(escape(IN_FILES)),

@@ -99,8 +99,8 @@ def _by_model(periods: Sequence[Period], named: Sequence[str], *, has_others: bo
     if has_others:
         rest = [sum(lines for name, lines in period.models.items() if name not in named) for period in periods]
         series.append(Series(OTHERS, rest))
-    series.append(Series(PEOPLE, [period.person for period in periods]))
-    series.append(Series(NOBODY, [period.none for period in periods]))
+    series.append(Series(PEOPLE, [period.person for period in periods], "s7"))
+    series.append(Series(NOBODY, [period.none for period in periods], "k-none"))
     return [one for one in series if any(one.values)]
 
 

@@ -66,11 +66,13 @@ class Page:
     """One page; its address is its name.
 
     ``takes`` are the words that its address may have, each with what it means. A page with a ``label`` is in the
-    navigation; one that is a ``part`` has no frame, since another page takes it in.
+    navigation, one of a single object has as its ``section`` the page there that it belongs to, and one that is a
+    ``part`` has no frame, since another page takes it in.
     """
 
     name: str
     view: Callable[[Desk, Asked], View]
     takes: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
+    section: str | None = None
     part: bool = False

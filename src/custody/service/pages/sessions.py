@@ -1,5 +1,6 @@
 """Sessions: a list of them, and one with what was asked, edited and read in it, and with its calls as a tree."""
 
+import shlex
 from collections.abc import Sequence
 
 from custody.app.desk import Desk
@@ -70,6 +71,7 @@ def session(desk: Desk, asked: Asked) -> View:
             "without_script": [(row, _label(row)) for row in seen.rows[:ROWS_WITHOUT_SCRIPT]],
             "tree": tree_data(seen.rows, asked.text("call")),
             "events": line.events,
+            "whole": shlex.join(("custody", "log", line.session, "--agent", line.agent, "--tree")),
             "over": seen.ended_ns is not None,
         },
         scripts=("tree.js",),
@@ -137,6 +139,7 @@ PAGES = (
     ),
     Page(
         name="session",
+        section="sessions",
         view=session,
         takes={
             "id": "the session's id, or the beginning of it",

@@ -77,6 +77,6 @@ def _value(asked: Asked, name: str) -> float | None:
 
 
 PAGES = (
-    Page(name="simulate", view=simulate, takes=ASKED),
+    Page(name="simulate", section="trust", view=simulate, takes=ASKED),
     Page(name="simulate-result", view=simulate_result, takes=ASKED, part=True),
 )

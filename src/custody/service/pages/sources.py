@@ -86,9 +86,10 @@ PAGES = (
         view=sources_view,
         takes={"after": "Where the last page ended.", "document": "Only documents with this in their path."},
     ),
-    Page(name="source", view=source_view, takes={"id": "Any of its ids, such as S3."}),
+    Page(name="source", section="sources", view=source_view, takes={"id": "Any of its ids, such as S3."}),
     Page(
         name="report",
+        section="sources",
         view=report_view,
         takes={"file": "A document, from the repository's root.", "from": "The first line that is shown."},
     ),

@@ -67,7 +67,12 @@ def _moment(asked: Asked) -> str | None:
 
 PAGES = (
     Page(name="trust", label="Trust", view=trust, takes={"after": "list agents whose names follow this one"}),
-    Page(name="agent", view=agent, takes={"name": NAMED, "at": AT, "before": "list records before this place"}),
+    Page(
+        name="agent",
+        section="trust",
+        view=agent,
+        takes={"name": NAMED, "at": AT, "before": "list records before this place"},
+    ),
     Page(name="agent-curve", view=agent_curve, takes={"name": NAMED}, part=True),
     Page(
         name="agent-account",

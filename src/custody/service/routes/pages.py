@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 from custody import __version__
 from custody.app.desk import Desk
+from custody.app.questions import Note
 from custody.app.tenancy_model import Scope
 from custody.model.errors import InputError
 from custody.service.asking import found, note_of
@@ -70,7 +71,7 @@ def _page(page: Page) -> Endpoint:
     async def handle(call: Call) -> Answer:
         given = {name: call.text(name) for name in page.takes}
         said = {name: value for name, value in given.items() if value}
-        asked = Asked(said, note_of(call))
+        asked = Asked(said, _noting(call))
         around = Around(project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START)
 
         def answer(desk: Desk) -> str:
@@ -90,6 +91,16 @@ def _page(page: Page) -> Endpoint:
         gives={200: HTML},
         parameters=tuple(Parameter(name, words) for name, words in page.takes.items()),
     )
+
+
+def _noting(call: Call) -> Note | None:
+    """What notes that words are read: every page that is opened, and what is new when one takes in its parts again."""
+    note = note_of(call)
+    if note is None:
+        return None
+    reader = f"{call.grant.project} {call.grant.token_id}"
+    again = call.request.headers.get("hx-request") == "true"
+    return call.service.noted.noting(note, reader, call.service.settings.now_ns(), again=again)
 
 
 def _html(text: str) -> Answer:

@@ -163,6 +163,15 @@ class TestFile:
         assert {"file": "long.txt", "from": "151"} in links_in(last, "blame")
         assert len(data_in(last, "blame")["texts"]) == 401
 
+    def test_paper_without_script_says_which_lines_it_has_and_what_prints_the_rest(self, bare_scene: Scene) -> None:
+        bare_scene.commit_of({b"it's long.py": b"x = 1\n" * (ROWS + 1), b"short.py": b"x = 1\n" * ROWS})
+        html = rendered(bare_scene.desk, "blame", file="it's long.py")
+        verb = "custody blame 'it'\"'\"'s long.py' HEAD"
+        assert f"Only lines 1 to {ROWS} of {ROWS + 1} are printed. All of them: {verb}" in words_in(html)
+        assert "are printed" not in words_in(rendered(bare_scene.desk, "blame", file="short.py"))
+        named = rendered(bare_scene.desk, "blame", file="it's long.py", rev="main")
+        assert "s long.py' main" in words_in(named)
+
     def test_a_report_links_to_a_few_chains_and_to_no_filter(self, bare_scene: Scene) -> None:
         old = [f"old line number {n}" for n in range(60)]
         new = [line for one in old for line in (one, f"brought = {one!r}")]

@@ -1,23 +1,27 @@
 """Changes: clusters and lists that stay small, one change with all that is known of it, two beside each other."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from custody.app import pages_clusters
+from custody.app import integrity, pages_clusters
 from custody.app.desk import Desk
 from custody.app.dupes_check import dupes_check
 from custody.app.dupes_cluster import clusters_among
 from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.pages_changes import change_like, changes_listed
+from custody.app.gate import Request, gate
+from custody.app.pages_changes import change_judged, change_like, changes_listed
 from custody.app.pages_clusters import clusters_known
 from custody.app.pages_pairs import pair_seen
 from custody.app.questions import NotThere
+from custody.app.verify import verified
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.world.store.dupes import ChangeRow
+from tests.builders.events import an_arrival
 from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
 from tests.builders.repo import Built, Files, a_repository
 
@@ -165,6 +169,33 @@ def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
     html = rendered(world.index().desk, "evidence", change="#4", other="#5")
     assert nodes_of(html) <= 1_500
     assert "other lines here" in words_of(html)
+
+
+def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_gates(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world.desk.writing() as store:
+        store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(50)])
+    whole: list[str] = []
+
+    def counted(*given: Any) -> Any:
+        whole.append("verified")
+        return verified(*given)
+
+    monkeypatch.setattr(integrity, "verified", counted)
+    with ThreadPoolExecutor(4) as threads:
+        reports = list(threads.map(lambda head: change_judged(world.desk, head), world.heads))
+    assert whole == ["verified"]
+    wanted = [gate(world.desk, Request(change=f"{world.root}..{head}")) for head in world.heads]
+    assert reports == wanted
+
+
+def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
+    with world.desk.writing() as store:
+        store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(3)])
+        store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
+    for _ in range(2):
+        assert "INTEG-DAMAGE" in {reason.code for reason in change_judged(world.desk, world.heads[0]).reasons}
 
 
 def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:

@@ -94,6 +94,16 @@ def test_no_template_has_inline_script_style_or_unescaped_text() -> None:
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|\|\s*safe|autoescape", source), name
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.part], ids=lambda page: page.name)
+def test_every_page_says_where_in_the_navigation_it_is(page: Page) -> None:
+    view = View(title="any", template="refused.html", fields={"detail": "", "remedy": "", "sign_in": False, "next": ""})
+    around = Around(project="default", version="0")
+    html = render(view, page, {}, Frame(links=ServedLinks(), around=around, book=PAGES))
+    navigation = html[html.index("<nav") : html.index("</nav>")]
+    found = re.findall(r'href="/([a-z]+)" aria-current="(\w+)"', navigation)
+    assert found == [(page.name, "page") if page.label else (page.section, "true")]
+
+
 def test_the_first_page_needs_little_script() -> None:
     assert len(assets()["app.js"].packed) < SCRIPT_BYTES_MAX
 

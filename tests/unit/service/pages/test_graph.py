@@ -232,6 +232,21 @@ class TestDifference:
             rendered(world.desk, "graph", view="difference", before="robot", after="zebra")
         assert "other, robot" in (caught.value.hint or "")
 
+    def test_only_agents_that_made_calls_are_offered(self, world: World) -> None:
+        learnt(world)
+        spool_of(world.path).put(an_event("session", id="q", agent="quiet", session="q1"))
+        html = rendered(world.desk, "graph", view="difference")
+        sides = [set(link.values()) for link in links_in(html, "graph") if "before" in link]
+        assert {"difference", "other", "robot"} in sides and not any("quiet" in side for side in sides)
+        assert re.findall(r'<option value="(\w+)"></option>', html) == ["other", "robot"]
+
+    def test_fewer_than_two_agents_are_said(self, world: World) -> None:
+        assert "No agent has made a call here yet" in words_in(rendered(world.desk, "graph", view="difference"))
+        spool_of(world.path).put(an_event("session", id="q", agent="quiet", session="q1"))
+        world.calls("s1", "Read")
+        words = words_in(rendered(world.desk, "graph", view="difference"))
+        assert "Only robot has made calls here, so there are no two agents to compare." in words
+
 
 class TestRuns:
     def test_an_edge_names_the_sessions_that_show_it(self, world: World) -> None:

@@ -1,5 +1,6 @@
 """The first page: what it says of an empty store, of a used one, and of one without a repository."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from custody.app.doctor import doctor, glance
 from custody.app.pages_kept import Lately
 from custody.app.pages_overview import ABILITIES, overview_seen
 from custody.app.questions import lines_counted
+from custody.service.pages import charts
 from custody.service.pages import overview as page
 from custody.service.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
 from custody.wire.stats import Period, Share, StatsReport
@@ -228,6 +230,26 @@ def test_more_models_than_colours_are_one_series() -> None:
     )
     names = [one.name for one in shared(a_report([whole])).models]
     assert len(names) == MODELS_SHOWN + 2 and names[-2:] == [OTHERS, NOBODY]
+
+
+@pytest.mark.parametrize("models", [0, 1, MODELS_SHOWN + 3])
+def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(models: int) -> None:
+    period = Period(
+        name="2026-01-01",
+        lines=200,
+        agent=0,
+        mixed=0,
+        person=4,
+        none=9,
+        share=0.5,
+        part=1.0,
+        models={f"m{n}": 10 for n in range(models)},
+    )
+    found = shared(a_report([period])).models
+    drawn = f"{charts.columns(['2026-01-01'], found, 'any')}{charts.legend(found)}"
+    colours = re.findall(r'class="(?:swatch )?((?:s|k-)\w+)"', drawn)
+    assert colours.count("k-none") == 2 and colours[-1] == "k-none"
+    assert len(set(colours)) == len(found)
 
 
 def test_old_periods_are_before_those_that_are_shown() -> None:

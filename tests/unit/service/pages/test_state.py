@@ -8,6 +8,7 @@ import pytest
 from custody.app import pages_state
 from custody.app.control import control_of
 from custody.app.desk import Desk
+from custody.app.integrity import checked
 from custody.app.jobs import NewJob, add_job, jobs_of_project
 from custody.app.pages_state import GAPS_MAX, state_seen
 from custody.wire.arrivals import lost
@@ -43,6 +44,7 @@ def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Desk) -
     assert "not known" in words_in(rendered(desk, "state"))
     html = rendered(desk, "state-verify")
     assert "3 records" in html and "are as they were stored" in html
+    checked(desk)
     with desk.reading() as store:
         (head,) = store.tables.chains()
     html = rendered(desk, "state")
@@ -50,6 +52,26 @@ def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Desk) -
     with desk.writing() as store:
         store.append([an_arrival("call", event="later", id="later")])
     assert "up to record 3" in words_in(rendered(desk, "state"))
+
+
+def test_verifying_on_a_page_writes_nothing(desk: Desk) -> None:
+    keep(desk)
+    assert desk.home is not None
+
+    def files() -> dict[str, bytes]:
+        return {one.name: one.read_bytes() for one in Path(str(desk.home)).rglob("*") if one.is_file()}
+
+    words_in(rendered(desk, "state"))
+    before = files()
+    assert "are as they were stored" in rendered(desk, "state-verify")
+    assert files() == before
+    checked(desk)
+    keep_more = an_arrival("call", event="later", id="later")
+    with desk.writing() as store:
+        store.append([keep_more])
+    before = files()
+    assert "4 records" in rendered(desk, "state-verify")
+    assert files() == before
 
 
 def test_verifying_tells_what_is_not_as_it_was_stored(desk: Desk) -> None:
