@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from bench.attribution.claude import Event
 from bench.attribution.telling import CUSTODY, Told, json_of, ran, stamp
@@ -21,9 +21,21 @@ from tests.builders.gemini import Gemini
 from tests.builders.opencode import Opencode
 from tests.builders.opencode_host import said_by_plugin
 
-S = TypeVar("S")
 BEFORE = frozenset(("preToolUse", "beforeShellExecution", "PreToolUse", "BeforeTool", "tool.execute.before"))
 """Events that an agent's hooks are told before anything happened."""
+
+
+class Builder(Protocol):
+    """What the builders of all agents' sessions can do."""
+
+    def prompt(self, text: str, /) -> object:
+        """A person types something."""
+
+    def shell(self, command: str, /) -> object:
+        """A command is run."""
+
+
+S = TypeVar("S", bound=Builder)
 
 
 @dataclass
@@ -37,17 +49,17 @@ class Speaker(Generic[S]):
         """Whether hooks are told that a file was changed before it is."""
         return False
 
-    @abstractmethod
     def prompt(self, text: str) -> None:
         """A person types something."""
+        self.session.prompt(text)
 
     @abstractmethod
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
         """A file is changed; ``piece`` is what was replaced by what, where the agent replaced one piece."""
 
-    @abstractmethod
     def shell(self, command: str) -> None:
         """A command is run."""
+        self.session.shell(command)
 
     @abstractmethod
     def hooks(self) -> list[Event]:
@@ -62,11 +74,11 @@ class Speaker(Generic[S]):
         self.session.at = stamp(told.at)  # type: ignore[attr-defined]  # most builders have a clock of this name
 
 
-class OfGemini(Speaker[Gemini]):
-    """Gemini CLI."""
+W = TypeVar("W", Cursor, Gemini)
 
-    def prompt(self, text: str) -> None:
-        self.session.prompt(text)
+
+class OfWholeFiles(Speaker[W]):
+    """An agent that replaces a piece of a file that it has seen, or writes the whole."""
 
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
         if before is not None and piece is not None:
@@ -74,33 +86,19 @@ class OfGemini(Speaker[Gemini]):
         else:
             self.session.write(path, before, after)
 
-    def shell(self, command: str) -> None:
-        self.session.shell(command)
-
     def hooks(self) -> list[Event]:
         return self.session.hooks
+
+
+class OfGemini(OfWholeFiles[Gemini]):
+    """Gemini CLI."""
 
     def put(self, home: Path) -> None:
         self.session.put(home / ".gemini" / "tmp")
 
 
-class OfCursor(Speaker[Cursor]):
+class OfCursor(OfWholeFiles[Cursor]):
     """Cursor; on disk its database, which keeps whole files."""
-
-    def prompt(self, text: str) -> None:
-        self.session.prompt(text)
-
-    def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
-        if before is not None and piece is not None:
-            self.session.replace(path, before, *piece)
-        else:
-            self.session.write(path, before, after)
-
-    def shell(self, command: str) -> None:
-        self.session.shell(command)
-
-    def hooks(self) -> list[Event]:
-        return self.session.hooks
 
     def put(self, home: Path) -> None:
         self.session.put_database(home)
@@ -116,17 +114,11 @@ class OfCopilot(Speaker[Copilot]):
         """VS Code tells of an edit first, and then writes the file."""
         return self.session.surface == "vscode"
 
-    def prompt(self, text: str) -> None:
-        self.session.prompt(text)
-
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
         if before is None:
             self.session.create(path, after)
         else:
             self.session.replace(path, *(piece or (before, after)))
-
-    def shell(self, command: str) -> None:
-        self.session.shell(command)
 
     def hooks(self) -> list[Event]:
         return self.session.hooks
@@ -141,17 +133,11 @@ class OfOpencode(Speaker[Opencode]):
     def at(self, told: Told) -> None:
         self.session.ms = int(told.at * 1000)
 
-    def prompt(self, text: str) -> None:
-        self.session.prompt(text)
-
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
         if before is not None and piece is not None:
             self.session.edit(path, before, *piece, after=after)
         else:
             self.session.write(path, after, exists=before is not None)
-
-    def shell(self, command: str) -> None:
-        self.session.shell(command)
 
     def hooks(self) -> list[Event]:
         told: list[Event] = []
