@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from custody.app.agents_known import check_agent
 from custody.app.desk import Desk
 from custody.attribute.moments import TRANSCRIPT
 from custody.model.errors import InputError
@@ -45,6 +46,8 @@ class _Story:
 def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
     """The sessions that were active last, newest first, perhaps of one agent only."""
     with desk.reading() as store, store.db.reading():
+        agents = store.agents()
+        check_agent(agent, (row.agent for row in agents))
         total = store.session_count()
         if agent is None:
             rows = store.sessions(limit=limit)
@@ -54,7 +57,11 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
         return LogReport(
             sessions=[_listed(store, row) for row in rows[:limit]],
             total=total,
-            agents=[AgentLine(row.agent, row.sessions, text_from(row.last_ns)) for row in store.agents()],
+            agents=[
+                AgentLine(row.agent, row.sessions, text_from(row.last_ns))
+                for row in agents
+                if agent in (None, row.agent)
+            ],
         )
 
 

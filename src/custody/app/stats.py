@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from custody.app.agents_known import check_agent
 from custody.app.answers import Answer
 from custody.app.attributing import Attributing, attributing
 from custody.app.blame import class_of
@@ -165,6 +166,7 @@ def stats(
             counting.count(path)
             desk.progress.step(1)
         digest = evidence.digest
+        check_agent(agent, (*(row.agent for row in evidence.store.agents()), *counting.counted.by["agent"]))
     return _report(counting.counted, root, commit, digest_text(digest), since_ns)
 
 

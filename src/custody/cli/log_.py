@@ -46,25 +46,29 @@ def command(  # noqa: PLR0913 - one for each option
     desk = the_desk(ctx)
     if session is None:
         listed = log(desk, limit=limit, agent=agent)
-        return answer(listed, _by_agent(listed) if by_agent else _listed(listed), as_json=as_json)
+        return answer(listed, _by_agent(listed, agent) if by_agent else _listed(listed, agent), as_json=as_json)
     if by_agent:
         raise InputError("--by-agent is about all sessions", hint="name a session, or --by-agent")
     shown = log_session(desk, session, agent=agent)
     return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
 
 
-def _listed(report: LogReport) -> str:
+def _listed(report: LogReport, agent: str | None) -> str:
     if not report.sessions:
-        return "no session has been captured here yet"
+        return _nothing(agent)
     lines = [_line(session) for session in report.sessions]
     if report.total > len(lines):
         lines.append(f"({report.total - len(lines)} more; -n shows them)")
     return "\n".join(lines)
 
 
-def _by_agent(report: LogReport) -> str:
+def _nothing(agent: str | None) -> str:
+    return f"no session{'' if agent is None else f' of {agent}'} has been captured here yet"
+
+
+def _by_agent(report: LogReport, agent: str | None) -> str:
     if not report.agents:
-        return "no session has been captured here yet"
+        return _nothing(agent)
     wide = max(len(one.agent) for one in report.agents)
     return "\n".join(
         f"{one.agent:<{wide}}  {one.sessions:>6,} session(s)  last {one.last[:19]}Z" for one in report.agents

@@ -54,8 +54,7 @@ def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
     totals = report.totals
     where = report.path or "the whole repository"
     yield f"{where} as of {report.revision[:12]}: {totals.lines:,} line(s) in {report.files:,} file(s)"
-    whose = "agents'" if report.agent is None else f"{report.agent}'s"
-    yield f"{whose} share {totals.share:.1%}{_reach(report)}"
+    yield f"{_whose(report.agent)} share {totals.share:.1%}{_reach(report)}"
     tables = (
         ("class", report.classes, False),
         ("model", report.models, False),
@@ -67,7 +66,7 @@ def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
     for name, rows, by_share in tables:
         if rows:
             yield ""
-            yield from _table(name, rows, signs, by_share=by_share)
+            yield from _table(name, rows, signs, report.agent, by_share=by_share)
     yield from _left_out(report)
     yield from (f"note: {note}" for note in report.notes)
 
@@ -81,22 +80,31 @@ def _tier(row: Share) -> Share:
     return msgspec.structs.replace(row, name=f"{row.name} {words}")
 
 
-def _table(name: str, rows: Sequence[Share], signs: tuple[str, str], *, by_share: bool) -> Iterator[str]:
+def _table(
+    name: str, rows: Sequence[Share], signs: tuple[str, str], agent: str | None, *, by_share: bool
+) -> Iterator[str]:
     """Rows with a bar each: their part of all lines, or where they are folders the agents' share in each."""
     shown = rows[:ROWS_SHOWN_MAX]
     wide = min(NAME_WIDTH_MAX, max(len(name), *(len(row.name) for row in shown)))
     digits = max(len("lines"), *(len(f"{row.lines:,}") for row in shown))
-    what = "agents'" if by_share else "of all"
-    bar = _bar_width(wide + digits + PERCENT_WIDTH + 6)
-    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>{PERCENT_WIDTH}}"
+    what = _cut(_whose(agent), NAME_WIDTH_MAX) if by_share else "of all"
+    percent = max(PERCENT_WIDTH, len(what))
+    bar = _bar_width(wide + digits + percent + 6)
+    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>{percent}}"
     for row in shown:
         value = row.share if by_share else row.part
-        figures = f"{row.lines:>{digits},}  {value:>{PERCENT_WIDTH}.1%}"
-        drawn = _bar(value, bar, signs, is_some=bool(row.agent + row.mixed) if by_share else True)
+        figures = f"{row.lines:>{digits},}  {value:>{percent}.1%}"
+        # Of one agent the rows have no count, only a share.
+        some = bool(row.agent + row.mixed) if agent is None else value > 0
+        drawn = _bar(value, bar, signs, is_some=some if by_share else True)
         yield f"{_cut(row.name, wide):<{wide}}  {figures}  {drawn}"
     if len(rows) > len(shown):
         rest = rows[ROWS_SHOWN_MAX:]
         yield f"({len(rest):,} more with {sum(row.lines for row in rest):,} line(s); --json has them)"
+
+
+def _whose(agent: str | None) -> str:
+    return "agents'" if agent is None else f"{agent}'s"
 
 
 def _bar_width(taken: int) -> int:

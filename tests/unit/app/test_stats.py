@@ -186,10 +186,16 @@ def test_a_file_whose_lines_no_agent_brought_needs_no_history(built: Built, monk
 
 
 def test_one_agents_share_is_of_all_lines_and_its_models_are_its_own(built: Built) -> None:
-    whole, one, nobody = counted(built), counted(built, agent="other"), counted(built, agent="nobody")
+    whole, one, nobody = counted(built), counted(built, agent="other"), counted(built, agent="codex")
     assert (whole.agent, one.agent) == (None, "other")
     assert one.totals.lines == whole.totals.lines and one.classes != [] and one.agents[0].lines == whole.agents[0].lines
     own = next(row.lines for row in whole.agents if row.name == "other")
     assert one.totals.share == round(own / whole.totals.lines, 4) < whole.totals.share
     assert sum(row.lines for row in one.models) == sum(row.lines for row in one.tiers) == own
     assert nobody.totals.share == 0 and nobody.models == []
+
+
+def test_an_agent_that_nobody_knows_is_refused_with_those_that_are_known(built: Built) -> None:
+    with pytest.raises(InputError, match="no agent is named 'nobody' here") as refused:
+        counted(built, agent="nobody")
+    assert "other" in (refused.value.hint or "") and "gemini" in (refused.value.hint or "")

@@ -138,3 +138,9 @@ def test_agents_are_counted_with_their_sessions(repository: Path) -> None:
         "robot       2 session(s)  last 2026-01-31T12:00:00Z",
     ]
     assert custody(repository, "log", "s1", "--by-agent").status == 2
+    assert custody(repository, "log", "--by-agent", "--agent", "drone").out.split()[0] == "drone"
+    assert len(custody(repository, "log", "--by-agent", "--agent", "drone").out.splitlines()) == 1
+    assert custody(repository, "log", "--agent", "codex").out == "no session of codex has been captured here yet\n"
+    ran = custody(repository, "log", "--agent", "dron")
+    assert ran.status == 2
+    assert "no agent is named 'dron' here\n  hint: known are claude-code, codex, copilot, cursor, drone" in ran.err

@@ -47,6 +47,12 @@ def test_tables_with_bars_that_fit_the_terminal(built: Built) -> None:
     assert max(map(len, lines[3:])) <= 50
 
 
+def test_of_one_agent_the_folders_have_its_own_share(built: Built) -> None:
+    ran = custody(built.path, "stats", "--agent", "gemini", COLUMNS="50", PYTHONIOENCODING="ascii")
+    assert "gemini's share 0.0%" in ran.out
+    assert ran.out.splitlines()[-5:-3] == ["folder  lines  gemini's", f"src/        4      0.0%  {'.' * 25}"]
+
+
 def test_a_terminal_without_utf8_gets_plain_signs(built: Built) -> None:
     ran = custody(built.path, "stats", "src", PYTHONIOENCODING="ascii")
     assert (ran.status, ran.err) == (0, "")
