@@ -52,6 +52,8 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
 
 LOOKS_MAX = 3
 """So often a change is looked at while records arrive; then what was there is looked at in a copy."""
+RULES_FILE = "custody.toml"
+"""Where something stands that is said of a change without files: what is asked of it is written there."""
 TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 """The rules on which a verdict rests."""
 
@@ -89,8 +91,19 @@ def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) 
         return rests, looked_at(past, one, policy, description, desk.now_ns())
 
 
-def formed(report: GateReport, form: str, version: str) -> bytes:
-    """The verdict in another shape: ``markdown``, ``annotations``, ``sarif`` or ``check-run``."""
+def first_place(desk: Desk, request: Request) -> PlaceGiven:
+    """Where something is said that is about the change as a whole: at the first line that it adds."""
+    with judged(desk, request.change) as one:
+        for addition in one.change.additions:
+            if addition.lines:
+                line = addition.lines[0].first
+                return PlaceGiven(addition.path.display, line, line)
+        files = [file.change.path.display for file in one.change.files]
+    return PlaceGiven(files[0] if files else RULES_FILE, None, None)
+
+
+def formed(report: GateReport, form: str, version: str, at: PlaceGiven | None = None) -> bytes:
+    """The verdict in another shape: ``markdown``, ``annotations``, ``check-run``, or ``sarif`` with a first place."""
     from custody.wire.gate_forms import (
         encode_check_run,
         encode_gate_annotations,
@@ -105,7 +118,7 @@ def formed(report: GateReport, form: str, version: str) -> bytes:
     if form == "check-run":
         return encode_check_run(report)
     rules = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
-    return encode_gate_sarif(report, version, rules)
+    return encode_gate_sarif(report, version, rules, at or PlaceGiven(RULES_FILE, None, None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from custody import __version__
-from custody.app.gate import Request, formed, gate
+from custody.app.desk import Desk
+from custody.app.gate import Request, first_place, formed, gate
 from custody.app.whole_file import written_whole
 from custody.cli.frame import answer, json_option, the_desk
 from custody.cli.trust_approve_ import standing_words
@@ -79,10 +80,11 @@ def command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out writes --json or a --format", hint="say which of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    report = gate(the_desk(ctx), Request(change=change, description=said))
+    desk, request = the_desk(ctx), Request(change=change, description=said)
+    report = gate(desk, request)
     if form is None and out is None:
         return answer(report, "\n".join(_words(report)), as_json=as_json)
-    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key)
+    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key, desk, request)
     if out is None:
         click.echo(data, nl=False)
         return 1 if report.outcome == "found" else 0
@@ -91,9 +93,9 @@ def command(  # noqa: PLR0913 - one for each option
     return answer(report, "\n".join(_words(report)), as_json=False)
 
 
-def _formed(report: GateReport, form: str, key: Path | None) -> bytes:
+def _formed(report: GateReport, form: str, key: Path | None, desk: Desk, request: Request) -> bytes:
     if form != "statement":
-        return formed(report, form, __version__)
+        return formed(report, form, __version__, first_place(desk, request) if form == "sarif" else None)
     from custody.app.gate_statement import stated  # it starts programs, which most verdicts need not
 
     return stated(report, key)

@@ -72,19 +72,29 @@ def encode_markdown(report: GateReport) -> str:
     return "\n".join([MARK, *_paragraphs(report)]) + "\n"
 
 
-def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule]) -> bytes:
-    """A result for each place of each reason; one about the change as a whole stands at none."""
-    results = [
-        SarifResult(reason.code, reason.sentence, place.path, place.start_line or 1, 1, _SARIF[reason.level])
-        for reason in report.reasons
-        for place in reason.places
-    ]
-    whole = [
-        SarifResult(reason.code, reason.sentence, None, 1, 1, _SARIF[reason.level])
-        for reason in report.reasons
-        if not reason.places
-    ]
-    return encode_sarif(version, rules, [*whole, *results])
+def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule], at: PlaceGiven) -> bytes:
+    """A result for each stretch of each reason.
+
+    One about the change as a whole stands ``at`` a place of it: GitHub refuses a whole file for one result that stands
+    nowhere.
+    """
+    return encode_sarif(
+        version,
+        rules,
+        [
+            SarifResult(
+                reason.code,
+                reason.sentence if reason.places else f"the change as a whole: {reason.sentence}",
+                file,
+                first,
+                1,
+                _SARIF[reason.level],
+                last,
+            )
+            for reason in report.reasons
+            for file, first, last in _stretches(reason.places or [at])
+        ],
+    )
 
 
 def encode_gate_annotations(report: GateReport) -> bytes:
@@ -99,15 +109,12 @@ def encode_gate_annotations(report: GateReport) -> bytes:
             last=last,
         )
         for reason in report.reasons
-        for file, first, last in _stretches(reason.places)
+        for file, first, last in (_stretches(reason.places) if reason.places else [(None, 1, 1)])
     )
 
 
-def _stretches(places: Sequence[PlaceGiven]) -> Iterator[tuple[str | None, int, int]]:
-    """Places with neighbouring lines as one; no place at all is the change as a whole."""
-    if not places:
-        yield None, 1, 1
-        return
+def _stretches(places: Sequence[PlaceGiven]) -> Iterator[tuple[str, int, int]]:
+    """Places with neighbouring lines as one."""
     lines = sorted((place.path, place.start_line or 1, place.end_line or 1) for place in places)
     path, first, last = lines[0]
     for other, start, end in lines[1:]:
@@ -194,11 +201,10 @@ def _code(text: str) -> str:
 
 def _annotations(report: GateReport) -> Iterator[_Annotation]:
     for reason in report.reasons:
-        for place in reason.places:
-            last = place.end_line or 1
+        for path, first, last in _stretches(reason.places) if reason.places else ():
             yield _Annotation(
-                path=place.path,
-                start_line=place.start_line or 1,
+                path=path,
+                start_line=first,
                 end_line=last,
                 annotation_level=_ANNOTATIONS[reason.level],
                 title=reason.code,

@@ -11,10 +11,18 @@ from msgspec import structs
 
 from custody.gate.codes import CODES
 from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven
-from custody.wire.gate_forms import cut, encode_check_run, encode_gate_sarif, encode_markdown, escaped
+from custody.wire.gate_forms import (
+    cut,
+    encode_check_run,
+    encode_gate_annotations,
+    encode_gate_sarif,
+    encode_markdown,
+    escaped,
+)
 from custody.wire.sarif import SarifRule
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @everyone #12 `code` **b** | ~~s~~ \x1b[2J\u202e\n# H"
+HERE = PlaceGiven("src/first.py", 7, 7)
 RULES = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
 
 
@@ -45,6 +53,12 @@ def a_report(*reasons: ReasonGiven, level: str = "review") -> GateReport:
 
 def a_reason(sentence: str, *places: PlaceGiven, level: str = "review") -> ReasonGiven:
     return ReasonGiven("ATTR-NONE", level, sentence, "read it", list(places))  # type: ignore[arg-type]
+
+
+def regions(report: GateReport) -> list[dict[str, int]]:
+    """Where the results of a verdict as SARIF stand."""
+    results = json.loads(encode_gate_sarif(report, "1.0", RULES, HERE))["runs"][0]["results"]
+    return [result["locations"][0]["physicalLocation"]["region"] for result in results]
 
 
 class Tags(HTMLParser):
@@ -101,7 +115,7 @@ def test_a_check_run_gives_its_moment_to_the_second_as_github_has_it() -> None:
 
 
 def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
-    places = [PlaceGiven(f"src/file{n}.py", n + 1, n + 2) for n in range(500)]
+    places = [PlaceGiven(f"src/file{n:03}.py", n + 1, n + 2) for n in range(500)]
     many = [a_reason("ä" * 2000, *places) for _ in range(40)]
     output = json.loads(encode_check_run(a_report(*many)))["output"]
     assert len(output["annotations"]) == 50
@@ -109,7 +123,7 @@ def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
     assert all(len(one["message"].encode()) <= 64 * 1024 for one in output["annotations"])
     first = output["annotations"][0]
     assert (first["path"], first["start_line"], first["end_line"], first["annotation_level"]) == (
-        "src/file0.py",
+        "src/file000.py",
         1,
         2,
         "warning",
@@ -117,22 +131,38 @@ def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
 
 
 def test_places_that_are_not_marked_are_counted() -> None:
-    places = [PlaceGiven("a.py", n + 1, n + 1) for n in range(53)]
+    places = [PlaceGiven("a.py", 2 * n + 1, 2 * n + 1) for n in range(53)]
     assert (
         "3 more place(s) are not marked"
         in json.loads(encode_check_run(a_report(a_reason("so", *places))))["output"]["summary"]
     )
 
 
-def test_sarif_has_a_result_for_each_place_and_one_for_what_has_none() -> None:
-    report = a_report(a_reason("so", PlaceGiven("a b.py", 3, 4), PlaceGiven("logo", None, None)), a_reason("whole"))
-    run = json.loads(encode_gate_sarif(report, "1.0", RULES))["runs"][0]
-    whole, placed, file = run["results"]
-    assert whole["locations"] == [] and whole["level"] == "warning"
+def test_neighbouring_lines_are_one_place_in_every_shape() -> None:
+    report = a_report(a_reason("so", *(PlaceGiven("a.py", n, n) for n in (*range(1, 200), 300))))
+    marks = json.loads(encode_check_run(report))["output"]["annotations"]
+    assert [(one["start_line"], one["end_line"]) for one in marks] == [(1, 199), (300, 300)]
+    assert [(one["startLine"], one["endLine"]) for one in regions(report)] == [(1, 199), (300, 300)]
+    assert encode_gate_annotations(report).count(b"\n") == 2
+
+
+def test_sarif_has_a_result_for_each_stretch() -> None:
+    report = a_report(a_reason("so", PlaceGiven("a b.py", 3, 4), PlaceGiven("logo", None, None)))
+    run = json.loads(encode_gate_sarif(report, "1.0", RULES, HERE))["runs"][0]
+    placed, file = run["results"]
+    assert placed["level"] == "warning"
     location = placed["locations"][0]["physicalLocation"]
     assert (location["artifactLocation"]["uri"], location["region"]["startLine"]) == ("a%20b.py", 3)
     assert file["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
     assert run["tool"]["driver"]["rules"][placed["ruleIndex"]]["id"] == "ATTR-NONE"
+
+
+def test_in_sarif_what_is_about_the_whole_change_stands_somewhere_too() -> None:
+    # GitHub refuses the whole file for one result without a location.
+    (result,) = json.loads(encode_gate_sarif(a_report(a_reason("so")), "1.0", RULES, HERE))["runs"][0]["results"]
+    location = result["locations"][0]["physicalLocation"]
+    assert (location["artifactLocation"]["uri"], location["region"]["startLine"]) == ("src/first.py", 7)
+    assert result["message"]["text"] == "the change as a whole: so"
 
 
 @given(st.text(), st.integers(8, 100))
