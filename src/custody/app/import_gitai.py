@@ -267,10 +267,13 @@ class _Claims:
             if isinstance(file, NoObject) or file.info.kind != "blob":
                 self.done.problem(found.place, f"claims lines of '{path.display[:200]}', which the commit has not")
                 continue
-            whose, beyond = claimed(note.files[name], _count(file.content))
+            named = dict(self._named(note, name, found.place))
+            # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
+            entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in named]
+            whose, beyond = claimed(entries, _count(file.content))
             if beyond:
                 self.done.problem(found.place, f"claims lines beyond the end of '{path.display[:200]}'")
-            for key, author in self._named(note, name, found.place):
+            for key, author in named.items():
                 if key in whose:
                     made.setdefault(author, {}).setdefault(str(path), []).extend(whose[key])
         return made

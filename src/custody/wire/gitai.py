@@ -80,12 +80,14 @@ def parse_note(data: bytes) -> Note:
         raise InputError(f"not UTF-8 at byte {error.start}") from error
     if text.lstrip()[:1] == "{":
         return parse_old(data)
-    told, metadata = _parted(text)
+    told, more, metadata = _parted(text)
     found = _Found()
     meta = _metadata(metadata)
     newer = major_of(meta.schema_version)
     if newer > MAJOR:
         found.problem(f"'{meta.schema_version[:40]}' is newer than {VERSION}, as which it is read")
+    if more:
+        found.problem(f"has {more} part(s) more than {VERSION}, which are not read")
     authors = {**_authors(meta.prompts, found), **_authors(meta.sessions, found)}
     files = _files(told, found)
     return Note(meta.schema_version, files, authors, _is_ours(files, found), tuple(found.problems))
@@ -112,13 +114,13 @@ def _is_ours(files: Mapping[str, Sequence[Entry]], found: _Found) -> bool:
     return bool(found.ours) and whose <= found.ours and not found.others and not found.problems
 
 
-def _parted(text: str) -> tuple[list[str], str]:
+def _parted(text: str) -> tuple[list[str], int, str]:
+    """What stands above the first divider, how many parts follow, and what is below the last one: no JSON has one."""
     lines = text.split("\n")
-    try:
-        at = next(n for n, line in enumerate(lines) if line.rstrip("\r") == DIVIDER)
-    except StopIteration:
-        raise InputError(f"no authorship log: no line is '{DIVIDER}'") from None
-    return [line.rstrip() for line in lines[:at]], "\n".join(lines[at + 1 :])
+    at = [n for n, line in enumerate(lines) if line.rstrip("\r") == DIVIDER]
+    if not at:
+        raise InputError(f"no authorship log: no line is '{DIVIDER}'")
+    return [line.rstrip() for line in lines[: at[0]]], len(at) - 1, "\n".join(lines[at[-1] + 1 :])
 
 
 def _metadata(text: str) -> _Metadata:

@@ -166,6 +166,14 @@ def test_a_session_that_another_note_describes_is_found(scene: Noted) -> None:
     assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
 
 
+def test_a_session_that_nobody_describes_takes_no_line_from_one_that_is_known(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n  s_x::t_1 2\n", s_1=CLAUDE))
+    report = import_gitai(scene.desk)
+    assert (report.undescribed, report.lines) == (1, 2)
+    assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
+
+
 def test_the_first_versions_references_are_read(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     old = {"files": {"app.py": {"file": "app.py", "authors": [{"author": "Cursor", "lines": [[2, 2]]}]}}}

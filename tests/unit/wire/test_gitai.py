@@ -59,6 +59,14 @@ def test_a_newer_version_is_read_as_far_as_it_goes_and_said() -> None:
     assert note.problems == ("'authorship/4.1.0' is newer than authorship/3.0.0, as which it is read",)
 
 
+def test_parts_that_a_newer_version_puts_in_between_are_passed_over_and_said() -> None:
+    told = "a\n  s_1::t_1 1\n---\na\n  f78a0f01-ead8-4fcc-a0db-f9b7552c6742 1\n"
+    note = parse_note(a_note(told, schema_version="authorship/4.0.0", sessions={"s_1": {"agent_id": AGENT}}))
+    assert [entry.key for entry in note.files["a"]] == ["s_1::t_1"] and not note.ours
+    assert note.author(note.files["a"][0]) is not None
+    assert note.problems[1] == "has 1 part(s) more than authorship/3.0.0, which are not read"
+
+
 @pytest.mark.parametrize("model", ["unknown", "", "<synthetic>", None])
 def test_a_model_that_is_not_known_is_none(model: str | None) -> None:
     note = parse_note(a_note("a\n  s_1 1\n", sessions={"s_1": {"agent_id": {**AGENT, "model": model}}}))
