@@ -36,6 +36,9 @@ status=0
 judge --json > "$work/verdict.json" || status=$?
 [[ $status -le 1 ]] || fail "custody could not judge the change (exit $status)"
 judge --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
+if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
+  judge --format annotations || true
+fi
 if [[ -n "${CUSTODY_SARIF:-}" ]]; then
   rm -f -- "$CUSTODY_SARIF"  # the change may have brought a link of that name
   judge --format sarif > "$CUSTODY_SARIF" || true

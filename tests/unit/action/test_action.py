@@ -80,6 +80,7 @@ def test_a_verdict_is_written_where_the_runner_looks(tmp_path: Path, program: Pa
     assert (ran.status, ran.outputs["level"]) == (0, "review"), ran.said
     assert json.loads(Path(ran.outputs["verdict"]).read_text())["head"] == head
     assert "ATTR-UNSEEN" in ran.summary
+    assert "::warning title=ATTR-UNSEEN::" in ran.said
     assert json.loads(sarif.read_text())["version"] == "2.1.0"
 
 
@@ -90,7 +91,16 @@ def test_a_blocked_change_fails_the_step_unless_told_not_to(
     built, base, head = changed(
         tmp_path, {b"a.py": OLD, b"custody.toml": STRICT}, {b"a.py": NEW, b"custody.toml": STRICT}
     )
-    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_FAIL_ON=fail_on)
+    ran = step(
+        built,
+        program,
+        tmp_path,
+        CUSTODY_BASE=base,
+        CUSTODY_HEAD=head,
+        CUSTODY_FAIL_ON=fail_on,
+        CUSTODY_ANNOTATIONS="false",
+    )
+    assert "::error" not in ran.said
     assert (ran.status, ran.outputs["level"]) == (status, "block"), ran.said
 
 

@@ -93,6 +93,7 @@ def test_the_steps_of_the_action_judge_with_evidence_from_the_remote(
     judged = ran(shop, tmp_path / "clone", the_step("gate"), **runner)
     assert judged.returncode == 0, judged.stderr
     assert "**custody: review**" in (tmp_path / "summary.md").read_text("utf-8")
+    assert "::warning file=shop/discount.py,line=1," in judged.stdout
     assert "TRUST-SAMPLES" in (tmp_path / "custody.sarif").read_text("utf-8")
     assert runner["HEAD"] in (tmp_path / "check-run.json").read_text("utf-8")
 
