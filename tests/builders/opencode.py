@@ -1,7 +1,8 @@
 """opencode at work: the same calls as its plugins are told them, and as it keeps them, in each shape that it has had.
 
 Shapes: 0.9.0 of September 2025 (an edit is a diff; JSON files), 1.0.125 of November 2025 (the whole file before and
-after; JSON files), 1.18.18 of August 2026 (a diff again; a database), all read from its sources.
+after; JSON files), 1.18.18 of August 2026 (a diff again; a database), 2.0.26 of October 2026 (other names of tools and
+of what they are given; other tables in the same database), all read from its sources, the last from databases too.
 """
 
 import difflib
@@ -15,7 +16,7 @@ from typing import Any
 MODEL = "claude-sonnet-4-5"
 PROVIDER = "anthropic"
 SESSION = "ses_6f1c2d3e4ffeAbCdEfGhIjKlMn"
-OLD, MIDDLE, NEW = "0.9.0", "1.0.125", "1.18.18"
+OLD, MIDDLE, NEW, NEWEST = "0.9.0", "1.0.125", "1.18.18", "2.0.26"
 START_MS = 1_785_000_000_000
 
 
@@ -71,7 +72,7 @@ class Opencode:
         """A piece replaced; ``after`` is the file after a formatter, where one ran."""
         every = more.pop("every", False)
         after = more.pop("after", None) or before.replace(old, new, -1 if every else 1)
-        given: dict[str, Any] = {"filePath": self.named(path), "oldString": old, "newString": new}
+        given: dict[str, Any] = {self.path_key: self.named(path), "oldString": old, "newString": new}
         if every:
             given["replaceAll"] = True
         told = {**self.told_edit(path, before, after), "diagnostics": {"x.py": [{"message": "long"}]}}
@@ -91,8 +92,11 @@ class Opencode:
     def write(self, path: str, content: str, *, exists: bool = False, **more: Any) -> "Opencode":
         """A file written."""
         told = {"diagnostics": {}, "filepath": self.named(path), "exists": exists}
-        given = {"filePath": self.named(path), "content": content}
-        return self.call("write", given, "Wrote file successfully.", told, write={path: content}, **more)
+        given = {self.path_key: self.named(path), "content": content}
+        words = "Wrote file successfully."
+        if self.version == NEWEST:
+            told, words = {"truncated": False}, f"{'Wrote' if exists else 'Created'} file successfully: {path}"
+        return self.call("write", given, words, told, write={path: content}, **more)
 
     def patch(self, text: str, files: list[dict[str, Any]], write: dict[str, str | None]) -> "Opencode":
         """A patch; ``files`` says of each its path, type, and text before and after."""
@@ -100,7 +104,9 @@ class Opencode:
         metadata: dict[str, Any] = {"diff": "all of it", "files": told, "diagnostics": {}}
         if self.version == OLD:
             metadata = {"changed": [self.named(file["path"]) for file in files], "additions": 1, "removals": 1}
-        tool = "patch" if self.version == OLD else "apply_patch"
+        if self.version == NEWEST:
+            metadata = {"files": told}
+        tool = "patch" if self.version in (OLD, NEWEST) else "apply_patch"
         return self.call(tool, {"patchText": text}, "Success.", metadata, write=write)
 
     def shell(self, command: str, printed: str = "", *, code: int | None = 0, **more: Any) -> "Opencode":
@@ -110,7 +116,11 @@ class Opencode:
         if code is None:
             words += "\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>"
         told = {"output": printed, "exit": code, "description": "d", "truncated": False}
-        return self.call("bash", given, words, told, **more)
+        if self.version == NEWEST:
+            told = {"status": "completed", "truncated": False}
+            told |= {"timeout": True} if code is None else {"exit": code}
+            words = printed + (f"\nCommand exited with code {code}." if code or not printed else "")
+        return self.call("shell" if self.version == NEWEST else "bash", given, words, told, **more)
 
     def read(self, path: str, content: str, **given: Any) -> "Opencode":
         """A file read, all of it unless an offset or a limit says otherwise."""
@@ -124,18 +134,26 @@ class Opencode:
             words = "<file>\n" + "\n".join(numbered)
             words += f"\n\n(File has more lines. Use 'offset' parameter to read beyond line {limit})" if more else ""
             words += "\n</file>"
+        elif self.version == NEWEST:
+            numbered = [f"{n}: {line}" for n, line in enumerate(shown, first)]
+            words = f"Read file {path}, lines {first}-{first + len(shown) - 1}\n" + "\n".join(numbered)
+            words += f"\n[Output truncated. Continue reading with offset: {first + limit}]" if more else ""
+            told = {"truncated": more}
         else:
             numbered = [f"{n}: {line}" for n, line in enumerate(shown, first)]
             words = f"<path>{self.named(path)}</path>\n<type>file</type>\n<content>\n" + "\n".join(numbered)
             tail = f"Showing lines {first}-{first + len(shown) - 1} of {len(lines)}. Use offset=9 to continue."
             words += f"\n\n({tail if more else f'End of file - total {len(lines)} lines'})\n</content>"
             told["truncated"] = more
-        return self.call("read", {"filePath": self.named(path), **given}, words, told)
+        return self.call("read", {self.path_key: self.named(path), **given}, words, told)
 
     def task(self, prompt: str, session: str, **more: Any) -> "Opencode":
         """A subagent started; what is done on what this gives back is done by it, until ``task_ends``."""
         given = {"description": "d", "prompt": prompt, "subagent_type": "general"}
-        self.call("task", given, None, {"sessionId": session}, **more)
+        if self.version == NEWEST:
+            self.call("subagent", given, None, {"sessionID": session, "status": "running"}, **more)
+        else:
+            self.call("task", given, None, {"sessionId": session}, **more)
         child = Opencode(self.root, session, self.version, more.get("model", self.model), parent=self, ms=self.ms)
         child.task_call = self.last_call
         self.children.append(child)
@@ -148,6 +166,8 @@ class Opencode:
         self.ms = child.ms
         tools = [part for message in child.messages for part in message["parts"] if part["type"] == "tool"]
         told: dict[str, Any] = {"summary": tools} if self.version == OLD else {"sessionId": child.session}
+        if self.version == NEWEST:
+            told = {"sessionID": child.session, "status": "completed"}
         state = next(part for part in self.parts("tool") if part["callID"] == child.task_call)["state"]
         state |= {"status": "completed", "output": "done", "title": "d", "metadata": told if named else {}}
         state["time"]["end"] = self.tick()
@@ -188,6 +208,11 @@ class Opencode:
         return self
 
     # --- pieces -------------------------------------------------------------------------------------------------------
+
+    @property
+    def path_key(self) -> str:
+        """Under which name a tool is given a file."""
+        return "path" if self.version == NEWEST else "filePath"
 
     def named(self, path: str) -> str:
         """A path as opencode has it: absolute."""
@@ -231,6 +256,9 @@ class Opencode:
         diff = trimmed(unified(self.named(path), before, after))
         if self.version == OLD:
             return {"diff": diff}
+        if self.version == NEWEST:
+            lines = {"patch": unified(path, before, after), "additions": 1, "deletions": 1}
+            return {"files": [{"file": path, "status": "modified", **lines}]}
         counts = {"file": self.named(path), "additions": 1, "deletions": 1}
         whole = {"before": before, "after": after} if self.version == MIDDLE else {"patch": diff}
         return {"diff": diff, "filediff": {**counts, **whole}}
@@ -241,6 +269,9 @@ class Opencode:
         if moved:
             told["movePath"] = self.named(moved)
         diff = trimmed(unified(self.named(path), before, after))
+        if self.version == NEWEST:
+            status = {"add": "added", "delete": "deleted"}.get(type, "modified")
+            return {"file": moved or path, "patch": diff, "status": status, "additions": 1, "deletions": 1}
         whole = {"diff": diff, "before": before, "after": after} if self.version == MIDDLE else {"patch": diff}
         return {**told, **whole, "additions": 1, "deletions": 1}
 
@@ -308,6 +339,23 @@ class Opencode:
         connection.close()
         return home / name
 
+    def put_newest(self, home: Path, name: str = "opencode.db") -> Path:
+        """Keep the sessions as since 2.0, beside what an older version kept in the same database."""
+        home.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(home / name)
+        connection.executescript(TABLES + NEWEST_TABLES)
+        for one in self.all:
+            info = one.info()
+            row = (one.session, "p1", info.get("parentID"), str(one.root), one.version, one.began, one.ms)
+            connection.execute("INSERT OR REPLACE INTO session_v2 VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            for seq, message in enumerate(one.messages):
+                said = (message["info"]["id"], one.session, *_newest(message))
+                kept = (*said[:3], seq, one.began, one.ms, said[3])
+                connection.execute("INSERT OR REPLACE INTO session_message VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+        connection.commit()
+        connection.close()
+        return home / name
+
     def exported(self, file: Path) -> Path:
         """What ``opencode export`` prints of this session."""
         return _json(file, {"info": self.info(), "messages": self.messages})
@@ -325,6 +373,39 @@ CREATE TABLE IF NOT EXISTS part (id text PRIMARY KEY, message_id text NOT NULL, 
 CREATE INDEX IF NOT EXISTS part_message_id_id_idx ON part (message_id, id);
 """
 """The tables that hold sessions, as ``packages/core/src/session/sql.ts`` makes them, without columns of no interest."""
+NEWEST_TABLES = """
+CREATE TABLE IF NOT EXISTS session_v2 (id text PRIMARY KEY, project_id text NOT NULL, parent_id text,
+  directory text NOT NULL, version text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL);
+CREATE TABLE IF NOT EXISTS session_message (id text PRIMARY KEY, session_id text NOT NULL, type text NOT NULL,
+  seq integer NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS session_message_session_seq_idx ON session_message (session_id, seq);
+"""
+
+
+def _newest(message: dict[str, Any]) -> tuple[str, str]:
+    """A message's type, and all that it holds, as 2.0 keeps it."""
+    info, parts = message["info"], message["parts"]
+    if info["role"] == "user":
+        texts = [part["text"] for part in parts if part["type"] == "text" and not part.get("synthetic")]
+        return "user", json.dumps({"time": info["time"], "text": "\n".join(texts), "files": []})
+    content = [_newest_call(part) if part["type"] == "tool" else part for part in parts if part["type"] != "step-start"]
+    model = {"id": info["modelID"], "providerID": info["providerID"], "variant": "default"}
+    return "assistant", json.dumps({"time": info["time"], "agent": "build", "model": model, "content": content})
+
+
+def _newest_call(part: dict[str, Any]) -> dict[str, Any]:
+    state, time = part["state"], part["state"]["time"]
+    told: dict[str, Any] = {"status": state["status"], "input": state["input"], "metadata": state.get("metadata", {})}
+    if state["status"] == "completed":
+        told["content"] = [{"type": "text", "text": state["output"]}]
+    elif state["status"] == "error":
+        told["error"] = {"type": "tool.execution", "message": state["error"]}
+    times = {
+        "created": time["start"] - 10,
+        "ran": time["start"],
+        **({"completed": time["end"]} if "end" in time else {}),
+    }
+    return {"type": "tool", "id": part["callID"], "name": part["tool"], "state": told, "time": times}
 
 
 def _json(file: Path, value: Any) -> Path:

@@ -12,8 +12,8 @@ Followed, and to be looked at again when an agent moves:
   same shape; both at once are read but warned about; a new hook runs once the user has reviewed it.
 * Gemini CLI, ``docs/hooks/reference.md`` of August 2026: ``*`` and no matcher stand for all; comments are allowed.
 * opencode has no hooks but plugins: it loads ``{plugin,plugins}/*.{ts,js}`` of its folders (``config/plugin.ts`` at
-  d545d8fb, 1.18.18 of August 2026; only ``plugin`` before December 2025) and calls what they export. Ours is
-  ``opencode.js``.
+  d545d8fb, 1.18.18 of August 2026; only ``plugin`` before December 2025) and calls what they export; opencode 2 loads
+  the same files (``config/plugin/source.ts``, 2.0.22 of October 2026), but wants an object. Ours is ``opencode.js``.
 * Copilot: VS Code and Copilot CLI both run every file of ``.github/hooks`` and of ``~/.copilot/hooks``, so that one
   entry is for both (``docs/agent-customization/hooks.md`` of microsoft/vscode-docs, June 2026; ``hooks-reference.md``
   of github/docs, autumn 2026). With names in this spelling the CLI (1.0.21 and later) tells its events in VS Code's

@@ -7,10 +7,10 @@ const ASK_MS = 500
 const WAITING_MAX = 1000
 const KEPT_MAX = 2000
 const DEPTH_MAX = 20
-const CHANGING = new Set(["bash", "edit", "write", "multiedit", "patch", "apply_patch"])
+const CHANGING = new Set(["bash", "shell", "edit", "write", "multiedit", "patch", "apply_patch"])
 
 // Only tools that change files are waited for: the recorder looks at the files before and after them.
-export const Custody = async ({ client, directory } = {}) => {
+const Custody = async ({ client, directory } = {}) => {
   const parents = new Map() // of a session, the one that started it, or null, as a promise
   const models = new Map() // of a session, the model that speaks in it
   const starters = new Map() // of a subagent's session, the call that started it
@@ -173,3 +173,68 @@ export const Custody = async ({ client, directory } = {}) => {
     dispose: safe(() => within(last, WAIT_MS)),
   }
 }
+
+// opencode 2 hands its plugins another shape: each of its hooks is told as the one that says the same in opencode 1.
+const setup = async (ctx) => {
+  const get = async ({ path }) => ({ data: await ctx.session.get({ sessionID: path.id }) })
+  const hooks = await Custody({ client: { session: { get } }, directory: ctx.location?.directory })
+  const tell = (type, properties) => hooks.event({ event: { type, properties } })
+  const asked = new Map() // of a call under way that starts a subagent, who made it and what it asks
+  const safe = (act) => async (event) => {
+    try {
+      await act(event)
+    } catch {}
+  }
+
+  // A subagent's first prompt ends with what the call was given that started it.
+  const started = async (child, text) => {
+    for (const { sessionID, callID, input } of asked.values()) {
+      if (sessionID === child || !(input.sessionID === child || (input.prompt && text.endsWith(input.prompt)))) continue
+      const state = { status: "running", metadata: { sessionId: child } }
+      await tell("message.part.updated", { part: { type: "tool", tool: "task", sessionID, callID, state } })
+      return
+    }
+  }
+
+  const shown = ({ content } = {}) =>
+    typeof content === "string" ? content : (content ?? []).map((block) => block?.text).filter(Boolean).join("\n")
+
+  const prompt = safe(async ({ sessionID, messageID, prompt }) => {
+    const text = prompt?.text ?? ""
+    await started(sessionID, text)
+    await hooks["chat.message"]({ sessionID, messageID }, { parts: [{ type: "text", text }] })
+  })
+  const context = safe(({ sessionID, model, kind = "primary" }) => {
+    const info = { role: "assistant", sessionID, modelID: model?.id, providerID: model?.providerID }
+    if (kind === "primary") return tell("message.updated", { info })
+  })
+  const before = safe(({ tool, sessionID, id, input }) => {
+    const made = { sessionID, callID: id, input: input ?? {} }
+    if (tool === "subagent" && asked.size < KEPT_MAX) asked.set(`${sessionID} ${id}`, made)
+    return hooks["tool.execute.before"]({ tool, sessionID, callID: id }, { args: input })
+  })
+  const after = safe(async ({ tool, sessionID, id, input, status, result, error }) => {
+    asked.delete(`${sessionID} ${id}`)
+    const about = { tool, sessionID, callID: id }
+    const answer = { output: shown(result), metadata: result?.metadata }
+    if (status !== "error") return hooks["tool.execute.after"]({ ...about, args: input }, answer)
+    const state = { status, input, error: error?.message ?? String(error) }
+    return tell("message.part.updated", { part: { ...about, type: "tool", state } })
+  })
+
+  for (const [domain, name, act] of [
+    [ctx.session, "prompt", prompt],
+    [ctx.session, "context", context],
+    [ctx.tool, "execute.before", before],
+    [ctx.tool, "execute.after", after],
+  ]) {
+    try {
+      await domain.hook(name, act)
+    } catch {}
+  }
+  return () => hooks.dispose()
+}
+
+// opencode 1 calls what a plugin exports, and before April 2026 stumbles over anything that cannot be called; opencode 2
+// wants an object, and names the file with the time of its last change.
+export default /[?&]mtime=/.test(import.meta.url) ? { id: "custody", setup } : Custody

@@ -1,10 +1,11 @@
-"""opencode's events as our plugin hands them on: ``@opencode-ai/plugin`` 1.18.33 (August 2026), back to 0.9.0.
+"""opencode's events as our plugin hands them on.
 
-The plugin (``world/agents/opencode.js``) says of each event its session, which a subagent shares with the one that
-started it (``agent_id`` is then the subagent's own session), the model that speaks there, and what a tool was given and
-gave back. A call of a subagent is named with its session, since some models count calls from nought in each. What was
-in a file before is in the snapshots that the hook takes. Formats move: unknown fields and events are passed over, a
-field of another type counts as absent.
+Followed: ``@opencode-ai/plugin`` 1.18.33 (August 2026), back to 0.9.0, and the plugins of 2.0 (``packages/plugin``,
+2.0.22 of October 2026), whose hooks the plugin (``world/agents/opencode.js``) tells in the same words. It says of each
+event its session, which a subagent shares with the one that started it (``agent_id`` is then the subagent's own
+session), the model that speaks there, and what a tool was given and gave back. A call of a subagent is named with its
+session, since some models count calls from nought in each. What was in a file before is in the snapshots that the hook
+takes. Formats move: unknown fields and events are passed over, a field of another type counts as absent.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from custody.wire.events import HookEvent
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.hook_paths import located
 from custody.world.capture.opencode_sources import sources
-from custody.world.capture.opencode_tools import SHELL, about, answer_of, edits, facts
+from custody.world.capture.opencode_tools import SHELLS, about, answer_of, edits, facts
 from custody.world.capture.seen import Seen, views_by
 from custody.world.capture.tools import Done
 
@@ -81,13 +82,13 @@ def _ended(seen: _Seen) -> Iterator[View]:
     yield from sources(done, seen.event.folder or string(seen.said.get("cwd")))
     # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
     yield from edits(done)
-    if seen.tool == SHELL and not failed:
+    if seen.tool in SHELLS and not failed:
         yield from facts(done, answer_of(done), {})
 
 
 def status_of(done: Done) -> CallStatus:
     """How a call ended: a command that opencode ran to its end may have failed all the same."""
-    failed = done.failed or (done.tool == SHELL and answer_of(done).failed)
+    failed = done.failed or (done.tool in SHELLS and answer_of(done).failed)
     return CallStatus.FAILED if failed else CallStatus.OK
 
 

@@ -1,10 +1,11 @@
 """opencode's sessions: what each message and each of its parts holds.
 
-Followed: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), and ``session/message-v2.ts`` of
-0.9.0. A prompt is one record and each call that has ended is one, so that a session that is read while it grows brings
-what is new the next time. They are named by what a fork of the session copies unchanged, so that a copy counts once. A
-session says the version that made it; those that 1.15 to 1.17 wrote were read with it. What a model thought, and what
-it said, is not kept.
+Followed: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), ``session/message-v2.ts`` of
+0.9.0, and since 2.0 ``packages/schema/src/session-message.ts`` (0ceb3dd5; databases of 2.0.12 and 2.0.26, autumn of
+2026), where a message has its calls in it: each is put into the shape of before. A prompt is one record and each call
+that has ended is one, so that a session that is read while it grows brings what is new the next time. They are named by
+what a fork of the session copies unchanged, so that a copy counts once. A session says the version that made it; those
+that 1.15 to 1.17 wrote were read with it. What a model thought, and what it said, is not kept.
 """
 
 import hashlib
@@ -17,22 +18,26 @@ from custody.model.errors import InputError
 from custody.model.ids import AgentName, CallId, SessionId
 from custody.wire.canonical import Json, parse
 from custody.wire.times import text_from
-from custody.world.capture.fields import Fields, fields, string
+from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.lines import Line
-from custody.world.capture.opencode_tools import SHELL, TASK, commits_of, names_changed, names_written
+from custody.world.capture.opencode_tools import SHELLS, TASKS, commits_of, names_changed, names_written
 from custody.world.capture.tools import Done
 from custody.world.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 
 OPENCODE = AgentName("opencode")
 ENDED = frozenset(("completed", "error"))
-UNDER_WAY = frozenset(("pending", "running"))
+UNDER_WAY = frozenset(("pending", "streaming", "running"))
 PASSED_OVER = frozenset("reasoning file step-start step-finish snapshot patch agent retry compaction subtask".split())
 """Parts that say nothing of what was done; another is counted in the report by its name."""
+QUIET = frozenset("agent-switched model-switched synthetic system skill compaction idle".split())
+"""The same of messages since 2.0."""
 BY_A_PERSON = "The following tool was executed by the user"
 """How the program's words begin above a command that a person ran in opencode's prompt."""
 MS_MAX = 7_258_118_400_000
 """The year 2200: a later moment is none."""
-TWICE: Mapping[str, tuple[str, ...]] = MappingProxyType({SHELL: ("output",), TASK: ("summary",), "read": ("display",)})
+TWICE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {**dict.fromkeys(SHELLS, ("output",)), **dict.fromkeys(TASKS, ("summary",)), "read": ("display",)}
+)
 """What metadata repeats of a call's output, or of another session."""
 LEFT_OUT = ("diagnostics", "preview")
 
@@ -74,7 +79,7 @@ class Reading:
             self._moment(value.get("created"))
             yield Passed("session", True, self.version)
         elif kind == "session_message":
-            yield Trouble(number, f"session '{named}' is kept in a newer way, which is not read yet")
+            yield from self._newer(number, named, string(value.get("type")) or "(no type)", value.get("data"))
         elif kind in ("message", "part"):
             yield from self._said(number, kind, named, value.get("data"))
         else:
@@ -90,6 +95,22 @@ class Reading:
             yield Passed(f"message of {role}", role in ("user", "assistant"))
         else:
             yield from self._part(number, named, said)
+
+    def _newer(self, number: int, named: str, kind: str, data: Json) -> Iterator[Found | Passed | Trouble]:
+        """A message since 2.0, with all that was done in it."""
+        said = object_of(data)
+        if said is None:
+            yield Trouble(number, f"message '{named}' is no JSON object")
+            return
+        self._begin(named, {**said, "role": kind})
+        if kind == "location-switched":
+            self.directory = string(fields(said.get("location")).get("directory")) or self.directory
+        if kind == "user":
+            self._text(number, string(said.get("text")) or "", {})
+        what = "command of a person" if kind == "shell" else f"message of {kind}"
+        yield Passed(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
+        for part in map(fields, items(said.get("content")) if kind == "assistant" else ()):
+            yield from self._part(number, named, part_of(part) if part.get("type") == "tool" else dict(part))
 
     def _begin(self, named: str, said: Fields) -> None:
         self.named, self.message = named, said
@@ -201,6 +222,30 @@ class Reading:
         """Take up a moment in milliseconds; what is none leaves the last one."""
         if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < MS_MAX:
             self.at = text_from(int(said * 1000) * 1000)
+
+
+def part_of(said: Fields) -> dict[str, Json]:
+    """A call as it stands in a message since 2.0, in the shape that its part had before."""
+    state, time = fields(said.get("state")), fields(said.get("time"))
+    texts = [string(fields(one).get("text")) for one in items(state.get("content"))]
+    error = state.get("error")
+    told: dict[str, Json] = {
+        "status": state.get("status"),
+        "input": state.get("input"),
+        "output": "\n".join(text for text in texts if text),
+        "error": string(error) or string(fields(error).get("message")),
+        "metadata": state.get("metadata", state.get("structured")),
+        "time": {"start": time.get("ran", time.get("created")), "end": time.get("completed")},
+    }
+    return {"type": "tool", "tool": said.get("name"), "callID": said.get("id"), "state": told}
+
+
+def parts_in(row: Fields) -> list[dict[str, Json]]:
+    """The parts that a row of either kind holds."""
+    data = fields(object_of(row.get("data")))
+    if row.get("table") != "session_message":
+        return [dict(data)]
+    return [part_of(part) for part in map(fields, items(data.get("content"))) if part.get("type") == "tool"]
 
 
 def call_name(session: str, root: str, call: str) -> str:

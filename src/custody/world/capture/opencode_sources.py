@@ -2,7 +2,8 @@
 
 Each tool's answer is put into the shape that ``sources`` reads, so that the same reading means the same everywhere.
 Shapes are those of ``packages/opencode/src/tool`` (``read.ts``, ``webfetch.ts``, ``websearch.ts``, ``grep.ts``) at
-d545d8fb, 1.18.18 of August 2026, and of 0.9.0, whose files came with numbers of five digits.
+d545d8fb, 1.18.18 of August 2026, and of 0.9.0, whose files came with numbers of five digits; since 2.0 (2.0.12 to
+2.0.26) those of ``packages/core/src/tool/plugin``, where a first line says which lines are shown.
 """
 
 import re
@@ -16,29 +17,34 @@ from custody.model.views import Reading, SourceRead
 from custody.world.capture import codex_sources
 from custody.world.capture.codex_tools import BASH
 from custody.world.capture.fields import fields, items, string
-from custody.world.capture.opencode_tools import EDITING, SHELL, answer_of
+from custody.world.capture.opencode_tools import EDITING, SHELLS, TASKS, answer_of, path_in
 from custody.world.capture.sources import LISTED_MAX, MCP, reads
 from custody.world.capture.tools import Done
 
 MATCHES_MAX = 10_000
-OWN = EDITING | frozenset(
-    "invalid question glob list task todowrite todoread skill lsp plan_enter plan_exit plan batch".split()
+OWN = (
+    EDITING
+    | TASKS
+    | frozenset(
+        "invalid question glob list todowrite todoread skill lsp plan_enter plan_exit plan batch execute models".split()
+    )
 )
 """opencode's own tools that open nothing; a name that is not known is one of a server's, or of a plugin's."""
-FOLDER = "<type>directory</type>"
-MORE = ("(File has more lines.", "(Output capped at ", "(Output truncated at ", "(Showing lines ")
+FOLDER, FOLDER_SHOWN = "<type>directory</type>", "Read directory "
+MORE = ("(File has more lines.", "(Output capped at ", "(Output truncated at ", "(Showing lines ", "[Output truncated.")
 """How the words begin below a file's lines where there are more of them."""
 
 _SHOWN = re.compile(r"<(?:file|content)>\n(.*?)\n</(?:file|content)>", re.DOTALL)
+_LINES_SHOWN = re.compile(r"Read file [^\n]*, lines (\d{1,9})-\d{1,9}\n(.*)\Z", re.DOTALL)
 _NUMBERED = re.compile(r"^(?:\d{5,}\| |\d+: )", re.MULTILINE)
-_TAIL = re.compile(r"\n\n\([^\n]*\)\Z")
+_TAIL = re.compile(r"\n\n\([^\n]*\)\Z|\n\[Output truncated\.[^\n]*\]\Z")
 _FOUND_IN = re.compile(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
 _PICTURE = "Image fetched successfully"
 
 
 def sources(done: Done, folder: str | None) -> Iterator[SourceRead]:
     """The sources that a finished call opened, listed or tried to open; ``folder`` is where the agent works."""
-    if done.tool == SHELL:
+    if done.tool in SHELLS:
         where = string(done.input.get("workdir")) or folder
         yield from codex_sources.sources(replace(done, tool=BASH), answer_of(done), where)
         return
@@ -53,15 +59,17 @@ def sources(done: Done, folder: str | None) -> Iterator[SourceRead]:
 
 def _file(done: Done) -> Iterator[SourceRead]:
     display = fields(done.response.get("display"))
-    if FOLDER in done.words[:10_000] or display.get("type") == "directory":
+    is_folder = FOLDER in done.words[:10_000] or done.words.startswith(FOLDER_SHOWN)
+    if is_folder or display.get("type") == "directory":
         return
-    shown = _SHOWN.search(done.words)
-    inner = "" if shown is None else shown[1]
+    numbered = _LINES_SHOWN.match(done.words)
+    shown = _SHOWN.search(done.words) if numbered is None else None
+    inner = numbered[2] if numbered is not None else "" if shown is None else shown[1]
     content = _NUMBERED.sub("", _TAIL.sub("", inner))
     cut = done.response.get("truncated") is True or any(f"\n{mark}" in inner for mark in MORE)
-    first = done.input.get("offset") in (None, 0, 1)
+    first = done.input.get("offset") in (None, 0, 1) and (numbered is None or int(numbered[1]) == 1)
     some = True if cut or not first else None
-    given = {"file_path": done.input.get("filePath"), "limit": some}
+    given = {"file_path": path_in(done.input), "limit": some}
     file: dict[str, Any] = {"content": content} if content else {}
     yield from reads(replace(done, tool="Read", input=given, response={"file": file}))
 

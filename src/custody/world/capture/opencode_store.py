@@ -2,9 +2,11 @@
 
 Followed: ``packages/opencode/src/storage`` and ``packages/core/src/session/sql.ts``. Since 6d95f0d1 of February 2026 it
 is a database, ``opencode.db`` (d545d8fb, 1.18.18 of August 2026); before that one JSON file per session, message and
-part below ``storage`` (0.9.0, 1.0.125), in summer 2025 below ``project/<name>/storage``. What was moved from one to the
-other keeps its ids. ``opencode export`` prints one session as a document. A session in a database is named as if the
-database were a folder: ``opencode.db/ses_…``. Of a session's file only the files of its own messages are opened.
+part below ``storage`` (0.9.0, 1.0.125), in summer 2025 below ``project/<name>/storage``. Since 2.0 (databases of 2.0.12
+and 2.0.26, autumn of 2026, and its betas) the same database has ``session_v2`` and, for each message with all that was
+done in it, ``session_message``; the older tables stay behind. What was moved from one to the other keeps its ids.
+``opencode export`` prints one session as a document. A session in a database is named as if the database were a folder:
+``opencode.db/ses_…``. Of a session's file only the files of its own messages are opened.
 """
 
 import errno
@@ -30,6 +32,10 @@ WHOLE_BYTES_MAX = 64 << 20
 SESSIONS_MAX = 100_000
 """Of one database, with what it says of them in no more bytes than a session may have: all are held at once."""
 DEPTH_MAX = 100
+
+TABLES = ("session", "session_v2")
+"""Where sessions are told of; since 2.0 the second one has those of the first too."""
+MESSAGES, NEWER = "message", "session_message"
 
 _COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_id")
 
@@ -74,7 +80,7 @@ def _is_own(file: Path) -> bool:
         return False
     try:
         with opened(file) as database:
-            return {"id", "directory"} <= database.columns("session")
+            return any({"id", "directory"} <= database.columns(table) for table in TABLES)
     except OSError:
         return file.match(DATABASES)
 
@@ -116,10 +122,10 @@ def rows_of(file: Path) -> Iterator[Line]:
 
 def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
     """All sessions, or one."""
-    told = _told(database.rows(_asked("session", _COLUMNS, wanted)))
+    told = _told(row for table in TABLES for row in database.rows(_asked(table, _COLUMNS, wanted)))
     parents = {str(said.get("id")): string(said.get("parent_id")) for said in told}
-    for said in told:
-        named = str(said.get("id"))
+    # What a later table says of a session of the same name takes the place of what the one before said.
+    for named, said in {str(said.get("id")): said for said in told}.items():
         yield Kept(
             id=named,
             directory=string(said.get("directory")) or _worktree(database, said.get("project_id")),
@@ -148,8 +154,9 @@ def _asked(table: str, columns: tuple[str, ...], named: str | None) -> Rows:
 
 
 def _above(database: Database, named: str) -> str | None:
-    row = next(database.rows(_asked("session", ("parent_id",), named)), None)
-    return None if row is None else string(row.values.get("parent_id"))
+    asked = (_asked(table, ("parent_id",), named) for table in TABLES)
+    told = (string(row.values.get("parent_id")) for rows in asked for row in database.rows(rows))
+    return next((parent for parent in told if parent), None)
 
 
 def _worktree(database: Database, project: object) -> str | None:
@@ -160,18 +167,27 @@ def _worktree(database: Database, project: object) -> str | None:
 
 def _session_lines(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[Line]:
     yield kept.line(next(number))
-    any_message = False
-    messages = Rows(table="message", columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
+    known: set[str] = set()
+    messages = Rows(table=MESSAGES, columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
     for message in database.rows(messages):
-        any_message = True
-        yield line_of(next(number), "message", message)
+        yield line_of(next(number), MESSAGES, message)
         named = string(message.values.get("id"))
         if named is not None:
+            known.add(named)
             parts = Rows(table="part", columns=("id", "data"), where="message_id = ?", values=(named,), key="id")
             yield from (line_of(next(number), "part", part) for part in database.rows(parts))
-    newer = Rows(table="session_message", columns=("id",), where="session_id = ?", values=(kept.id,), key="id")
-    if not any_message and next(database.rows(newer), None) is not None:
-        yield line_of(next(number), "session_message", Row({"id": kept.id}, 0))
+    if known and next(database.rows(_asked(TABLES[-1], ("id",), kept.id)), None) is None:
+        return  # some versions of spring 2026 told everything twice, under other names
+    # What 2.0 took over from the older tables says less than they do.
+    for row in database.rows(_newer(database, kept.id)):
+        if row.values.get("id") not in known:
+            yield line_of(next(number), NEWER, row)
+
+
+def _newer(database: Database, named: str) -> Rows:
+    """A session's messages since 2.0, in the order in which they were told; before June 2026 that was not kept."""
+    key = "seq" if "seq" in database.columns(NEWER) else "id"
+    return Rows(table=NEWER, columns=("id", "type", "data"), where="session_id = ?", values=(named,), key=key)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 Plugins and stored sessions give the same input and the same metadata of a call, so both are read here, and here only.
 Shapes are those of ``packages/opencode/src/tool``: 0.9.0 of September 2025 (an edit told by a diff), 1.0 of November
 2025 to March 2026 (the whole file before and after, in ``filediff`` and in the files of a patch), and d545d8fb, 1.18.18
-of August 2026 (a diff again). opencode takes the indentation that all lines share out of a diff: its lines are known by
-their words. An edit has the id of one that was read out of text, since what was seen on disk around it says more.
+of August 2026 (a diff again); those of 2.0.12 to 2.0.26 (autumn of 2026) are ``packages/core/src/tool/plugin``, where a
+file is a ``path``, a command is run by ``shell``, and ``files`` have the diffs. opencode takes the indentation that all
+lines share out of a diff: its lines are known by their words. An edit has the id of one that was read out of text,
+since what was seen on disk around it says more.
 """
 
 import posixpath
@@ -26,17 +28,21 @@ from custody.world.capture.fields import Fields, fields, items, string, text
 from custody.world.capture.shell import Write
 from custody.world.capture.tools import Done
 
-SHELL, TASK, EDIT, MULTIEDIT, WRITE = "bash", "task", "edit", "multiedit", "write"
+SHELLS, TASKS = frozenset(("bash", "shell")), frozenset(("task", "subagent"))
+"""Tools that run a command, and those that start a subagent: before 2.0, and since."""
+EDIT, MULTIEDIT, WRITE = "edit", "multiedit", "write"
 PATCHES = frozenset(("patch", "apply_patch"))
 EDITING = PATCHES | {EDIT, MULTIEDIT, WRITE}
 
 _AROUND = re.compile(r"\n*<(?:shell|bash)_metadata>.*\Z", re.DOTALL)
 _NOTHING = "(no output)"
+_OVERWROTE = "Wrote file successfully: "
+"""How 2.0 says that a file was there before it was written; one that was not is said to be created."""
 
 __all__ = [
     "EDITING",
-    "SHELL",
-    "TASK",
+    "SHELLS",
+    "TASKS",
     "about",
     "answer_of",
     "commits_of",
@@ -44,6 +50,7 @@ __all__ = [
     "facts",
     "names_changed",
     "names_written",
+    "path_in",
     "shell_edits",
     "started_by",
 ]
@@ -68,7 +75,12 @@ def about(given: object) -> str | None:
     ('src/app.py', 'make')
     """
     said = fields(given)
-    return about_of({"file_path": said.get("filePath"), **said})
+    return about_of({"file_path": path_in(said), **said})
+
+
+def path_in(given: Fields) -> str | None:
+    """The file that a call names, as written."""
+    return string(given.get("filePath")) or string(given.get("path"))
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -82,7 +94,8 @@ def edits(done: Done) -> Iterator[FileEdit]:
     for change in _changes(done.tool, done.input, done.response):
         path = done.locate(change.path)
         if path is not None:
-            yield _edit(done, path, count[path], change)
+            over = change.overwrites or (done.tool == WRITE and done.words.startswith(_OVERWROTE))
+            yield _edit(done, path, count[path], replace(change, overwrites=over))
             count[path] += 1
 
 
@@ -97,11 +110,11 @@ def _changes(tool: str, given: Fields, told: Fields) -> Iterator[Changed]:
     elif tool == MULTIEDIT:
         pairs = zip_longest(items(given.get("edits")), items(told.get("results")))
         for one, result in pairs:
-            yield from _replaced({**fields(one), "filePath": given.get("filePath")}, fields(result))
+            yield from _replaced({**fields(one), "filePath": path_in(given)}, fields(result))
     elif tool == WRITE:
-        path, content = string(given.get("filePath")), text(given.get("content"))
+        path, content = path_in(given), text(given.get("content"))
         if path and content is not None:
-            yield Changed(path, None, content, overwrites=told.get("exists") is True)
+            yield Changed(path, None, content, overwrites=told.get("exists") is True or told.get("existed") is True)
     elif tool in PATCHES:
         yield from _patched(given, told)
 
@@ -109,7 +122,7 @@ def _changes(tool: str, given: Fields, told: Fields) -> Iterator[Changed]:
 def _replaced(given: Fields, told: Fields) -> Iterator[Changed]:
     """A replacement: the whole file where that is told, else the lines that changed, else the piece."""
     diff = fields(told.get("filediff"))
-    path = string(given.get("filePath")) or string(diff.get("file"))
+    path = path_in(given) or string(diff.get("file"))
     if not path:
         return
     old, new = text(given.get("oldString")), text(given.get("newString"))
@@ -120,7 +133,8 @@ def _replaced(given: Fields, told: Fields) -> Iterator[Changed]:
     elif new is not None and (old is None or makes):
         yield Changed(path, None, new)
     elif old is not None and new is not None:
-        pieces = _hunks(path, string(told.get("diff")) or string(diff.get("patch")))
+        first = next(map(fields, items(told.get("files"))), {})
+        pieces = _hunks(path, string(told.get("diff")) or string(diff.get("patch")) or string(first.get("patch")))
         if pieces and not _is_whole_lines(pieces, old, new):
             yield from (_of_piece(path, piece) for piece in pieces)
         else:
@@ -174,7 +188,7 @@ def _told_by(files: list[Fields]) -> tuple[Change, ...]:
     told = {
         path: {"type": "update", "unified_diff": file.get("patch", file.get("diff")), "move_path": file.get("movePath")}
         for file in files
-        if (path := string(file.get("filePath")))
+        if (path := string(file.get("filePath")) or string(file.get("file")))
     }
     return changes_told(told)
 
@@ -219,7 +233,10 @@ def answer_of(done: Done) -> Answer:
     code = done.response.get("exit")
     known = code if isinstance(code, int) and not isinstance(code, bool) else None
     words = _AROUND.sub("", done.words)
-    return Answer("" if words == _NOTHING else words, known, running=known is None and words != done.words)
+    # Since 2.0 one that goes on in the background, or ran out of time, says so itself.
+    stopped = done.response.get("status") == "running" or done.response.get("timeout") is True
+    running = known is None and (stopped or words != done.words)
+    return Answer("" if words == _NOTHING else words, known, running=running)
 
 
 def shell_edits(done: Done) -> Iterator[FileEdit]:
@@ -234,7 +251,7 @@ def names_written(done: Done) -> list[str]:
 
 def _writes(done: Done) -> list[Write]:
     command, folder = string(done.input.get("command")), string(done.input.get("workdir")) or ""
-    if done.tool != SHELL or command is None or done.failed:
+    if done.tool not in SHELLS or command is None or done.failed:
         return []
     found = written_by(Given(command), answer_of(done))
     return [replace(write, path=posixpath.join(folder, write.path)) for write in found]
@@ -242,7 +259,7 @@ def _writes(done: Done) -> list[Write]:
 
 def commits_of(done: Done) -> tuple[str, ...]:
     """The commits that a command made, as git's own words name them."""
-    if done.tool != SHELL or done.failed:
+    if done.tool not in SHELLS or done.failed:
         return ()
     return tuple(commits_in(string(done.input.get("command")), answer_of(done)))
 
@@ -252,7 +269,7 @@ def commits_of(done: Done) -> tuple[str, ...]:
 
 def started_by(tool: str, told: Fields) -> str | None:
     """The session that a call started; before November 2025 only what was done in it names it."""
-    if tool != TASK:
+    if tool not in TASKS:
         return None
     first = next(map(fields, items(told.get("summary"))), {})
     return string(told.get("sessionId")) or string(told.get("sessionID")) or string(first.get("sessionID"))

@@ -16,13 +16,14 @@ from custody.wire.trim import cut
 from custody.world.capture.databases import is_database
 from custody.world.capture.fields import fields, string
 from custody.world.capture.lines import Line
-from custody.world.capture.opencode_reading import OPENCODE, Reading, call_name, object_of
+from custody.world.capture.opencode_reading import OPENCODE, Reading, call_name, parts_in
 from custody.world.capture.opencode_store import home_of, lines_below, rows_of, sessions_below, sessions_of
 from custody.world.capture.opencode_tools import EDITING, started_by
 from custody.world.capture.opencode_views import views_of
 from custody.world.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
 
 _OPENING = re.compile(rb'"id": ?"ses_[0-9A-Za-z]+"')
+_STARTING = (b'"session"', b"task", b"subagent")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class OpencodeSessions:
         """From calls that name the session that they started."""
         session = root = ""
         for line in _lines(file, lines):
-            if isinstance(line, Trouble) or not (b'"session"' in line.data or b"task" in line.data):
+            if isinstance(line, Trouble) or not any(mark in line.data for mark in _STARTING):
                 continue
             row = object_in(line)
             if not isinstance(row, dict):
@@ -63,11 +64,11 @@ class OpencodeSessions:
             if row.get("table") == "session":
                 session, root = string(row.get("id")) or "", string(row.get("root")) or ""
                 continue
-            part = fields(object_of(row.get("data")))
-            told = fields(fields(part.get("state")).get("metadata"))
-            child, call = started_by(string(part.get("tool")) or "", told), string(part.get("callID"))
-            if child and call:
-                yield Started(root, child, call_name(session, root, call))
+            for part in parts_in(row):
+                told = fields(fields(part.get("state")).get("metadata"))
+                child, call = started_by(string(part.get("tool")) or "", told), string(part.get("callID"))
+                if child and call:
+                    yield Started(root, child, call_name(session, root, call))
 
     def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
         """What each prompt and each call holds."""

@@ -13,7 +13,7 @@ from custody.world.capture.fields import Fields, fields, model, string, text
 from custody.world.capture.opencode import status_of
 from custody.world.capture.opencode_reading import done_of
 from custody.world.capture.opencode_sources import sources
-from custody.world.capture.opencode_tools import SHELL, about, answer_of, edits, facts, shell_edits
+from custody.world.capture.opencode_tools import SHELLS, about, answer_of, edits, facts, shell_edits
 
 NS_PER_MS = 1_000_000
 
@@ -71,7 +71,7 @@ def _call(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     yield from sources(done, made.cwd)
     yield from edits(done)
     yield from shell_edits(done)
-    if made.name == SHELL and not done.failed:
+    if made.name in SHELLS and not done.failed:
         yield from facts(done, answer_of(done), dict(event.commits))
 
 

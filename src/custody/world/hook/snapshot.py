@@ -55,7 +55,7 @@ _OPENCODES = {
     "message.part.updated": AFTER,
 }
 """opencode's events; the last one is told of calls that failed."""
-_OPENCODES_WRITERS = frozenset("bash edit write multiedit patch apply_patch".split())
+_OPENCODES_WRITERS = frozenset("bash shell edit write multiedit patch apply_patch".split())
 """opencode's tools of which it does not say, or not in every version, what was in a file before them."""
 _COPILOTS_WRITERS = frozenset(
     "powershell run_in_terminal create_and_run_task run_task runtests run_notebook_cell edit write create str_replace"

@@ -17,7 +17,7 @@ from custody.world.agents import AGENTS, Ask, settings_edit, settings_run, unset
 from custody.world.agents.plugin import is_ours, plugin_runs, plugin_text
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.drawn import json_values
-from tests.builders.opencode import MODEL, NEW, OLD, PROVIDER, SESSION, Opencode
+from tests.builders.opencode import MODEL, NEW, NEWEST, OLD, PROVIDER, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 
 AGENT = AGENTS["opencode"]
@@ -185,6 +185,29 @@ def test_every_event_is_told_in_order_with_session_and_model(tmp_path: Path) -> 
     assert set(after["tool_response"]["metadata"]) == {"diff", "filediff"}, "what a compiler said is not kept"
     assert said[5]["tool_response"]["error"] == "Tool execution aborted"
     assert not any("agent_id" in one for one in said)
+
+
+def test_opencode_2_is_told_in_the_same_words(tmp_path: Path) -> None:
+    session = Opencode(tmp_path / "work", version=NEWEST).prompt("do it")
+    session.edit("a.py", "one\n", "one", "two").shell("false", error="Tool execution aborted")
+    child = session.task("look", CHILD).shell("ls", "a\n", call="call_1")
+    session.task_ends(child)
+    run_plugin(a_plugin(tmp_path), session)
+    said = told(tmp_path)
+    before, after = "tool.execute.before", "tool.execute.after"
+    ends = [before, after, before, "message.part.updated", before, "chat.message", before, after, after]
+    assert [one["hook_event_name"] for one in said] == ["chat.message", *ends]
+    assert {one["session_id"] for one in said} == {SESSION}
+    assert {one["cwd"] for one in said} == {str(tmp_path / "work")}
+    assert (said[0]["prompt"], said[0]["prompt_id"]) == ("do it", "msg_IjKlMn0001")
+    assert [one.get("model") for one in said][1:5] == [{"providerID": PROVIDER, "id": MODEL}] * 4
+    assert (said[2]["tool_name"], said[2]["tool_input"]["newString"]) == ("edit", "two")
+    assert [file["status"] for file in said[2]["tool_response"]["metadata"]["files"]] == ["modified"]
+    assert said[4]["tool_response"]["error"] == "Tool execution aborted"
+    own = [one for one in said if one.get("agent_id") == CHILD]
+    assert {(one["parent_id"], one["parent_call"]) for one in own} == {(SESSION, child.task_call)}
+    assert [one.get("tool_use_id") for one in own] == [None, f"{CHILD}/call_1", f"{CHILD}/call_1"]
+    assert own[2]["tool_response"]["output"] == "a\n"
 
 
 def test_what_an_older_version_does_not_repeat_is_remembered(tmp_path: Path) -> None:

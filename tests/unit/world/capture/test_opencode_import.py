@@ -25,7 +25,7 @@ from custody.world.capture import TRANSCRIPT_READERS
 from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.codex import patch_text, updated
-from tests.builders.opencode import MIDDLE, MODEL, NEW, OLD, SESSION, Opencode
+from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 from tests.builders.repo import Built, a_repository
 
@@ -187,7 +187,7 @@ def test_a_patch_and_a_file_that_was_made(built: Built, home: Path, way: str) ->
 # Once.
 
 
-@pytest.mark.parametrize("version", [OLD, MIDDLE, NEW])
+@pytest.mark.parametrize("version", [OLD, MIDDLE, NEW, NEWEST])
 def test_plugin_and_database_together_count_once(built: Built, home: Path, version: str) -> None:
     session = edited(built, version)
     child = session.task("look", CHILD).read("README.md", "read me\n").write("b.txt", "written by the helper\n")
@@ -196,8 +196,11 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
     before = blame(Desk(built.path), "src/app.py").report.attributions
     calls = {call.id: call for call in merged_calls(views(built, ToolCall))}
     prompts = {prompt.id for prompt in views(built, Prompt)}
-    session.put_database(home)
-    session.put_files(home)
+    if version == NEWEST:
+        session.put_newest(home)
+    else:
+        session.put_database(home)
+        session.put_files(home)
     first = imported(built)
     assert first.problem_count == 0
     after = blame(Desk(built.path), "src/app.py").report.attributions

@@ -26,7 +26,7 @@ from custody.world.capture.fields import fields
 from custody.world.capture.opencode_reading import Reading
 from custody.world.capture.opencode_store import home_of, sessions_of
 from tests.builders.drawn import json_values
-from tests.builders.opencode import MIDDLE, MODEL, NEW, OLD, SESSION, START_MS, Opencode
+from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, START_MS, Opencode
 
 READER = TRANSCRIPT_READERS["opencode"]
 CHILD = "ses_5a5a5a5a5ffeZyXwVuTsRqPoNm"
@@ -307,15 +307,114 @@ def test_more_sessions_than_can_be_held_are_said_in_words(
         list(lines_for(READER, unread))
 
 
-def test_a_newer_way_of_keeping_is_named(tmp_path: Path) -> None:
-    session = Opencode("/work tree")
+# Since 2.0.
+
+
+def test_what_is_kept_since_2_0_says_the_same(tmp_path: Path) -> None:
+    session = at_work(version=NEWEST).edit("app.py", BEFORE, "item.cost", "item.cost * 2").read("a.md", "x\ny\n")
+    session.shell("make", "no\n", code=2).write("b.txt", "b\n", error="rejected").write("c.txt", "c\n", exists=True)
+    session.shell("echo d > d.txt").shell("echo e > e.txt", code=None).read("a.md", "x\ny\n", offset=2)
+    items = read(session.put_newest(tmp_path))
+    assert (troubles(items), [item for item in items if isinstance(item, Passed) and not item.known]) == ([], [])
+    found = kept(items)
+    (prompt,) = of(found, Prompt)
+    assert (prompt.id, prompt.text.content, prompt.session) == ("msg_IjKlMn0001", "give a discount", SESSION)
+    assert [(call.name, call.status, call.about) for call in of(found, ToolCall)] == [
+        ("edit", CallStatus.OK, "/work tree/app.py"),
+        ("read", CallStatus.OK, "/work tree/a.md"),
+        ("shell", CallStatus.FAILED, "make"),
+        ("write", CallStatus.FAILED, "/work tree/b.txt"),
+        ("write", CallStatus.OK, "/work tree/c.txt"),
+        ("shell", CallStatus.OK, "echo d > d.txt"),
+        ("shell", CallStatus.OK, "echo e > e.txt"),
+        ("read", CallStatus.OK, "/work tree/a.md"),
+    ]
+    assert {call.model for call in of(found, ToolCall)} == {MODEL}
+    edits = [(edit.path.display, edit.after.content, edit.overwrites) for edit in of(found, FileEdit)]
+    assert edits[1:] == [("c.txt", "c\n", True), ("d.txt", "d\n", False)]
+    assert "return item.cost * 2" in edits[0][1]
+    assert [(one.locator, one.reading.value, one.text and one.text.content) for one in of(found, SourceRead)] == [
+        ("/work tree/a.md", "verbatim", "x\ny"),
+        ("/work tree/a.md", "excerpt", "y"),
+    ]
+
+
+def test_subagents_since_2_0_have_the_call_that_started_them(tmp_path: Path) -> None:
+    session = at_work(version=NEWEST)
+    child = session.task("look around", CHILD)
+    child.shell("ls", "a\n")
+    session.task_ends(child)
+    session.put_newest(tmp_path)
+    found = kept(read(*sessions_of(tmp_path, ["/work tree"])))
+    assert [prompt.text.content for prompt in of(found, Prompt)] == ["give a discount"]
+    started, run = of(found, ToolCall)
+    assert (started.name, run.name, run.subagent, run.parent) == ("subagent", "shell", CHILD, started.id)
+
+
+def test_a_session_that_2_0_took_over_counts_once_and_goes_on(tmp_path: Path) -> None:
+    session = at_work().shell("ls", "a\n")
+    first = [one.id for one in kept(read(session.put_database(tmp_path)))]
+    session.put_newest(tmp_path)
+    assert [one.id for one in kept(read(*sessions_of(tmp_path, ["/work tree"])))] == first
+    session.version = NEWEST
+    session.prompt("and more").shell("make", "ok\n")
+    session.put_newest(tmp_path)
+    (file,) = sessions_of(tmp_path, ["/work tree"])
+    found = kept(read(file))
+    assert [one.id for one in found[: len(first)]] == first
+    assert [call.name for call in of(found, ToolCall)] == ["bash", "shell"]
+    assert [prompt.text.content for prompt in of(found, Prompt)] == ["give a discount", "and more"]
+    connection = sqlite3.connect(file.parent)
+    connection.executescript("DELETE FROM part; DELETE FROM message; DELETE FROM session")
+    connection.close()
+    assert [one.id for one in kept(read(*sessions_of(tmp_path, ["/work tree"])))] == [one.id for one in found]
+
+
+def test_what_versions_of_spring_2026_told_twice_counts_once(tmp_path: Path) -> None:
+    session = at_work().shell("ls", "a\n")
     path = session.put_database(tmp_path)
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE session_message (id text PRIMARY KEY, session_id text, type text, data text)")
-    connection.execute("INSERT INTO session_message VALUES ('msg_1', ?, 'user', '{}')", (SESSION,))
+    said = json.dumps({"text": "give a discount", "time": {"created": 5}})
+    connection.execute("INSERT INTO session_message VALUES ('evt_1', ?, 'user', ?)", (SESSION, said))
+    connection.commit()
+    assert len(of(kept(read(path)), Prompt)) == 1
+    connection.executescript("DELETE FROM part; DELETE FROM message")
+    connection.close()
+    assert [prompt.id for prompt in of(kept(read(path)), Prompt)] == ["evt_1"]
+
+
+def test_unknown_messages_fields_and_versions_since_2_0_are_counted_and_odd_ones_named(tmp_path: Path) -> None:
+    session = at_work(version="3.0.0").shell("ls", "a\n")
+    session.parts("tool")[0]["state"]["metadata"]["novel"] = {"a": 1}
+    path = session.put_newest(tmp_path)
+    connection = sqlite3.connect(path)
+    more: list[tuple[str, Any]] = [
+        ("hologram", {"novel": 1}),
+        ("shell", {"command": "rm x", "shellID": "s"}),
+        ("synthetic", {"text": "put there by the program"}),
+        ("location-switched", {"location": {"directory": "/other"}}),
+        ("assistant", {"content": [{"type": "hologram"}, {"type": "tool", "name": "edit"}, 5]}),
+        ("assistant", {"content": [{"type": "tool", "id": "c9", "name": "edit", "state": {"status": "streaming"}}]}),
+        ("user", "no object"),
+    ]
+    for n, (kind, data) in enumerate(more, 100):
+        row = (f"msg_{n}", SESSION, kind, n, 0, 0, json.dumps(data))
+        connection.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     connection.commit()
     connection.close()
-    assert troubles(read(path)) == [f"session '{SESSION}' is kept in a newer way, which is not read yet"]
+    items = read(path)
+    assert troubles(items) == [
+        "part 'msg_104' is a call without an id or a name",
+        "message 'msg_106' is no JSON object",
+    ]
+    assert [item.kind for item in items if isinstance(item, Passed) and not item.known] == [
+        "message of hologram",
+        "hologram",
+        "(no type)",
+    ]
+    assert {found.version for found in kept(items)} == {"3.0.0"}
+    assert (len(of(kept(items), Prompt)), len(of(kept(items), ToolCall))) == (1, 1)
 
 
 def test_unknown_parts_roles_and_versions_are_counted(tmp_path: Path) -> None:
@@ -346,6 +445,16 @@ def test_calls_without_a_name_and_odd_moments(tmp_path: Path) -> None:
     assert call.started_ns == call.ended_ns == asked * 1_000_000
 
 
+def calls_with(data: Any) -> list[Any]:
+    """Calls as they stand in a message since 2.0, with anything in each of their places."""
+    state = {"status": "completed", "input": data, "content": data, "metadata": data}
+    return [
+        {"type": "tool", "id": "c", "name": "edit", "state": state, "time": data},
+        {"type": "tool", "id": "c", "name": "shell", "state": {**state, "status": "error", "error": data}},
+        {"type": "tool", "id": data, "name": data, "state": data},
+    ]
+
+
 def rows(values: list[Any]) -> Iterator[Line]:
     for n, value in enumerate(values, 1):
         data = json.dumps(value).encode()
@@ -355,6 +464,12 @@ def rows(values: list[Any]) -> Iterator[Line]:
 @given(st.lists(json_values, max_size=4), json_values)
 def test_lines_may_be_anything(values: list[Any], data: Any) -> None:
     known = [{"table": table, "id": "x", "data": data} for table in ("session", "message", "part", "other")]
+    kinds = ("user", "assistant", "location-switched", "shell", data)
+    known += [{"table": "session_message", "id": "x", "type": kind, "data": data} for kind in kinds]
+    known += [
+        {"table": "session_message", "id": "x", "type": "assistant", "data": {"content": [call]}}
+        for call in calls_with(data)
+    ]
     tool = {"type": "tool", "tool": "edit", "callID": "c", "state": {"status": "completed", "input": data}}
     parts = [{"table": "part", "id": "y", "data": {**tool, "metadata": data}}]
     for item in Reading({}).all(rows([*known, *values, *parts])):
