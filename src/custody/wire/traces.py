@@ -16,6 +16,7 @@ from custody.model.paths import RepoPath
 from custody.model.views import CommitLink, LinkOrigin, Session, TracedFile, TracedRange, View
 from custody.wire.canonical import Json, dump, parse
 from custody.wire.events import TraceEvent, TraceLinkEvent, event_from
+from custody.wire.opentraces import spread
 from custody.wire.times import ns_from, text_from
 from custody.wire.trace_records import METADATA, OF_REVISION
 from custody.wire.views import observation_of
@@ -321,7 +322,7 @@ def _unpacked(value: Fields) -> Fields:
     fields = {key: _unpacked_text(key, item) for key, item in value.items()}
     record = fields.pop("trace_record", None)
     if not isinstance(record, dict):
-        return fields
+        return spread(fields)
     return {**record, **{key: item for key, item in fields.items() if item not in (None, [], {})}}
 
 

@@ -73,6 +73,46 @@ def test_the_minimal_record_of_the_specification_is_enough() -> None:
     assert (file.agent, file.revision, str(file.ranges[0].lines)) == ("unknown", None, "1-50")
 
 
+def a_flat_trace(**fields: Any) -> dict[str, Any]:
+    """A line as opentraces' hook writes it (June 2026)."""
+    usual = {
+        "schema": "agent-trace/v0.1.0",
+        "session_id": "1cef1b2f-5b04-4f15-8ddc-0b99eccd21c7",
+        "file_path": "/home/ana/project/src/a.py",
+        "start_line": 70,
+        "end_line": 76,
+        "content_hash": "murmur3:27be2af413b8c6dd45ac2500a41d8942",
+        "confidence": "high",
+        "tool": "Edit",
+        "tool_use_id": "toolu_01Sd4SrhbUqQAQwyhrhmSTtg",
+        "timestamp": "2026-06-12T08:45:16.394553+00:00",
+    }
+    return {**usual, **fields}
+
+
+def test_a_line_that_is_one_edit_by_itself_is_a_trace_of_its_call() -> None:
+    (file,) = files(a_flat_trace(), "/home/ana/project")
+    assert (file.agent, str(file.path), file.within, file.call) == (
+        "claude-code",
+        "src/a.py",
+        "1cef1b2f-5b04-4f15-8ddc-0b99eccd21c7",
+        "toolu_01Sd4SrhbUqQAQwyhrhmSTtg",
+    )
+    assert [(str(one.lines), one.hash) for one in file.ranges] == [("70-76", None)]
+    assert event(a_flat_trace())["id"] == event(a_flat_trace())["id"] != event(a_flat_trace(start_line=71))["id"]
+
+
+def test_an_edit_that_was_not_found_in_its_file_claims_no_lines() -> None:
+    (file,) = files(a_flat_trace(start_line=1, end_line=1, confidence="low", tool_use_id=None))
+    assert (file.agent, file.call, file.ranges) == ("unknown", None, ())
+
+
+@pytest.mark.parametrize("fields", [{"schema": "agent-trace/v9.0.0"}, {"timestamp": None}, {"file_path": None}])
+def test_a_line_by_itself_that_lacks_what_a_trace_needs_is_none(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        event(a_flat_trace(**fields))
+
+
 def test_the_shape_of_a_databases_row_is_the_same_trace() -> None:
     trace = a_trace()
     row = {
