@@ -1,12 +1,15 @@
 """Each agent that we know: whether it is here, whether its hooks fire, when it was last heard, what lies on disk."""
 
+from collections.abc import Container
+
 from custody.app.back_fill import back_fill
 from custody.app.desk import Desk
 from custody.app.init import TITLES, found
 from custody.app.questions import has_repository
-from custody.app.site import Wired, wired
+from custody.app.site import Wired, turned_off, unreadable, wired
 from custody.wire.reports import AgentSeen
 from custody.wire.times import text_from
+from custody.world.agents import AGENTS
 from custody.world.store import AgentRow, Store
 
 
@@ -17,17 +20,20 @@ def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
     here = set(found(desk))
     heard: dict[str, AgentRow] = {row.agent: row for row in store.agents()}
     hooks: dict[str, Wired] = {each.agent: each for each in reversed(wired(desk))}
+    off, broken = turned_off(desk), unreadable(desk)
+    states = {name: _hooks(name, hooks.get(name), off, broken) for name in (*TITLES, *heard)}
     known = set(store.session_names())
     return [
         AgentSeen(
             name=name,
             title=TITLES.get(name, name),
             here=name in here,
-            hooks=_hooks(name, hooks.get(name)),
+            hooks=states[name],
             last_live=_moment(heard.get(name), live=True),
             last=_moment(heard.get(name), live=False),
             sessions=heard[name].sessions if name in heard else 0,
             backfill=back_fill(desk, name, known),
+            hint=_hint(name, states[name], heard.get(name)),
         )
         for name in dict.fromkeys((*TITLES, *sorted(heard)))
     ]
@@ -41,12 +47,20 @@ def agents_heard(desk: Desk) -> list[AgentSeen]:
         return agents_seen(desk, store)
 
 
-def _hooks(name: str, each: Wired | None) -> str:
+def _hooks(name: str, each: Wired | None, off: Container[str], broken: Container[str]) -> str:
     if name not in TITLES:
         return "none"
     if each is None:
-        return "not set up"
-    return "set up" if each.records and each.hook is not None and each.hook.is_file() else "misled"
+        return "unreadable" if name in broken else "not set up"
+    if not each.records:
+        return "misled"
+    return "off" if name in off else "partly" if each.missing else "set up"
+
+
+def _hint(name: str, hooks: str, row: AgentRow | None) -> str | None:
+    """What to know where hooks are set up and none has ever fired."""
+    fired = row is not None and row.live_ns is not None
+    return AGENTS[name].note if hooks == "set up" and not fired else None
 
 
 def _moment(row: AgentRow | None, *, live: bool) -> str | None:

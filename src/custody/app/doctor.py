@@ -2,15 +2,14 @@
 
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from custody.app.agents_seen import agents_seen
 from custody.app.desk import Desk
-from custody.app.init import TITLES
-from custody.app.site import Wired, git_hooks_of_others, wired
+from custody.app.doctor_hooks import Found, listed, look_at_hooks
+from custody.app.site import wired
 from custody.model.ids import PENDING
 from custody.wire.reports import AgentHook, Check, DoctorReport, HookReport
 from custody.world.hook.homes import gaps_in
@@ -23,9 +22,6 @@ AHEAD_NS_MAX = 5 * 60 * 1_000_000_000
 """A record further in the future than this means that a clock was wrong."""
 SHOWN_MAX = 5
 CLAUDE_CODE = "claude-code"
-
-State = Literal["well", "note", "ill"]
-Found = tuple[State, str, str | None]
 
 
 def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
@@ -210,7 +206,7 @@ def _gaps(desk: Desk) -> Iterator[Found]:
         yield (
             "note",
             f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
-            f"what is known of each is in {_listed(found)}; delete what you have seen: the chain keeps it",
+            f"what is known of each is in {listed(found)}; delete what you have seen: the chain keeps it",
         )
 
 
@@ -218,38 +214,6 @@ def _moment(gap: str) -> int:
     """When a gap was counted; one that the shell counted does not say."""
     first = gap.partition(" ")[0]
     return int(first) if first.isascii() and first.isdigit() else 0
-
-
-def _listed(paths: Iterable[Path]) -> str:
-    return " and ".join(f"'{path}'" for path in paths)
-
-
-def _hook(desk: Desk) -> Iterator[Found]:
-    if desk.home is None:
-        return
-    found = wired(desk)
-    recording = list(dict.fromkeys(TITLES[each.agent] for each in found if each.records))
-    if recording:
-        yield "well", f"recorded as it happens: {', '.join(recording)}", None
-    for each in found:
-        if each.argv is None or each.hook is None or not each.hook.is_file():
-            yield _misled(each)
-    if others := git_hooks_of_others(desk):
-        yield "ill", f"{_listed(others)} run a hook that is not this repository's", "run 'custody init'"
-    if not is_installed(desk.home) and not recording:
-        yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
-    elif not recording:
-        yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"
-
-
-def _misled(each: Wired) -> Found:
-    """An agent that runs a hook from which nothing comes here: the repository or the user's folder was moved."""
-    runs = "something else" if each.hook is None else f"'{each.hook}'"
-    return (
-        "ill",
-        f"{TITLES[each.agent]} does not record here: '{each.file}' runs {runs}, not this repository's hook",
-        f"run 'custody init --agent {each.agent}'",
-    )
 
 
 STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(
@@ -269,5 +233,5 @@ GLANCES = MappingProxyType(
 )
 """Those that a store of any size answers at once."""
 LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
-    {"spool": _spool, "gaps": _gaps, "hook": _hook, "space": _space, "privacy": _privacy}
+    {"spool": _spool, "gaps": _gaps, "hook": look_at_hooks, "space": _space, "privacy": _privacy}
 )

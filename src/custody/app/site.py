@@ -1,7 +1,8 @@
 """Where custody is set up: the site that ``init`` and ``uninstall`` change, and what is wired there already."""
 
 import os
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,13 +15,17 @@ from custody.world.agents import (
     HookFolder,
     Places,
     hook_in,
+    interpreter_in,
     runs_another,
+    settings_lack,
+    settings_off,
     settings_run,
+    settings_trouble,
     state_folder,
 )
 from custody.world.git import Repository
 from custody.world.hook.homes import agents_of
-from custody.world.hook.install import LAUNCHER, hook_argv
+from custody.world.hook.install import LAUNCHER, hook_argv, is_installed
 
 WHERE_SET_UP = "--where-set-up"
 """Has a hook at the user's level record only in repositories that were set up for its agent."""
@@ -84,7 +89,8 @@ class Site:
 class Wired:
     """An agent's settings ``file`` that runs a copy of the hook; ``argv`` is None where that is not of this site.
 
-    ``records``: what the agent does in this repository is recorded through it.
+    ``records``: what the agent does in this repository is recorded through it. ``wrong`` says why nothing comes from
+    it that should, ``missing`` are the events for which it does not run. ``interpreter`` is what it runs the hook with.
     """
 
     agent: str
@@ -92,6 +98,9 @@ class Wired:
     hook: Path | None
     argv: list[str] | None
     records: bool
+    wrong: str | None = None
+    missing: tuple[str, ...] = ()
+    interpreter: Path | None = None
 
 
 def wired(desk: Desk) -> list[Wired]:
@@ -101,8 +110,39 @@ def wired(desk: Desk) -> list[Wired]:
     for agent in AGENTS.values():
         project = site.places.project_file(agent)
         for file in (*((project,) if project else ()), *site.places.user_files(agent)):
-            found += [_wired(site, agent, file, command) for command in settings_run(file, agent)]
+            commands = settings_run(file, agent)
+            lacking = tuple(settings_lack(file, agent, site.places.version(agent))) if commands else ()
+            found += [replace(_wired(site, agent, file, command), missing=lacking) for command in commands]
     return found
+
+
+def turned_off(desk: Desk) -> dict[str, tuple[Path, str]]:
+    """The agents whose settings turn all hooks off, with the file and the setting that counts."""
+    places = Site.of(desk, user=False).places
+    found = {}
+    for agent in AGENTS.values():
+        said = ((file, settings_off(file, agent)) for file in places.all_files(agent))
+        first = next(((file, key) for file, key in said if key is not None), None)
+        if first is not None and first[1]:
+            found[agent.name] = (first[0], first[1])
+    return found
+
+
+def unreadable(desk: Desk) -> dict[str, tuple[Path, str]]:
+    """The agents of which a settings file cannot be read, with the first such file and why."""
+    places = Site.of(desk, user=False).places
+    found: dict[str, tuple[Path, str]] = {}
+    for agent in AGENTS.values():
+        project = places.project_file(agent)
+        for file in (*((project,) if project else ()), *places.user_files(agent)):
+            if (why := settings_trouble(file, agent)) is not None:
+                found.setdefault(agent.name, (file, why))
+    return found
+
+
+def set_up_before(desk: Desk) -> list[str]:
+    """The agents for which ``custody init`` set up this repository at some time."""
+    return [name for name in agents_of(str(Site.of(desk, user=False).home)) if name in AGENTS]
 
 
 def git_hooks_of_others(desk: Desk) -> list[Path]:
@@ -114,13 +154,28 @@ def git_hooks_of_others(desk: Desk) -> list[Path]:
 
 def _wired(site: Site, agent: Agent, file: Path, command: str) -> Wired:
     hook, everywhere = hook_in(command), WHERE_SET_UP not in command
-    argv, records = None, False
+    argv, wrong, records = None, None, False
     if hook == site.home / "hook" / LAUNCHER:
-        argv, records = hook_argv(site.home, agent.name), hook.is_file()
+        argv, records = hook_argv(site.home, agent.name), True
     elif hook == site.state / "hook" / LAUNCHER:
         argv = hook_argv(site.state, agent.name, *at_user_level(agent, everywhere=everywhere))
-        records = hook.is_file() and (everywhere or agent.name in agents_of(str(site.home)))
-    return Wired(agent=agent.name, file=file, hook=hook, argv=argv, records=records)
+        records = everywhere or agent.name in agents_of(str(site.home))
+    if hook is None or argv is None:
+        runs = "something else" if hook is None else f"'{hook}'"
+        wrong = f"runs {runs}, not this repository's hook"
+    elif not is_installed(hook.parent.parent):
+        wrong = f"runs '{hook}', of which not everything is there"
+    elif shlex.join(argv[1:]) not in command:
+        wrong = "does not run the hook as 'custody init' has it run"
+    return Wired(
+        agent=agent.name,
+        file=file,
+        hook=hook,
+        argv=argv,
+        records=records and wrong is None,
+        wrong=wrong,
+        interpreter=interpreter_in(command),
+    )
 
 
 def at_user_level(agent: Agent, *, everywhere: bool) -> list[str]:

@@ -8,7 +8,10 @@ from custody.wire.reports import DoctorReport
 
 _HOOKS = {
     "set up": "hooks set up",
-    "misled": "hooks run something else",
+    "partly": "hooks set up in part",
+    "misled": "hooks from which nothing comes",
+    "off": "hooks turned off",
+    "unreadable": "settings that cannot be read",
     "not set up": "no hooks",
     "none": "no hooks to set up",
 }
@@ -54,6 +57,8 @@ def _agents(report: DoctorReport) -> list[str]:
         heard = "never heard" if one.last is None else f"last heard {one.last[:19]}Z"
         live = "" if one.last is None else f", live {'never' if one.last_live is None else one.last_live[:19] + 'Z'}"
         lines.append(f"    {one.title:<16}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
+        if one.hint is not None:
+            lines.append(f"{'':22}{one.hint}")
         left = one.backfill
         if left is not None and left.new_sessions:
             more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"

@@ -80,8 +80,10 @@ class BackFill(msgspec.Struct, frozen=True, kw_only=True):
 class AgentSeen(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: whether it is here, whether its settings run our hook, when something last came from it.
 
-    ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'misled' where its settings
-    run a hook from which nothing comes here.
+    ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'set up', 'partly' where some
+    events do not run our hook, 'misled' where settings run a hook from which nothing comes here, 'off' where a setting
+    turns all hooks off, 'unreadable' where its settings cannot be read, 'not set up', or 'none' for an agent that has
+    none. ``hint`` is what to know of an agent whose hooks are set up and have never fired.
     """
 
     name: str
@@ -92,6 +94,7 @@ class AgentSeen(msgspec.Struct, frozen=True, kw_only=True):
     last: str | None
     sessions: int
     backfill: BackFill | None
+    hint: str | None = None
 
 
 class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):

@@ -60,6 +60,18 @@ def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path
     assert found.sessions == 1
 
 
+def test_hooks_that_are_there_only_in_part_are_told_and_why_new_ones_may_not_fire(built: Built, home: Path) -> None:
+    init(Desk(built.path), Wanted(agents=("gemini", "codex"), git_hooks=False))
+    file = built.path / ".gemini/settings.json"
+    settings = json.loads(file.read_text())
+    del settings["hooks"]["AfterTool"]
+    file.write_text(json.dumps(settings))
+    assert (seen(built).hooks, seen(built).hint) == ("partly", None)
+    file.write_text("{")
+    assert seen(built).hooks == "unreadable"
+    assert "reviewed" in (seen(built, "codex").hint or "")
+
+
 def test_what_back_fill_would_add_is_counted_until_it_is_there(built: Built, home: Path) -> None:
     a_session(built).put(home)
     left = seen(built).backfill

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from custody.app.desk import Desk
+from custody.app.doctor_hooks import look_at_hooks
+from custody.app.init import Wanted, init
 from custody.world.hook.homes import add_gap, fallback_of
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.hooks import home_of
@@ -98,6 +102,68 @@ def test_settings_whose_hook_was_deleted_are_told(repository: Path) -> None:
     (first, second) = said(repository)
     assert (first[0], first[2]) == ("ill", "run 'custody init --agent claude-code'")
     assert second[1].startswith(NO_HOOK)
+
+
+def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> None:
+    file, hook = repository / ".claude/settings.local.json", home_of(repository) / "hook"
+    custody(repository, "init", "--agent", "claude-code", "--no-git-hooks")
+    whole = file.read_text()
+    events = json.loads(whole)["hooks"]
+    again = "run 'custody init --agent claude-code'"
+
+    def looked() -> list[tuple[str, str, str | None]]:
+        """What of the hook is not well, as the doctor itself sees it."""
+        return [found for found in look_at_hooks(Desk(repository)) if found[0] != "well"]
+
+    assert looked() == []
+    file.write_text(json.dumps({"hooks": {name: events[name] for name in list(events)[2:]}}))
+    ((state_, what, hint),) = looked()
+    assert (state_, hint) == ("ill", again)
+    assert what.endswith("does not run the hook at SessionStart, UserPromptSubmit")
+    file.write_text(whole.replace("--agent claude-code", "--agent claude"))
+    ((state_, what, hint),) = looked()[:1]
+    assert (state_, hint) == ("ill", again) and "does not run the hook as 'custody init' has it run" in what
+    file.write_text(json.dumps({"disableAllHooks": True, "hooks": events}))
+    ((state_, what, _),) = looked()
+    assert state_ == "ill" and what.startswith("Claude Code runs no hooks: 'disableAllHooks' in ")
+    file.write_text(whole[:50])
+    (state_, what, hint) = looked()[0]
+    assert (state_, hint) == ("ill", f"mend them, then {again}") and "cannot be read" in what
+    file.unlink()
+    (state_, what, hint) = looked()[0]
+    assert (state_, hint) == ("note", again) and "do not run the hook any more" in what
+    file.write_text(re.sub(r"/[^ ]*/python3[.0-9]*", "/gone/python3", whole))
+    ((state_, what, hint),) = looked()
+    assert (state_, hint) == ("note", again) and "'/gone/python3', which runs the hook, is gone" in what
+    file.write_text(whole)
+    (hook / "lib/quick.py").write_text("# older\n")
+    ((state_, what, hint),) = looked()
+    assert (state_, hint) == ("note", again) and "another version's" in what
+    (hook / "lib/quick.py").unlink()
+    (state_, what, hint) = looked()[0]
+    assert (state_, hint) == ("ill", again) and "of which not everything is there" in what
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "text"),
+    [
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n"),
+        ("gemini", ".gemini/settings.json", '{"hooksConfig": {"enabled": false}}'),
+        ("copilot", ".copilot/settings.json", '{"disableAllHooks": true}'),
+        ("claude-code", ".claude/settings.json", '{"disableAllHooks": true}'),
+    ],
+)
+def test_a_setting_that_turns_hooks_off_is_found_where_the_agent_looks(
+    repository: Path, agent: str, file: str, text: str
+) -> None:
+    init(Desk(repository), Wanted(agents=(agent,), git_hooks=False))
+    place = Path(os.environ["HOME"]) / file
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(text)
+    assert [what for state_, what, _ in look_at_hooks(Desk(repository)) if state_ == "ill" and str(place) in what]
+    if agent == "claude-code":  # what is nearer counts
+        (repository / ".claude/settings.json").write_text('{"disableAllHooks": false}')
+        assert [found for found in look_at_hooks(Desk(repository)) if found[0] == "ill"] == []
 
 
 def test_every_file_of_gaps_is_counted_and_named(repository: Path) -> None:

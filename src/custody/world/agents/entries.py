@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,23 @@ def hook_in(command: str) -> Path | None:
     except ValueError:
         return None  # somebody edited it into something that no shell reads
     return next((Path(word) for word in words if word.endswith(MARK)), None)
+
+
+def interpreter_in(command: str) -> Path | None:
+    """The interpreter that a command of ours runs where it is there; None when it cannot be told."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    return next((Path(path) for sign, path in pairwise(words) if sign == "-x" and path.startswith("/")), None)
+
+
+def at_key(value: Mapping[str, Any], key: str) -> Any:
+    """What stands under a key with dots between levels; None where there is nothing."""
+    found: Any = value
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 def spared(agent: Agent, entries: list[Any]) -> list[Any]:

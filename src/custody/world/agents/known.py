@@ -19,6 +19,8 @@ Followed, and to be looked at again when an agent moves:
   of github/docs, autumn 2026). With names in this spelling the CLI (1.0.21 and later) tells its events in VS Code's
   shape.
   An event that one of them does not know is passed over; no matcher stands for all.
+
+What turns hooks off: the hooks references of Claude Code, Codex, Gemini CLI and Copilot of autumn 2026.
 """
 
 from collections.abc import Mapping
@@ -55,7 +57,9 @@ class Agent:
     ``type`` where they are ``typed``. ``fixed`` is what else the file must say, ``signs`` are more folders in the home
     by which the agent is known to be here. ``variable`` names an environment variable that moves the folder elsewhere,
     ``moved`` what is below the place that it names, ``in_home`` the folder in the home where that has another name.
-    ``plugin`` is the program that the agent loads from there instead, where it has no settings for hooks.
+    ``plugin`` is the program that the agent loads from there instead, where it has no settings for hooks. ``off`` are
+    settings, by their keys with dots between levels, whose value turns all hooks off; they may also stand in ``more``,
+    files beside its settings in the work tree or its folder in the home.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Agent:
     signs: tuple[str, ...] = ()
     fixed: Mapping[str, Json] = field(default_factory=dict)
     note: str | None = None
+    off: Mapping[str, Json] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
 
     def entry(self, event: Event, command: str) -> dict[str, Json]:
         """What stands under ``event`` to have ``command`` run."""
@@ -114,6 +120,8 @@ _CLAUDE_CODE = Agent(
             "PostModelSwitch": (2, 1, 251),
         },
     ),
+    off=MappingProxyType({"disableAllHooks": True}),
+    more=("settings.json",),
 )
 
 _CURSOR = Agent(
@@ -144,6 +152,7 @@ _CODEX = Agent(
         tools="PreToolUse PostToolUse",
     ),
     note="Codex runs a new hook only after you have reviewed it: it asks at its next start, or use /hooks",
+    off=MappingProxyType({"features.hooks": False, "features.codex_hooks": False}),
 )
 
 _GEMINI = Agent(
@@ -159,6 +168,7 @@ _GEMINI = Agent(
         "SessionStart BeforeAgent BeforeTool AfterTool AfterAgent SessionEnd",
         tools="BeforeTool AfterTool",
     ),
+    off=MappingProxyType({"hooksConfig.enabled": False}),
 )
 
 _OPENCODE = Agent(
@@ -200,6 +210,8 @@ _COPILOT = Agent(
         " SessionEnd"
     ),
     note="Copilot runs a repository's hooks only in folders that you trust",
+    off=MappingProxyType({"disableAllHooks": True}),
+    more=("settings.json", "config.json"),
 )
 
 AGENTS: Mapping[str, Agent] = MappingProxyType(

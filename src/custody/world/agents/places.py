@@ -49,6 +49,14 @@ class Places:
         """All places where the agent looks for this user's settings."""
         return [self.user_folder(agent) / name for name in agent.user]
 
+    def all_files(self, agent: Agent) -> list[Path]:
+        """Every file that says something about the agent's hooks, what counts most first."""
+        project = self.project_file(agent)
+        beside = [] if project is None else [project.parent / name for name in agent.more]
+        own = self.user_files(agent)
+        known = (*([] if project is None else [project]), *beside, *own)
+        return list(dict.fromkeys((*known, *(self.user_folder(agent) / name for name in agent.more))))
+
     def user_file(self, agent: Agent) -> Path:
         """The agent's settings for this user: of several, the one that has hooks already, else the first."""
         first, *others = self.user_files(agent)

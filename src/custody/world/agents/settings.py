@@ -11,10 +11,10 @@ from custody.model.errors import CustodyError, InputError
 from custody.world.agents import toml_text
 from custody.world.agents.adding import added
 from custody.world.agents.edit import Edit
-from custody.world.agents.entries import Ask, is_as_wanted, our_commands, value_of
+from custody.world.agents.entries import Ask, at_key, is_as_wanted, our_commands, ours_in, value_of
 from custody.world.agents.files import Seen, check_may_replace, look, missing_folders
 from custody.world.agents.jsonc import Unreadable
-from custody.world.agents.known import MARK, Agent
+from custody.world.agents.known import MARK, Agent, Version
 from custody.world.agents.manifest import Note, digest
 from custody.world.agents.plugin import plugin_edit, plugin_runs, unplugin_edit
 from custody.world.agents.removing import without_ours
@@ -87,6 +87,38 @@ def settings_run(path: Path, agent: Agent) -> list[str]:
         return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
     except (Unreadable, CustodyError):
         return []
+
+
+def settings_lack(path: Path, agent: Agent, version: Version | None) -> list[str]:
+    """The events for which nothing of ours stands at ``path``, which that version of the agent can be asked."""
+    if agent.plugin is not None:
+        return []
+    try:
+        asked = {event for event, _ in ours_in(value_of(look(path).data, toml=_is_toml(path)), agent)}
+    except (Unreadable, CustodyError):
+        asked = set()
+    return [event.name for event in agent.events_for(version) if event.name not in asked]
+
+
+def settings_trouble(path: Path, agent: Agent) -> str | None:
+    """Why the settings at ``path`` cannot be read; None when they can, or there are none."""
+    try:
+        data = look(path).data
+        if agent.plugin is None:
+            value_of(data, toml=_is_toml(path))
+    except (Unreadable, CustodyError) as error:
+        return error.message if isinstance(error, CustodyError) else str(error)
+    return None
+
+
+def settings_off(path: Path, agent: Agent) -> str | None:
+    """The setting at ``path`` that turns the agent's hooks off; empty where one leaves them on, None where none is."""
+    try:
+        value = value_of(look(path).data, toml=_is_toml(path)) if agent.off else {}
+    except (Unreadable, CustodyError):
+        return None
+    said = {key: at_key(value, key) == off for key, off in agent.off.items() if at_key(value, key) is not None}
+    return next((key for key, is_off in said.items() if is_off), "") if said else None
 
 
 def by_hand(ask: Ask, *, toml: bool = False) -> str:

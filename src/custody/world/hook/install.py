@@ -42,9 +42,7 @@ _INIT = b'"""custody\'s hook, copied here by custody init; removed by custody un
 
 def install_hook(home: Path) -> bool:
     """Copy launcher and library below ``home`` and compile them; True when anything changed."""
-    folder = home / "hook"
-    wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
-    wanted |= {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
+    folder, wanted = home / "hook", _wanted(home)
     changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "lib").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,8 +60,19 @@ def install_hook(home: Path) -> bool:
 
 
 def is_installed(home: Path) -> bool:
-    """Whether the hook stands beside the store."""
-    return (home / "hook" / LAUNCHER).is_file()
+    """Whether the hook stands beside the store, with all that it needs."""
+    return all((home / "hook" / name).is_file() for name in (LAUNCHER, *(f"lib/{name}" for name in LIBRARY)))
+
+
+def is_current(home: Path) -> bool:
+    """Whether the hook beside the store, which must be installed, is the one that this version would put there."""
+    return all(path.read_bytes() == data for path, data in _wanted(home).items() if path.is_file())
+
+
+def _wanted(home: Path) -> dict[Path, bytes]:
+    folder = home / "hook"
+    wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
+    return wanted | {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
 
 
 def remove_hook(home: Path) -> bool:

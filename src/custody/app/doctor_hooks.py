@@ -1,0 +1,97 @@
+"""Whether what agents do comes here: their settings, the copy of the hook that these run, and git's hooks."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from custody.app.desk import Desk
+from custody.app.init import TITLES
+from custody.app.site import Wired, git_hooks_of_others, set_up_before, turned_off, unreadable, wired
+from custody.world.hook.install import is_current, is_installed
+
+State = Literal["well", "note", "ill"]
+Found = tuple[State, str, str | None]
+
+FALLBACK = "python3"
+"""What a hook is run with where the interpreter that it names is gone."""
+
+
+def look_at_hooks(desk: Desk) -> Iterator[Found]:
+    """Who is recorded as it works, and everything that keeps somebody from it."""
+    if desk.home is None:
+        return
+    found, off = wired(desk), turned_off(desk)
+    whole = [each for each in found if each.records and not each.missing and each.agent not in off]
+    if whole:
+        yield "well", f"recorded as it happens: {', '.join(dict.fromkeys(TITLES[each.agent] for each in whole))}", None
+    for each in found:
+        yield from _entry(each)
+    for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
+        file, key = off[agent]
+        yield "ill", f"{TITLES[agent]} runs no hooks: '{key}' in '{file}' turns them off", "change that setting"
+    yield from _lost(desk, {each.agent for each in found})
+    yield from _interpreters(found)
+    yield from _versions(found)
+    if others := git_hooks_of_others(desk):
+        yield "ill", f"{listed(others)} run a hook that is not this repository's", "run 'custody init'"
+    if not is_installed(desk.home) and not whole:
+        yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
+    elif not any(each.records for each in found):
+        yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"
+
+
+def listed(paths: Iterable[Path]) -> str:
+    """Paths as they stand in a sentence."""
+    return " and ".join(f"'{path}'" for path in paths)
+
+
+def _entry(each: Wired) -> Iterator[Found]:
+    """What is wrong with one settings file: the repository was moved, the hook deleted, or somebody edited it."""
+    again = f"run 'custody init --agent {each.agent}'"
+    if each.wrong is not None:
+        yield "ill", f"{TITLES[each.agent]} does not record here: '{each.file}' {each.wrong}", again
+    elif each.missing:
+        events = ", ".join(each.missing)
+        yield (
+            "ill",
+            f"{TITLES[each.agent]} records only in part: '{each.file}' does not run the hook at {events}",
+            again,
+        )
+
+
+def _lost(desk: Desk, entered: set[str]) -> Iterator[Found]:
+    """Agents that were set up here and are no longer: the user may have meant it, so it is a note."""
+    broken = unreadable(desk)
+    for agent in set_up_before(desk):
+        again = f"run 'custody init --agent {agent}'"
+        if agent in entered:
+            continue
+        if agent in broken:
+            file, why = broken[agent]
+            yield "ill", f"the settings of {TITLES[agent]} cannot be read: '{file}': {why}", f"mend them, then {again}"
+        else:
+            yield "note", f"{TITLES[agent]} was set up here, but its settings do not run the hook any more", again
+
+
+def _interpreters(found: Iterable[Wired]) -> Iterator[Found]:
+    """Interpreters that are gone: a newer Python was put in their place, mostly."""
+    agents: dict[Path, str] = {}
+    for each in found:
+        if each.wrong is None and each.interpreter is not None and not os.access(each.interpreter, os.X_OK):
+            agents.setdefault(each.interpreter, each.agent)
+    for path, agent in agents.items():
+        there = shutil.which(FALLBACK) is not None
+        instead = f"'{FALLBACK}' is run in its place" if there else "nothing can run the hook"
+        again = f"run 'custody init --agent {agent}'"
+        yield "note" if there else "ill", f"'{path}', which runs the hook, is gone: {instead}", again
+
+
+def _versions(found: Iterable[Wired]) -> Iterator[Found]:
+    """Copies of the hook that another version of custody made, which an upgrade does not renew by itself."""
+    homes = {each.hook.parent.parent: each.agent for each in found if each.hook is not None and each.wrong is None}
+    for home, agent in homes.items():
+        if not is_current(home):
+            again = f"run 'custody init --agent {agent}'"
+            yield "note", f"the recorder in '{home}' is another version's than this custody's", again
