@@ -6,7 +6,7 @@ from custody.app.back_fill import back_fill
 from custody.app.desk import Desk
 from custody.app.init import TITLES, found
 from custody.app.questions import has_repository
-from custody.app.site import Wired, turned_off, unreadable, wired
+from custody.app.site import Site, Wired, turned_off, unreadable, wired
 from custody.wire.reports import AgentSeen
 from custody.wire.times import text_from
 from custody.world.agents import AGENTS
@@ -20,7 +20,8 @@ def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
     here = set(found(desk))
     heard: dict[str, AgentRow] = {row.agent: row for row in store.agents()}
     hooks: dict[str, Wired] = {each.agent: each for each in reversed(wired(desk))}
-    off, broken = turned_off(desk), unreadable(desk)
+    places = Site.of(desk, user=False).places
+    off, broken = turned_off(places), unreadable(places)
     states = {name: _hooks(name, hooks.get(name), off, broken) for name in (*TITLES, *heard)}
     known = set(store.session_names())
     return [

@@ -8,7 +8,7 @@ from typing import Literal
 
 from custody.app.desk import Desk
 from custody.app.init import TITLES
-from custody.app.site import Wired, git_hooks_of_others, set_up_before, turned_off, unreadable, wired
+from custody.app.site import Site, Wired, git_hooks_of_others, off_words, set_up_before, turned_off, unreadable, wired
 from custody.world.hook.install import is_current, is_installed
 
 State = Literal["well", "note", "ill"]
@@ -22,16 +22,16 @@ def look_at_hooks(desk: Desk) -> Iterator[Found]:
     """Who is recorded as it works, and everything that keeps somebody from it."""
     if desk.home is None:
         return
-    found, off = wired(desk), turned_off(desk)
+    site, found = Site.of(desk, user=False), wired(desk)
+    off = turned_off(site.places)
     whole = [each for each in found if each.records and not each.missing and each.agent not in off]
     if whole:
         yield "well", f"recorded as it happens: {', '.join(dict.fromkeys(TITLES[each.agent] for each in whole))}", None
     for each in found:
         yield from _entry(each)
     for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
-        file, key = off[agent]
-        yield "ill", f"{TITLES[agent]} runs no hooks: '{key}' in '{file}' turns them off", "change that setting"
-    yield from _lost(desk, {each.agent for each in found})
+        yield "ill", off_words(agent, *off[agent]), "change that setting"
+    yield from _lost(site, {each.agent for each in found})
     yield from _interpreters(found)
     yield from _versions(found)
     if others := git_hooks_of_others(desk):
@@ -61,10 +61,10 @@ def _entry(each: Wired) -> Iterator[Found]:
         )
 
 
-def _lost(desk: Desk, entered: set[str]) -> Iterator[Found]:
+def _lost(site: Site, entered: set[str]) -> Iterator[Found]:
     """Agents that were set up here and are no longer: the user may have meant it, so it is a note."""
-    broken = unreadable(desk)
-    for agent in set_up_before(desk):
+    broken = unreadable(site.places)
+    for agent in set_up_before(site):
         again = f"run 'custody init --agent {agent}'"
         if agent in entered:
             continue

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from custody.app.back_fill import back_fill
 from custody.app.desk import Desk
-from custody.app.site import Site, at_user_level, wired
+from custody.app.site import Site, at_user_level, off_words, turned_off, wired
 from custody.model.errors import CustodyError, InputError, WorldError
 from custody.wire.reports import BackFill, InitReport, SetUpFile
 from custody.world.agents import (
@@ -27,6 +27,7 @@ from custody.world.agents import (
     exclude_edit,
     hook_edit,
     settings_edit,
+    settings_in_use,
 )
 from custody.world.hook.durable import make_folder
 from custody.world.hook.install import (
@@ -95,11 +96,21 @@ def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitRepor
     return InitReport(
         agents=list(wanted.agents),
         found=found(desk, user=wanted.user),
+        already=[name for name in _recorded(desk, site) if name not in wanted.agents],
+        off={name: off_words(name, *off) for name, off in turned_off(site.places).items() if name in wanted.agents},
         homes=[str(home) for home in homes],
         files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
         dry_run=wanted.dry_run,
         backfill=_left_on_disk(desk, wanted) if site.repository is not None else {},
     )
+
+
+def _recorded(desk: Desk, site: Site) -> list[str]:
+    """The agents that are recorded here, whoever set them up."""
+    if site.repository is not None:
+        return list(dict.fromkeys(each.agent for each in wired(desk) if each.records))
+    files = ((agent, path) for agent in AGENTS.values() for path in site.places.user_files(agent))
+    return list(dict.fromkeys(agent.name for agent, path in files if settings_in_use(path, agent)))
 
 
 def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:

@@ -116,9 +116,8 @@ def wired(desk: Desk) -> list[Wired]:
     return found
 
 
-def turned_off(desk: Desk) -> dict[str, tuple[Path, str]]:
+def turned_off(places: Places) -> dict[str, tuple[Path, str]]:
     """The agents whose settings turn all hooks off, with the file and the setting that counts."""
-    places = Site.of(desk, user=False).places
     found = {}
     for agent in AGENTS.values():
         said = ((file, settings_off(file, agent)) for file in places.all_files(agent))
@@ -128,9 +127,8 @@ def turned_off(desk: Desk) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def unreadable(desk: Desk) -> dict[str, tuple[Path, str]]:
+def unreadable(places: Places) -> dict[str, tuple[Path, str]]:
     """The agents of which a settings file cannot be read, with the first such file and why."""
-    places = Site.of(desk, user=False).places
     found: dict[str, tuple[Path, str]] = {}
     for agent in AGENTS.values():
         project = places.project_file(agent)
@@ -140,9 +138,14 @@ def unreadable(desk: Desk) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def set_up_before(desk: Desk) -> list[str]:
+def set_up_before(site: Site) -> list[str]:
     """The agents for which ``custody init`` set up this repository at some time."""
-    return [name for name in agents_of(str(Site.of(desk, user=False).home)) if name in AGENTS]
+    return [name for name in agents_of(str(site.home)) if name in AGENTS]
+
+
+def off_words(agent: str, file: Path, key: str) -> str:
+    """That a setting keeps an agent from running any hook."""
+    return f"{AGENTS[agent].title} runs no hooks: '{key}' in '{file}' turns them off"
 
 
 def git_hooks_of_others(desk: Desk) -> list[Path]:

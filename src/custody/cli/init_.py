@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_jso
     desk = the_desk(ctx)
     chosen = tuple(dict.fromkeys(agents)) or _chosen(desk, yes=yes, user=level["user"])
     report = init(desk, Wanted(agents=chosen, **level))
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _words(report, looked=not agents), as_json=as_json)
 
 
 def _chosen(desk: Desk, *, yes: bool, user: bool) -> tuple[str, ...]:
@@ -54,12 +54,20 @@ def _chosen(desk: Desk, *, yes: bool, user: bool) -> tuple[str, ...]:
     return tuple(name for name in here if click.confirm(f"record {TITLES[name]}?", default=True, err=True))
 
 
-def _words(report: InitReport) -> str:
+def _words(report: InitReport, *, looked: bool) -> str:
+    """What was done; where agents were looked for, also of whom there was no sign."""
     lines = [line for file in report.files for line in file_words(file)]
-    if not report.agents:
+    lines += report.off.values()
+    if not report.agents and not report.already:
         lines.append(f"no agent was chosen or found; name one with --agent ({', '.join(TITLES)})")
-    if passed_over := [TITLES[name] for name in report.found if name not in report.agents]:
-        lines.append(f"here, but not set up: {', '.join(passed_over)}")
+    known = (*report.agents, *report.already)
+    for words, names in (
+        ("set up before, and left as it is", report.already),
+        ("here, but not set up", [name for name in report.found if name not in known]),
+        ("no sign of", [name for name in TITLES if looked and name not in (*report.found, *known)]),
+    ):
+        if names:
+            lines.append(f"{words}: {', '.join(TITLES[name] for name in names)}")
     for name, left in report.backfill.items():
         if left.new_sessions:
             lines.append(

@@ -347,12 +347,15 @@ class SetUpFile(msgspec.Struct, frozen=True):
 class InitReport(Report, frozen=True, kw_only=True, tag="init"):
     """What was set up, or with ``dry_run`` would be: the agents, and the homes that have a copy of the hook.
 
-    ``found`` are the agents that are on this machine, chosen or not; ``backfill`` is what those that were chosen left
-    on disk of this repository before.
+    ``found`` are the agents that are on this machine, chosen or not; ``already`` those that were not chosen now and are
+    recorded all the same, since they were set up before. ``off`` says of each chosen agent whose settings turn all
+    hooks off which of them does. ``backfill`` is what those that were chosen left on disk of this repository before.
     """
 
     agents: list[str]
     found: list[str]
+    already: list[str]
+    off: dict[str, str]
     homes: list[str]
     files: list[SetUpFile]
     dry_run: bool

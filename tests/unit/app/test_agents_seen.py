@@ -88,8 +88,21 @@ def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: 
     a_session(built).put(home)
     (built.path / ".claude").mkdir()
     ran = custody(built.path, "init", "--agent", "gemini", "--no-git-hooks")
-    assert "here, but not set up: Claude Code" in ran.out
+    assert "here, but not set up: Claude Code\n" in ran.out and "no sign of" not in ran.out
     assert "Gemini CLI left 1 session(s) on disk that are not recorded: 'custody import gemini' reads them" in ran.out
+
+
+def test_init_tells_who_was_set_up_before_who_runs_no_hooks_and_of_whom_there_is_no_sign(
+    built: Built, home: Path
+) -> None:
+    init(Desk(built.path), Wanted(agents=("gemini",), git_hooks=False))
+    (built.path / ".claude").mkdir()
+    (built.path / ".claude/settings.json").write_text('{"disableAllHooks": true}')
+    ran = custody(built.path, "init", "--agent", "claude-code", "--no-git-hooks")
+    assert "Claude Code runs no hooks: 'disableAllHooks' in '" in ran.out
+    assert "set up before, and left as it is: Gemini CLI\n" in ran.out and "here, but not set up" not in ran.out
+    ran = custody(built.path, "init", "--yes", "--no-git-hooks")
+    assert "no sign of: Cursor, Codex CLI, opencode, GitHub Copilot (VS Code and CLI)\n" in ran.out
 
 
 def test_a_transcript_that_cannot_be_read_costs_nothing_else(built: Built, home: Path) -> None:
