@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Literal
 
 from custody.app.desk import Desk
+from custody.app.import_paths import work_trees
 from custody.app.init import TITLES
 from custody.app.site import Site, Wired, git_hooks_of_others, off_words, set_up_before, turned_off, unreadable, wired
+from custody.world.agents import AGENTS, settings_run
 from custody.world.hook.install import is_current, is_installed
 
 State = Literal["well", "note", "ill"]
 Found = tuple[State, str, str | None]
 
+SHOWN_MAX = 5
 FALLBACK = "python3"
 """What a hook is run with where the interpreter that it names is gone."""
 
@@ -32,6 +35,7 @@ def look_at_hooks(desk: Desk) -> Iterator[Found]:
     for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
         yield "ill", off_words(agent, *off[agent]), "change that setting"
     yield from _lost(site, {each.agent for each in found})
+    yield from _elsewhere(site, found, [Path(folder) for folder in work_trees(desk.repository)])
     yield from _interpreters(found)
     yield from _versions(found)
     if others := git_hooks_of_others(desk):
@@ -62,7 +66,7 @@ def _entry(each: Wired) -> Iterator[Found]:
 
 
 def _lost(site: Site, entered: set[str]) -> Iterator[Found]:
-    """Agents that were set up here and are no longer: the user may have meant it, so it is a note."""
+    """Agents that were set up, in another work tree or until somebody took them out, which may be meant."""
     broken = unreadable(site.places)
     for agent in set_up_before(site):
         again = f"run 'custody init --agent {agent}'"
@@ -72,7 +76,26 @@ def _lost(site: Site, entered: set[str]) -> Iterator[Found]:
             file, why = broken[agent]
             yield "ill", f"the settings of {TITLES[agent]} cannot be read: '{file}': {why}", f"mend them, then {again}"
         else:
-            yield "note", f"{TITLES[agent]} was set up here, but its settings do not run the hook any more", again
+            what = f"{TITLES[agent]} was set up in this repository, but its settings here do not run the hook"
+            yield "note", what, again
+
+
+def _elsewhere(site: Site, found: Iterable[Wired], folders: Iterable[Path]) -> Iterator[Found]:
+    """Other work trees of this repository in which an agent that is recorded here is not: each has its own settings."""
+    files = {name: site.places.project_file(agent) for name, agent in AGENTS.items()}
+    here = {each.agent for each in found if each.records and each.file == files[each.agent]}
+    # What stands in the user's settings counts in every work tree.
+    here -= {each.agent for each in found if each.records and each.file != files[each.agent]}
+    lacking = {folder: _not_run(here, folder) for folder in folders if folder != site.places.work_tree}
+    for folder, agents in [(folder, agents) for folder, agents in lacking.items() if agents][:SHOWN_MAX]:
+        names = ", ".join(TITLES[agent] for agent in agents)
+        yield "note", f"not recorded in the work tree '{folder}': {names}", "run 'custody init' there, or with --user"
+
+
+def _not_run(agents: Iterable[str], folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return [name for name in sorted(agents) if not settings_run(folder / (AGENTS[name].project or ""), AGENTS[name])]
 
 
 def _interpreters(found: Iterable[Wired]) -> Iterator[Found]:

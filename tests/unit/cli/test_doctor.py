@@ -131,7 +131,7 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
     assert (state_, hint) == ("ill", f"mend them, then {again}") and "cannot be read" in what
     file.unlink()
     (state_, what, hint) = looked()[0]
-    assert (state_, hint) == ("note", again) and "do not run the hook any more" in what
+    assert (state_, hint) == ("note", again) and "settings here do not run the hook" in what
     file.write_text(re.sub(r"/[^ ]*/python3[.0-9]*", "/gone/python3", whole))
     ((state_, what, hint),) = looked()
     assert (state_, hint) == ("note", again) and "'/gone/python3', which runs the hook, is gone" in what
@@ -142,6 +142,19 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
     (hook / "lib/quick.py").unlink()
     (state_, what, hint) = looked()[0]
     assert (state_, hint) == ("ill", again) and "of which not everything is there" in what
+
+
+def test_a_work_tree_in_which_an_agent_is_not_recorded_is_named(repository: Path, tmp_path: Path) -> None:
+    init(Desk(repository), Wanted(agents=("claude-code", "codex"), git_hooks=False))
+    for words in (
+        ["commit", "--quiet", "--allow-empty", "-m", "x"],
+        ["worktree", "add", "--quiet", str(tmp_path / "w")],
+    ):
+        subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True)
+    (_, (state_, what, _)) = look_at_hooks(Desk(repository))
+    assert (state_, what) == ("note", f"not recorded in the work tree '{tmp_path / 'w'}': Claude Code")
+    init(Desk(tmp_path / "w"), Wanted(agents=("claude-code",), git_hooks=False))
+    assert [found[0] for found in look_at_hooks(Desk(repository))] == ["well"]
 
 
 @pytest.mark.parametrize(
