@@ -45,6 +45,13 @@ class Answer:
     model: str | None = None
     conversation: str | None = None
     others: tuple[Claimed, ...] = ()
+    part: float = 1.0
+    """How much of the lines a claim gives to the agent, where nothing else says it."""
+
+    @property
+    def share(self) -> float:
+        """How much of the lines is the agent's who is named."""
+        return self.origin.share if self.origin.is_agent else self.part
 
     @property
     def lines(self) -> Lines:

@@ -83,6 +83,7 @@ class Attested:
     lines: Lines
     candidate: Candidate
     model: str | None
+    share: float
 
 
 def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
@@ -105,7 +106,8 @@ def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
                 chosen[said] = None if found is None else some.index(found[1])
             best = chosen[said]
             if best is not None:
-                yield Attested(path, lines, _candidate(some[best], segment), some[best].model)
+                claim = some[best]
+                yield Attested(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
 
 
 def _stretches(claims: Sequence[_Claim]) -> Iterator[tuple[Lines, list[_Claim]]]:
@@ -202,7 +204,9 @@ class _Asked:
             if chosen is not None:
                 finding, best = chosen
                 conversation = best.range.conversation or best.file.conversation
-                answer = replace(answer, finding=finding, model=best.model, conversation=conversation)
+                answer = replace(
+                    answer, finding=finding, model=best.model, conversation=conversation, part=best.range.share
+                )
         return replace(answer, others=_others(answer, claims))
 
     def _of(self, number: int) -> tuple[_Claim, ...]:

@@ -160,13 +160,13 @@ class Reporting:
 def class_of(answer: Answer) -> Class:
     """Whose the lines are: an agent's, partly an agent's, a person's whom a record names, or nobody's that we know."""
     if isinstance(answer.finding, Attributed):
-        return "mixed" if answer.origin.is_agent and answer.origin.share < 1.0 else "agent"
+        return "mixed" if answer.share < 1.0 else "agent"
     return "person" if answer.origin.is_person and answer.story is not None else "none"
 
 
 def _share(answer: Answer, kind: Class) -> float:
     if kind == "mixed":
-        return round(answer.origin.share, 4)
+        return round(answer.share, 4)
     return 1.0 if kind == "agent" else 0.0
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from custody.app.answers import Answer
 from custody.app.attested import Attested, attested_in
 from custody.app.attributing import Attributing
-from custody.app.blame import class_of
 from custody.app.findings import Answers
 from custody.app.origin_maps import BRANCHES, tips
 from custody.attribute.model import Attributed
@@ -18,6 +17,7 @@ from custody.world.git import Comparison, Kind, Repository, Walk
 
 NS = 1_000_000_000
 DAY_NS = 24 * 3600 * NS
+SHARE_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Wrote:
     call: str | None
     model: str | None
     at_ns: int | None
-    mixed: bool
+    share: float
     captured: bool
     texts: tuple[str, ...]
 
@@ -122,7 +122,7 @@ def _claimed(commit: CommitSha, one: Attested) -> Wrote:
         call=one.candidate.call,
         model=one.model,
         at_ns=one.candidate.at_ns,
-        mixed=False,
+        share=one.share,
         captured=False,
         texts=(),
     )
@@ -139,7 +139,7 @@ def _wrote(commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: Answ
         call=candidate.call,
         model=answer.model,
         at_ns=candidate.at_ns,
-        mixed=class_of(answer) == "mixed",
+        share=round(answer.share, SHARE_DIGITS),
         captured=answer.story is not None,
         texts=tuple(texts[lines.first - 1 : lines.last]),
     )

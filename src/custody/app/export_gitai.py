@@ -38,7 +38,7 @@ class _Made:
         files: dict[str, dict[Author, list[Lines]]] = {}
         for one in written:
             path = str(one.path)
-            author = Author(one.agent, one.session, one.model, one.call)
+            author = Author(one.agent, one.session, one.model, one.call, one.share)
             if is_printable(path):
                 files.setdefault(path, {}).setdefault(author, []).append(one.lines)
                 self.sessions.add((one.agent, one.session))

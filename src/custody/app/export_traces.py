@@ -102,7 +102,7 @@ def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
     """One record for each call that brought lines into a commit, with the lines as the commit has them."""
     by_call: dict[Told, list[Wrote]] = {}
     for one in written:
-        who = Told(one.agent, one.session, one.model, one.call, mixed=one.mixed)
+        who = Told(one.agent, one.session, one.model, one.call, one.share)
         by_call.setdefault(who, []).append(one)
     for who, some in by_call.items():
         files: dict[str, list[Range]] = {}
@@ -201,7 +201,8 @@ def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
 def _again(view: TracedFile, session: SessionId, files: dict[str, File]) -> TraceRecord:
     """What was said of a commit, as it is said again."""
     ranges = {path: [one for said in file.conversations for one in said.ranges] for path, file in files.items()}
-    who = Told(view.agent, session, view.model, view.call, producer=view.producer)
+    share = min(said.share for said in view.ranges)
+    who = Told(view.agent, session, view.model, view.call, share, producer=view.producer)
     return commit_trace(str(view.revision), text_from(view.at_ns), who, ranges)
 
 
@@ -209,8 +210,12 @@ def _file_of_trace(view: TracedFile) -> File | None:
     """What a trace says of a file; a hash without lines cannot be said in this format."""
     placed = [said for said in view.ranges if said.lines is not None]
     conversations = [
-        Conversation(Contributor("ai", _short(model)), [one for said in group if (one := _range(said))], url)
-        for (url, model), group in groupby(placed, key=lambda said: (said.conversation, said.model))
+        Conversation(
+            Contributor("ai" if share == 1.0 else "mixed", _short(model)),
+            [one for said in group if (one := _range(said))],
+            url,
+        )
+        for (url, model, share), group in groupby(placed, key=lambda said: (said.conversation, said.model, said.share))
     ]
     return File(str(view.path), conversations) if conversations else None
 

@@ -302,7 +302,14 @@ class _Claims:
             yield entry.key, author
 
     def _trace(self, found: Found, at: str, note: Note, author: Author, files: Mapping[str, list[Lines]]) -> Json:
-        who = Told(author.agent, author.session, author.model, producer=PRODUCER, version=note.version[:40])
+        who = Told(
+            author.agent,
+            author.session,
+            author.model,
+            share=author.share,
+            producer=PRODUCER,
+            version=note.version[:40],
+        )
         self.done.sessions.add((author.agent, author.session))
         self.done.count["lines"] += sum(len(lines) for some in files.values() for lines in some)
         ranges = {

@@ -83,7 +83,7 @@ class Count:
     def add(self, answer: Answer, folder: str, day: str) -> None:
         """Count the lines of one answer wherever they belong."""
         kind, count = class_of(answer), len(answer.lines)
-        share = {"agent": 1.0, "mixed": answer.origin.share}.get(kind, 0.0)
+        share = {"agent": 1.0, "mixed": answer.share}.get(kind, 0.0)
         names = {"class": str(kind), "folder": folder, "growth": day}
         if isinstance(answer.finding, Attributed):
             names["agent"] = answer.finding.candidate.trace.agent

@@ -87,7 +87,7 @@ class _Asked:
             claim, attributed = found
             model = claim.range.model or claim.file.model
             conversation = claim.range.conversation or claim.file.conversation
-            yield replace(answer, finding=attributed, model=model, conversation=conversation)
+            yield replace(answer, finding=attributed, model=model, conversation=conversation, part=claim.range.share)
         if waiting:
             yield replace(answer, finding=self._rest(segment, waiting, answer))
 

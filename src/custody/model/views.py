@@ -173,13 +173,17 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class TracedRange:
-    """What a trace of another tool says of one stretch; ``level`` is where it said so: conversation, change or file."""
+    """What a trace of another tool says of one stretch; ``level`` is where it said so: conversation, change or file.
+
+    ``share`` is how much of it is said to be the agent's: below 1 where a person is said to have a part in it.
+    """
 
     level: str
     lines: Lines | None = None
     hash: ContentHash | None = None
     conversation: str | None = None
     model: str | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

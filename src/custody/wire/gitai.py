@@ -33,16 +33,20 @@ from custody.wire.gitai_note import (
     model_of,
 )
 from custody.wire.gitai_old import parse_old
+from custody.wire.trace_records import mixed_share
 
 VERSION = "authorship/3.0.0"
 MAJOR = 3
 DIVIDER = "---"
 _MODEL = f"{OURS}.model."
 """How the name of a custom attribute begins that tells the model of one edit: a session has only one in this format."""
+_SHARE = f"{OURS}.share."
+"""The same for how much of an edit's lines is the agent's, where that is not all."""
 PROBLEMS_MAX = 100
 
 _TOOL_OF = MappingProxyType({"claude-code": "claude", "copilot": "github-copilot"})
 
+_PART = re.compile(r"0\.[0-9]{1,17}", re.ASCII)
 _RANGE = re.compile(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?", re.ASCII)
 
 
@@ -148,16 +152,26 @@ def _authors(described: Mapping[str, msgspec.Raw] | None, found: _Found) -> dict
             found.problem(f"session '{key[:KEY_SIGNS_MAX]}' has no name that can be used")
             continue
         authors[key] = author
-        for edit, model in _models(attributes):
-            authors[f"{key}::{edit}"] = replace(author, model=model_of(model))
+        for edit, told in _edits(attributes).items():
+            model = model_of(told[_MODEL]) if _MODEL in told else author.model
+            authors[f"{key}::{edit}"] = replace(author, model=model, share=_share(told.get(_SHARE)))
     return authors
 
 
-def _models(attributes: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """The edits of a session that another model made than the one that it is described with."""
-    for name, model in attributes.items():
-        if name.startswith(_MODEL) and isinstance(model, str) and model:
-            yield name.removeprefix(_MODEL), model
+def _edits(attributes: Mapping[str, object]) -> dict[str, dict[str, str]]:
+    """The edits of a session of which we told something of their own, and what."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in attributes.items():
+        kind = next((kind for kind in (_MODEL, _SHARE) if name.startswith(kind)), None)
+        if kind is not None and isinstance(value, str) and value:
+            found.setdefault(name.removeprefix(kind), {})[kind] = value
+    return found
+
+
+def _share(told: str | None) -> float:
+    if told is None:
+        return 1.0
+    return mixed_share(float(told) if _PART.fullmatch(told) else None)
 
 
 def _files(lines: Sequence[str], found: _Found) -> dict[str, tuple[Entry, ...]]:
@@ -232,7 +246,8 @@ def edit_key(author: Author) -> str:
     >>> edit_key(Author("cursor", "6ef2299e"))
     's_90a4429512bf1e::t_633f9c155f49d3'
     """
-    parts = (author.agent, author.session, author.call or "", author.model or "")
+    part = [] if author.share == 1.0 else [str(author.share)]
+    parts = (author.agent, author.session, author.call or "", author.model or "", *part)
     edit = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     tool = _tool(author.agent) if _comes_back(author.agent) else f"{OURS}:{author.agent}"
     session = hashlib.sha256(f"{tool}:{author.session}".encode()).hexdigest()
@@ -249,7 +264,7 @@ def _comes_back(agent: str) -> bool:
 
 
 def _record(edits: Mapping[str, Author]) -> dict[str, Any]:
-    """What a note says of a session, with the models of edits that are not its first one's."""
+    """What a note says of a session, with the models of edits that are not its first one's and the shares in them."""
     first = edits[min(edits)]
     attributes = {OURS: "1"}
     if not _comes_back(first.agent):
@@ -257,5 +272,7 @@ def _record(edits: Mapping[str, Author]) -> dict[str, Any]:
     for edit, author in edits.items():
         if author.model != first.model:
             attributes[f"{_MODEL}{edit}"] = author.model or UNKNOWN_MODEL
+        if author.share < 1.0:
+            attributes[f"{_SHARE}{edit}"] = str(author.share)
     agent = {"tool": _tool(first.agent), "id": first.session, "model": first.model or UNKNOWN_MODEL}
     return {"agent_id": agent, "human_author": None, "custom_attributes": attributes}

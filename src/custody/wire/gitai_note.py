@@ -28,12 +28,16 @@ _PERSONS = ("h_", "human")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """An agent's session, as a note names it: our name of the agent, the session's own id, the model if it is told."""
+    """An agent's session, as a note names it: our name of the agent, the session's own id, the model if it is told.
+
+    ``share`` is how much of its lines is the agent's, which only our own notes tell.
+    """
 
     agent: str
     session: str
     model: str | None = None
     call: str | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ UNKNOWN_VERSION = "unknown"
 MODEL_SIGNS_MAX = 250
 METADATA = "custody"
 """Where in a trace's metadata stands what we say beyond the specification."""
+MIXED_SHARE_MIN = 0.5
+"""The least that ``mixed`` means: a line of which an agent has less is not said to be its."""
 OF_REVISION = "revision"
 """What stands there under ``lines`` when they are those of the commit that the trace names."""
 
@@ -68,13 +70,13 @@ class Tool(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Who wrote lines of a commit, and which tool says so (``producer``; None is custody); ``mixed``: only in part."""
+    """Who wrote lines of a commit, how much of them, and which tool says so (``producer``; None is custody)."""
 
     agent: str
     session: str
     model: str | None = None
     call: str | None = None
-    mixed: bool = False
+    share: float = 1.0
     producer: str | None = None
     version: str | None = None
 
@@ -93,17 +95,18 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 def commit_trace(commit: str, at: str, who: Told, files: Mapping[str, Sequence[Range]]) -> TraceRecord:
     """What somebody wrote of a commit: the lines are those of the commit itself, whatever became of them later."""
-    contributor = Contributor(
-        "mixed" if who.mixed else "ai", None if who.model is None else who.model[:MODEL_SIGNS_MAX]
-    )
+    mixed = who.share < 1.0
+    contributor = Contributor("mixed" if mixed else "ai", None if who.model is None else who.model[:MODEL_SIGNS_MAX])
     said = {
         "version": who.version,
         "lines": OF_REVISION,
         "session": who.session,
         "call": who.call,
         "producer": who.producer,
+        "share": who.share if mixed else None,
     }
-    parts = (commit, who.producer or "", who.agent, who.session, who.call or "", who.model or "", str(who.mixed))
+    named = (commit, who.producer or "", who.agent, who.session, who.call or "", who.model or "")
+    parts = (*named, str(mixed), *([str(who.share)] if mixed else []))
     return TraceRecord(
         version=AGENT_TRACE_VERSION,
         id=trace_id(*parts),
@@ -113,6 +116,15 @@ def commit_trace(commit: str, at: str, who: Told, files: Mapping[str, Sequence[R
         files=[File(path, [Conversation(contributor, list(ranges))]) for path, ranges in sorted(files.items())],
         metadata={METADATA: {name: value for name, value in said.items() if value is not None}},
     )
+
+
+def mixed_share(told: object) -> float:
+    """How much of lines that are said to be mixed is an agent's: as told, but never less than the word means.
+
+    >>> mixed_share(0.83), mixed_share(0.1), mixed_share(None), mixed_share(1.0)
+    (0.83, 0.5, 0.5, 0.5)
+    """
+    return told if isinstance(told, float) and MIXED_SHARE_MIN <= told < 1.0 else MIXED_SHARE_MIN
 
 
 def trace_value(record: TraceRecord) -> dict[str, Any]:

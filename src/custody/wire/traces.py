@@ -7,6 +7,7 @@ a line without an id, a time or files is none.
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from custody.model.errors import InputError
@@ -18,7 +19,7 @@ from custody.wire.canonical import Json, dump, parse
 from custody.wire.events import TraceEvent, TraceLinkEvent, event_from
 from custody.wire.opentraces import spread
 from custody.wire.times import ns_from, text_from
-from custody.wire.trace_records import METADATA, OF_REVISION
+from custody.wire.trace_records import METADATA, MIXED_SHARE_MIN, OF_REVISION, mixed_share
 from custody.wire.views import observation_of
 
 UNKNOWN_AGENT = "unknown"
@@ -192,8 +193,8 @@ def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
     for entry in _list(fields, "files"):
         if not isinstance(entry, dict):
             continue
-        path = traced_path(_text(entry, "path") or "", event.worktree)
-        ranges = tuple(_ranges(entry))
+        path = _path(entry, fields, event.worktree)
+        ranges = tuple(_shared(one, fields) for one in _ranges(entry))
         if path is None or _is_persons(entry):
             continue
         yield TracedFile(
@@ -210,6 +211,21 @@ def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
             call=call,
             producer=_text(_ours(fields), "producer"),
         )
+
+
+def _path(entry: Fields, fields: Fields, worktree: str | None) -> RepoPath | None:
+    named = _text(entry, "path") or ""
+    if not _is_of_revision(fields):
+        return traced_path(named, worktree)
+    try:
+        return RepoPath.of(named)  # the commit's own name for the file, in which a backslash is a sign like others
+    except InputError:
+        return None
+
+
+def _shared(said: TracedRange, fields: Fields) -> TracedRange:
+    """A range with the agent's share in it, where that is told beyond the specification."""
+    return said if said.share == 1.0 else replace(said, share=mixed_share(_ours(fields).get("share")))
 
 
 def _ours(fields: Fields) -> Fields:
@@ -274,7 +290,8 @@ def _range(where: Fields, level: str, whose: Fields) -> Iterator[TracedRange]:
         return
     contributor = _dict(whose, "contributor")
     model = _text(contributor, "model_id") or _text(whose, "model_id")
-    yield TracedRange(level, lines, digits, _text(whose, "url"), model)
+    share = MIXED_SHARE_MIN if _text(contributor, "type") == "mixed" else 1.0
+    yield TracedRange(level, lines, digits, _text(whose, "url"), model, share)
 
 
 def _is_not_an_agent(part: Fields) -> bool:

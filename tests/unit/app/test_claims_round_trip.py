@@ -33,7 +33,7 @@ WHO = (("claude-code", "s1", "claude-sonnet-4-5"), ("robot", "s2", None), ("clau
 NAMES = ("app.py", "a b/ä.py", '"---"')
 
 Travel = Callable[[Scene, Scene, Path], None]
-Told = tuple[str | None, str | None, str | None]
+Told = tuple[str | None, str | None, str | None, str, float]
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,9 @@ TRAVELS: tuple[Travel, ...] = (by_folder, by_notes, by_traces)
 
 
 def told(report: BlameReport) -> list[Told]:
-    """Agent, model and session of every line."""
+    """Agent, model, session, class and share of every line."""
     return [
-        (one.agent, one.model_id, one.session_id)
+        (one.agent, one.model_id, one.session_id, one.kind, one.share)
         for one in report.attributions
         for _ in range(one.start_line, one.end_line + 1)
     ]
@@ -156,7 +156,7 @@ def test_what_others_claim_goes_out_again_without_reading_history(
         travel(here, there, tmp_path)
     for path in ("app.py", "b.py"):
         assert told(there.report(path)) == told(here.report(path))
-        assert all(agent is not None for agent, _, _ in told(here.report(path)))
+        assert all(agent is not None for agent, *_ in told(here.report(path)))
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
@@ -171,7 +171,25 @@ def test_claims_of_old_commits_go_out_beside_what_was_captured_later(tmp_path: P
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     travel(here, there, tmp_path)
     assert told(there.report("app.py")) == told(here.report("app.py"))
-    assert [session for _, _, session in told(here.report("app.py"))] == ["c1", None, SESSION]
+    assert [session for _, _, session, *_ in told(here.report("app.py"))] == ["c1", None, SESSION]
+
+
+@pytest.mark.parametrize("travel", TRAVELS)
+def test_a_line_that_is_partly_a_persons_stays_so_and_so_does_an_odd_name(tmp_path: Path, travel: Travel) -> None:
+    here, name = Scene(tmp_path / "here"), "odd\\name.py"
+    mine, ours = "total = count_all(first, second, third)", "total = count_all(first, second, other)"
+    here.edited(name, None, text(mine, OTHERS["one"]), at=1)
+    first = here.commit_of({name.encode(): text(mine, OTHERS["one"]).encode()}, at=5, checkout=False)
+    here.commit_of({name.encode(): text(ours, OTHERS["one"]).encode()}, first, at=15)
+    there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
+    travel(here, there, tmp_path)
+    mixed, whole = told(here.report(name))
+    assert (mixed[3], whole[3]) == ("mixed", "agent") and mixed[4] < 1.0
+    assert told(there.report(name)) == [mixed, whole]
+    onward = Scene(tmp_path, a_clone(here.built, tmp_path / "onward"))
+    (tmp_path / "again").mkdir()
+    travel(there, onward, tmp_path / "again")
+    assert told(onward.report(name)) == [mixed, whole]
 
 
 def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:

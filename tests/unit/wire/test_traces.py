@@ -113,6 +113,13 @@ def test_a_line_by_itself_that_lacks_what_a_trace_needs_is_none(fields: dict[str
         event(a_flat_trace(**fields))
 
 
+@pytest.mark.parametrize(("told", "share"), [(None, 0.5), (0.8333, 0.8333), (0.01, 0.5), (7, 0.5), ("0.9", 0.5)])
+def test_what_is_said_to_be_mixed_is_an_agents_in_part_and_never_less_than_half(told: Any, share: float) -> None:
+    conversation = a_conversation(a_range(1, 2), contributor={"type": "mixed", "model_id": "m"})
+    (file,) = files({**a_trace("a.py", conversation), "metadata": {"custody": {"share": told}}})
+    assert [one.share for one in file.ranges] == [share]
+
+
 def test_the_shape_of_a_databases_row_is_the_same_trace() -> None:
     trace = a_trace()
     row = {
