@@ -5,8 +5,10 @@ microsoft/vscode at 09ebb65e (summer of 2026), which tells the model too. It nam
 ended before the file is written: the edit's own text tells it then, and the next look at the disk finds it done.
 Copilot CLI: ``app.js`` of @github/copilot 1.0.62 (June 2026) and ``hooks-reference.md`` of github/docs (autumn 2026),
 in the shape that events with a capital get (``tool_name``, ``tool_input``, ``tool_result``) and in the other one
-(``toolName``, ``toolArgs``, at first a text of JSON, ``toolResult``). It names no call: a call is named by its content
-(``hook/calls.py``). Neither says which subagent made a call.
+(``toolName``, ``toolArgs``, at first a text of JSON, ``toolResult``), and what 1.0.102 (November 2026) told hooks that
+listened. It names no call: a call is named by its content (``hook/calls.py``). VS Code does not say which subagent made
+a call; the CLI of today does: a subagent (``agent_id``) has a session of its own, which the hook puts under the one
+that started it (``hook/pairing.py``).
 
 Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
 """
@@ -17,7 +19,7 @@ from types import MappingProxyType
 from custody.model.ids import CallId, PromptId
 from custody.model.views import CallStatus, Prompt, ToolCall, View
 from custody.wire.events import HookEvent
-from custody.world.capture.copilot_tools import about, done_views, given_to, plain
+from custody.world.capture.copilot_tools import NOTICE, about, done_views, given_to, plain, went_wrong
 from custody.world.capture.fields import Fields, fields, model, string, text
 from custody.world.capture.gemini import prompt_id
 from custody.world.capture.hook_paths import located
@@ -49,7 +51,12 @@ def event_of(named: str, said: Fields) -> str:
         return "userPromptSubmit" if small == "userPromptSubmitted" else small
     if "toolName" in said:
         return "postToolUse" if "toolResult" in said else "postToolUseFailure" if "error" in said else "preToolUse"
-    signs = {"prompt": "userPromptSubmit", "source": "sessionStart", "reason": "sessionEnd"}
+    signs = {
+        "prompt": "userPromptSubmit",
+        "source": "sessionStart",
+        "reason": "sessionEnd",
+        "parent_agent_id": "subagentStart",
+    }
     return next((event for sign, event in signs.items() if sign in said), named)
 
 
@@ -66,6 +73,8 @@ class _Seen(Seen):
         kind = event_of(event.event, said)
         named = event.call or copilot_call_in(kind, dict(said))
         self.call = CallId(named) if named is not None and self.tool else None
+        own = string(said.get("agent_id"))
+        self.subagent = own if own and own != session and isinstance(said.get("parent_agent_id"), str) else None
 
     @property
     def words(self) -> str:
@@ -84,16 +93,20 @@ class _Seen(Seen):
 
 
 def _session(seen: _Seen) -> Iterator[View]:
-    yield seen.begun(seen.model)
+    yield seen.begun(None if seen.subagent is not None else seen.model)
 
 
 def _session_end(seen: _Seen) -> Iterator[View]:
-    yield seen.ended()
+    if seen.subagent is None:
+        yield seen.ended()
 
 
 def _prompt(seen: _Seen) -> Iterator[View]:
+    """What a person typed; not what a subagent is told, nor what the program puts there."""
     asked = text(seen.said.get("prompt"))
-    if asked is None or (asked.content is not None and not asked.content.strip()):
+    if asked is None or seen.subagent is not None:
+        return
+    if asked.content is not None and (not asked.content.strip() or NOTICE.fullmatch(asked.content)):
         return
     named = PromptId(seen.event.id) if asked.content is None else prompt_id(asked.content)
     yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
@@ -107,7 +120,8 @@ def _begun(seen: _Seen) -> Iterator[View]:
 def _ended(seen: _Seen) -> Iterator[View]:
     if seen.call is None:
         return
-    yield _call(seen, seen.call, CallStatus.FAILED if seen.has_failed else CallStatus.OK)
+    wrong = seen.has_failed or went_wrong(seen.tool, seen.words, seen.given)
+    yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
     done = Done(
         agent=seen.agent,
         session=seen.session,
@@ -135,6 +149,7 @@ def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
         started_ns=seen.at_ns,
         ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
         status=status,
+        subagent=seen.subagent,
         model=seen.model,
         about=about(seen.tool, seen.given),
     )

@@ -1,7 +1,7 @@
 """Copilot's event streams, line by line: sessions of Copilot CLI, and the transcripts that VS Code's extension writes.
 
-Shapes: @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``, for the CLI 1.0.102 of November 2026), ``app.js``
-of @github/copilot 1.0.62, sessions of 1.0.12 to 1.0.68 that public repositories hold, and
+Shapes: @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``), sessions that the CLI 1.0.102 of November 2026
+wrote, ``app.js`` of @github/copilot 1.0.62, sessions of 1.0.12 to 1.0.68 that public repositories hold, and
 ``sessionTranscriptService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026); older ones as
 git-ai's fixtures have them: the CLI 1.0.45, and VS Code's extension 0.37, which told no ends of calls. All say
 version 1.
@@ -31,7 +31,7 @@ from custody.world.capture.copilot_kept import (
     told,
 )
 from custody.world.capture.copilot_places import EVENTS, workspace_of
-from custody.world.capture.copilot_tools import SUBAGENTS, plain
+from custody.world.capture.copilot_tools import NOTICE, SUBAGENTS, plain, with_code
 from custody.world.capture.fields import Fields, fields, items, model, string
 from custody.world.capture.lines import Line
 from custody.world.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
@@ -152,6 +152,8 @@ class Stream:
         others = data.get("source") not in (None, "", PERSON) or data.get("isAutopilotContinuation") is True
         if said is None or not said.strip() or others or string(value.get("agentId")) is not None:
             return
+        if NOTICE.fullmatch(said):
+            return
         yield told(self.around, number, _id(value, number), {"type": PROMPT, "text": said})
 
     # --- calls --------------------------------------------------------------------------------------------------------
@@ -188,6 +190,7 @@ class Stream:
         went_well = data.get("success") is True or result.get("result_type") == "success"
         error = fields(data.get("error")).get("message")
         words = result.get("content") or result.get("text_result_for_llm") or error
+        made["code"] = fields(data.get("shellExecution")).get("exitCode")
         yield self._call(number, made, OK if went_well else FAILED, string(words) or "", _id(value, number))
 
     def _made(self, value: Fields, data: Fields) -> dict[str, Json] | None:
@@ -214,7 +217,7 @@ class Stream:
             tool=str(made["tool"]),
             given=given,
             state=state,
-            words=words,
+            words=with_code(words, made.get("code")),
             started=string(made.get("at")),
             model=string(made.get("model")),
             subagent=agent,

@@ -54,13 +54,17 @@ EVENTS = frozenset(
     " session.schedule_cancelled session.schedule_created session.schedule_rearmed session.session_limits_changed"
     " session.shutdown session.skills_loaded session.snapshot_rewind session.start session.task_complete"
     " session.title_changed session.todos_changed session.tools_updated session.truncation session.usage_checkpoint"
-    " session.usage_info session.warning session.workspace_file_changed session_limits_exhausted.completed"
-    " session_limits_exhausted.requested skill.invoked subagent.completed subagent.configured subagent.deselected"
-    " subagent.failed subagent.selected subagent.started system.message system.notification tool.execution_complete"
-    " tool.execution_partial_result tool.execution_progress tool.execution_start tool.user_requested"
-    " tool_search.activated ui.ephemeral_query user.message user_input.completed user_input.requested".split()
+    " session.usage_info session.usage_record session.warning session.workspace_file_changed"
+    " session_limits_exhausted.completed session_limits_exhausted.requested skill.invoked subagent.completed"
+    " subagent.configured subagent.deselected subagent.failed subagent.selected subagent.started system.message"
+    " system.notification tool.execution_complete tool.execution_partial_result tool.execution_progress"
+    " tool.execution_start tool.user_requested tool_search.activated ui.ephemeral_query user.message"
+    " user_input.completed user_input.requested".split()
 )
-"""The events of @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``); another is counted by its name."""
+"""The events of @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``), and one more of the CLI 1.0.102.
+
+Another is counted by its name.
+"""
 _DRIVE = re.compile(r"/?([A-Za-z]):[\\/]")
 _DOCUMENT = (b'"responderUsername"', b'"chatMessages"')
 """What stands among the first lines of a chat of VS Code, and of an old session of the CLI, over several lines."""

@@ -32,9 +32,14 @@ def sources(done: Done, answer: Answer, folder: str | None) -> Iterator[SourceRe
     if done.tool == BASH:
         yield from codex_sources.sources(replace(done, failed=answer.failed), answer, folder)
     elif read is not None:
-        yield from read(done)
+        yield from (one for one in read(done) if not _is_folder(one.locator, folder))
     elif done.tool.startswith(SERVERS):
         yield from reads(replace(done, tool=f"{MCP}{done.tool.removeprefix(MCP)}"))
+
+
+def _is_folder(name: str, folder: str | None) -> bool:
+    """Whether a name is that of the folder in which the agent works, or of one above it: what it lists is no source."""
+    return folder is not None and f"{folder}/".startswith(f"{name.rstrip('/')}/")
 
 
 def _file(done: Done) -> Iterator[SourceRead]:

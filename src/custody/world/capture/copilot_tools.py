@@ -1,10 +1,10 @@
 """What a finished call of one of Copilot's tools says, whether VS Code or the CLI made it and whoever told of it.
 
 Shapes: for VS Code ``package.json`` and ``src/extension/tools`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of
-March 2026), for the CLI ``app.js`` of @github/copilot 1.0.62 (June 2026) and the hooks reference of github/docs (autumn
-2026). The CLI's hooks give its tools the names that Claude Code has for them (``calls.COPILOTS``), its transcripts the
-tools' own: here both have the first. No tool says what was in a file before it: an edit is the piece that it replaces,
-and what was seen on disk around it says more.
+March 2026), for the CLI ``app.js`` of @github/copilot 1.0.62 (June 2026), the hooks reference of github/docs (autumn
+2026), and what 1.0.102 (November 2026) kept and told. The CLI's hooks give its tools the names that Claude Code has for
+them (``calls.COPILOTS``), its transcripts the tools' own: here both have the first. No tool says what was in a file
+before it: an edit is the piece that it replaces, and what was seen on disk around it says more.
 """
 
 import re
@@ -45,10 +45,13 @@ CONTRIBUTED: Mapping[str, str] = MappingProxyType(
 """Names under which VS Code shows the tools that a model knows by others."""
 
 _CODE = re.compile(
-    r"<(?:command with \S+ \S+ )?exited with exit code (-?\d{1,9})>|^Command exited with code (-?\d{1,9})",
+    r"<(?:command with \S+ \S+ |shellId: \S+ )?(?:exited|completed) with exit code (-?\d{1,9})>"
+    r"|^Command exited with code (-?\d{1,9})",
     re.MULTILINE,
 )
 _ERROR = ("ERROR while calling tool", "ERROR: ")
+NOTICE = re.compile(r"\s*<system_notification>.*</system_notification>\s*", re.DOTALL)
+"""What the CLI puts into its own prompt, for example when a command in the background has ended."""
 
 
 def plain(tool: str) -> str:
@@ -84,6 +87,17 @@ def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
     if failed and code in (None, 0):
         code = 1
     return Answer(words[: found[-1].start()] if found else words, code, behind and code is None)
+
+
+def went_wrong(tool: str, words: str, given: Fields) -> bool:
+    """Whether a command that was run to its end says that it failed."""
+    return tool in SHELLS and answer_of(words, given).failed
+
+
+def with_code(words: str, code: object) -> str:
+    """What a command gave back with how it ended, where that is told beside its words and not in them."""
+    known = isinstance(code, int) and not isinstance(code, bool)
+    return words if not known or _CODE.search(words) else f"{words}\n<exited with exit code {code}>"
 
 
 def is_error(words: str) -> bool:

@@ -12,7 +12,7 @@ from custody.wire.times import ns_from
 from custody.world.capture.codex_patch import Change, Kind, Piece
 from custody.world.capture.codex_tools import edits
 from custody.world.capture.copilot_kept import CALL, FAILED, OK, PROMPT, RUNNING
-from custody.world.capture.copilot_tools import about, done_views, given_to
+from custody.world.capture.copilot_tools import about, done_views, given_to, went_wrong
 from custody.world.capture.fields import Fields, fields, items, model, string, text
 from custody.world.capture.gemini import prompt_id
 from custody.world.capture.tools import Done
@@ -59,6 +59,8 @@ def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
 def _call(event: TranscriptEvent, said: Fields, made: CallMade) -> Iterator[View]:
     tool, given, state = made.name, given_to(said.get("given")), string(said.get("state"))
     status = STATES.get(state or "", CallStatus.ABANDONED)
+    if status is CallStatus.OK and went_wrong(tool, string(said.get("words")) or "", given):
+        status = CallStatus.FAILED
     ended, began = ns_from(event.at), string(said.get("started"))
     yield ToolCall(
         agent=AgentName(event.agent),
@@ -85,7 +87,7 @@ def _call(event: TranscriptEvent, said: Fields, made: CallMade) -> Iterator[View
         response={},
         answer=said.get("words"),
         words=string(said.get("words")) or "",
-        failed=status is CallStatus.FAILED,
+        failed=state == FAILED,
         locate=lambda named: _located(event.paths, named),
     )
     groups = [(string(path), string(new)) for path, new in items(said.get("groups"))]

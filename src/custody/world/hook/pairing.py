@@ -3,7 +3,7 @@
 ``preToolUse`` and ``postToolUse`` name the call; ``afterFileEdit``, ``beforeShellExecution`` and their like do not, and
 come between the two or, in versions that have no others, alone. A small file for each call under way says which one was
 begun for a file or a command; an event without one gets a name of its own. A subagent has a conversation of its own:
-when it starts, whose subagent it is is remembered the same way.
+when it starts, whose subagent it is is remembered the same way. So has a subagent of Copilot CLI.
 """
 
 from __future__ import annotations
@@ -64,6 +64,21 @@ def session_of(event: str, fields: Fields, said: str | None, home: str) -> str |
         _write(home, _key(SESSION, said), root)
         return root
     return _known(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
+
+
+def copilot_session_of(event: str, fields: Fields, said: str | None, home: str) -> str | None:
+    """The same for Copilot CLI: each event of a subagent names it, and the agent that started it."""
+    own, parent = fields.get("agent_id"), fields.get("parent_agent_id")
+    if event == "SessionStart":
+        _clean(home)
+    if said is None or not isinstance(own, str) or not isinstance(parent, str) or parent == own:
+        return said
+    if not (0 < len(parent) <= NAME_MAX and parent.isprintable() and 0 < len(own) <= NAME_MAX):
+        return said
+    root = _known(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
+    if _known(home, _key(SESSION, own), KEPT_SECONDS_MAX) is None:
+        _write(home, _key(SESSION, own), root)
+    return root if said in (own, parent) else said
 
 
 def call_of(event: str, fields: Fields, session: str | None, home: str) -> str | None:

@@ -213,6 +213,38 @@ def test_the_cli_in_its_own_spelling() -> None:
     assert one(seen({"sessionId": SESSION, "prompt": "hi"}, event="unknown"), Prompt).text.content == "hi"
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("no\n<exited with exit code 3>", CallStatus.FAILED),
+        ("no\n<command with shellId: 3 exited with exit code 1>", CallStatus.FAILED),
+        ("no\n<shellId: 1 completed with exit code 3>", CallStatus.FAILED),
+        ("yes\n<shellId: 1 completed with exit code 0>", CallStatus.OK),
+        ("<command started in background with shellId: 0>", CallStatus.OK),
+    ],
+)
+def test_a_command_says_in_its_last_words_how_it_ended(words: str, status: CallStatus) -> None:
+    views = last(Copilot(ROOT, "cli").call("bash", {"command": "make"}, words))
+    assert one(views, ToolCall).status is status
+
+
+def test_what_a_subagent_of_the_cli_is_told_nobody_typed_and_its_calls_are_its_own() -> None:
+    session = Copilot(ROOT, "cli").prompt("look around").create("a.py", "one\n")
+    own = {"session_id": "agent-1", "agent_id": "agent-1", "agent_type": "explore", "parent_agent_id": SESSION}
+    asked, ended = ({**session.hooks[n], **own} for n in (1, -1))
+    assert seen(asked, session=SESSION) == []
+    call, edit = one(seen(ended, session=SESSION), ToolCall), one(seen(ended, session=SESSION), FileEdit)
+    assert (call.session, call.subagent, call.id) == (SESSION, "agent-1", one(last(session), ToolCall).id)
+    assert (edit.session, edit.after.content) == (SESSION, "one\n")
+    started = {"sessionId": SESSION, "agentName": "explore", "agent_id": "agent-1", "parent_agent_id": SESSION}
+    assert seen(started) == [], "this one does not say which event it is"
+
+
+def test_what_the_cli_puts_into_its_own_prompt_nobody_typed() -> None:
+    notice = '<system_notification>\nShell command "build" (shellId: 0) has completed.\n</system_notification>'
+    assert seen(Copilot(ROOT, "cli").prompt(notice).hooks[-1]) == []
+
+
 def test_sessions_and_prompts() -> None:
     session = Copilot(ROOT).prompt("make it\nquick")
     start, prompt = (seen(said) for said in session.hooks)
@@ -244,6 +276,8 @@ def test_a_pull_request_that_a_command_opened() -> None:
     [
         ("view", {"path": "/d/a"}, "1. text", ["verbatim /d/a"]),
         ("view", {"path": "/d/a", "view_range": [3, 9]}, "3. x", ["excerpt /d/a"]),
+        ("view", {"path": str(ROOT)}, ".git\nsrc", []),
+        ("view", {"path": "/"}, "home\nusr", []),
         ("str_replace_editor", {"command": "view", "path": "/a"}, "1. x", ["verbatim /a"]),
         ("web_fetch", {"url": PAGE}, "text", [f"excerpt {PAGE}"]),
         ("web_search", {"query": "q"}, f"see [page]({PAGE}).", [f"listed {PAGE}"]),

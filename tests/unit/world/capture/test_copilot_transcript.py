@@ -227,6 +227,18 @@ def test_a_result_of_1_0_45(tmp_path: Path) -> None:
     assert [call.status for call in some(views(session.put(tmp_path, "stream")), ToolCall)] == [CallStatus.OK]
 
 
+@pytest.mark.parametrize("words", ["made\n<shellId: 0 completed with exit code 2>", "made\n<ended in other words>"])
+def test_a_stream_of_1_0_102_tells_how_a_command_ended(tmp_path: Path, words: str) -> None:
+    session = Copilot(ROOT, "cli").call("bash", {"command": "make"}, words)
+    session.events[-1]["data"] |= {"shellExecution": {"exitCode": 2}, "rte": False}
+    session.event("session.usage_record", {"usage": {"model": "m"}})
+    items = read(session.put(tmp_path, "stream"))
+    assert not [item for item in items if isinstance(item, Passed) and not item.known]
+    said = [view for item in items if isinstance(item, Found) for view in _views(item)]
+    (call,) = some(said, ToolCall)
+    assert (call.status, call.id) == (CallStatus.FAILED, copilot_call("bash", {"command": "make"}, words))
+
+
 def test_a_transcript_that_begins_late_repeats_what_was_before(tmp_path: Path) -> None:
     session = Copilot(ROOT)
     request = {"toolCallId": "call_old", "name": "create_file", "type": "function"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from custody.world.hook import pairing
 from custody.world.hook.install import hook_argv, hook_shell
-from custody.world.hook.pairing import OWN, before_of, begun, call_of, files_of, session_of
+from custody.world.hook.pairing import OWN, before_of, begun, call_of, copilot_session_of, files_of, session_of
 from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
 from tests.builders.hooks import home_of, installed
@@ -74,6 +74,24 @@ def test_a_subagent_is_of_the_session_that_started_the_first_of_them(tmp_path: P
     assert [told("child"), told("child", "root"), told("child")] == ["child", "root", "root"]
     assert [told("grandchild", "child"), told("grandchild"), told("root")] == ["root", "root", "root"]
     assert told("odd", "odd") == "odd"
+
+
+def test_a_subagent_of_copilot_is_of_the_session_that_started_the_first_of_them(tmp_path: Path) -> None:
+    home = str(tmp_path)
+
+    def said(own: str, parent: str, session: str | None = None, event: str = "PreToolUse") -> str | None:
+        fields = {"agent_id": own, "parent_agent_id": parent}
+        return copilot_session_of(event, fields, session or own, home)
+
+    assert said("a", "s") == "s"
+    assert said("b", "a") == "s"
+    assert said("c", "b", session="b", event="unknown") == "s"
+    assert said("d", "t") == "t"
+    assert said("a", "s", session="s") == "s"
+    assert said("a", "a") == "a"
+    assert copilot_session_of("SessionStart", {}, "new", home) == "new"
+    assert copilot_session_of("PreToolUse", {"agent_id": 5, "parent_agent_id": []}, "s", home) == "s"
+    assert copilot_session_of("PreToolUse", {"agent_id": "a", "parent_agent_id": "x\0" * 400}, "a", home) == "a"
 
 
 def test_a_home_that_cannot_be_written_only_loses_the_names(tmp_path: Path) -> None:
