@@ -50,21 +50,23 @@ def _words(report: DoctorReport) -> str:
 
 
 def _agents(report: DoctorReport) -> list[str]:
-    """A line for each agent that is here or was heard; the others are named together."""
-    seen = [one for one in report.agents if one.here or one.last is not None]
+    """A line for each agent that is here, was heard or left something on disk; the others are named together."""
+    left_some = [one.name for one in report.agents if one.backfill is not None and one.backfill.transcripts]
+    seen = [one for one in report.agents if one.here or one.last is not None or one.name in left_some]
     lines = ["agents:"] if seen else []
+    wide = max((len(one.title) for one in seen), default=0)
     for one in seen:
         heard = "never heard" if one.last is None else f"last heard {one.last[:19]}Z"
         live = "" if one.last is None else f", live {'never' if one.last_live is None else one.last_live[:19] + 'Z'}"
-        lines.append(f"    {one.title:<16}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
+        lines.append(f"    {one.title:<{wide}}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
         if one.hint is not None:
-            lines.append(f"{'':22}{one.hint}")
+            lines.append(f"{'':8}{one.hint}")
         left = one.backfill
         if left is not None and left.new_sessions:
             more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"
-            lines.append(f"{'':22}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
+            lines.append(f"{'':8}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
         if left is not None and left.trouble is not None:
-            lines.append(f"{'':22}not everything on disk could be looked at: {left.trouble}")
+            lines.append(f"{'':8}not everything on disk could be looked at: {left.trouble}")
     if others := [one.title for one in report.agents if one not in seen]:
         lines.append(f"not here: {', '.join(others)}")
     return lines

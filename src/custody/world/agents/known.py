@@ -131,6 +131,7 @@ _CURSOR = Agent(
     project=".cursor/hooks.json",
     user=("hooks.json",),
     programs=("cursor", "cursor-agent"),
+    signs=(".config/Cursor", "Library/Application Support/Cursor", ".cursor-server"),
     grouped=False,
     fixed=MappingProxyType({"version": 1}),
     events=_events(
@@ -181,6 +182,7 @@ _OPENCODE = Agent(
     variable="XDG_CONFIG_HOME",
     moved="opencode",
     in_home=".config/opencode",
+    signs=(".local/share/opencode",),
     plugin="opencode.js",
     events=_events(
         "session.created chat.message tool.execute.before tool.execute.after message.updated message.part.updated"

@@ -49,6 +49,12 @@ def test_a_folder_is_a_sign_in_the_work_tree_and_at_home(tmp_path: Path, folder:
     assert here(places(tmp_path)) == [name]
 
 
+@pytest.mark.parametrize(("folder", "name"), [(".config/Cursor", "cursor"), (".local/share/opencode", "opencode")])
+def test_an_agent_is_known_by_where_it_keeps_its_sessions(tmp_path: Path, folder: str, name: str) -> None:
+    (tmp_path / "home" / folder).mkdir(parents=True)
+    assert here(places(tmp_path)) == [name]
+
+
 @pytest.mark.parametrize(
     "folder", [".copilot", ".config/github-copilot", ".config/Code/User/globalStorage/github.copilot-chat"]
 )
