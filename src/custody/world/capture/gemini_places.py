@@ -37,7 +37,11 @@ def project_hash(root: str) -> str:
     >>> project_hash("/home/ana/shop")[:12]
     '549df1e2e63b'
     """
-    return hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()
+    try:
+        named = root.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        named = root.encode("utf-8", "surrogatepass")  # half a sign, in a chat: no folder has such a name
+    return hashlib.sha256(named).hexdigest()
 
 
 def chats_below(place: Path) -> list[Path]:

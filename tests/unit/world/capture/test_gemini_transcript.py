@@ -192,6 +192,13 @@ def test_the_root_is_told_by_the_hash_of_a_folder_above_an_edited_file(tmp_path:
     assert (second.cwd, second.edits[0].name, second.edits[0].cwd) == ("/home/ana/shop", "b.txt", "/home/ana/shop")
 
 
+def test_a_path_with_half_a_sign_in_it_is_of_no_project_and_the_rest_is_read(tmp_path: Path) -> None:
+    chat = Gemini(ROOT).write("/some/odd\ud800/a.py", None, "a\n").write("b.py", None, "b\n")
+    file = tmp_path / "chat.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in (chat.about(), *chat.lines)))
+    assert [len(item.edits) for item in found(file) if item.edits] == [1, 1]
+
+
 def test_a_whole_chat_tells_its_root_to_what_came_before(tmp_path: Path) -> None:
     chat = Gemini(ROOT).prompt("go").shell("echo 1 > b.txt").replace("src/a.py", "one\n", "one", "two")
     assert {one.cwd for one in found(chat.put(tmp_path, old=True, project="x"))} == {ROOT}
