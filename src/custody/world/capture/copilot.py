@@ -7,8 +7,8 @@ Copilot CLI: ``app.js`` of @github/copilot 1.0.62 (June 2026) and ``hooks-refere
 in the shape that events with a capital get (``tool_name``, ``tool_input``, ``tool_result``) and in the other one
 (``toolName``, ``toolArgs``, at first a text of JSON, ``toolResult``), and what 1.0.102 (November 2026) told hooks that
 listened. It names no call: a call is named by its content (``hook/calls.py``). VS Code does not say which subagent made
-a call; the CLI of today does: a subagent (``agent_id``) has a session of its own, which the hook puts under the one
-that started it (``hook/pairing.py``).
+a call; in the CLI a subagent has a session of its own (1.0.64 to 1.0.102), which the hook puts under the one that
+started it (``hook/pairing.py``).
 
 Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
 """
@@ -73,8 +73,9 @@ class _Seen(Seen):
         kind = event_of(event.event, said)
         named = event.call or copilot_call_in(kind, dict(said))
         self.call = CallId(named) if named is not None and self.tool else None
-        own = string(said.get("agent_id"))
-        self.subagent = own if own and own != session and isinstance(said.get("parent_agent_id"), str) else None
+        # A subagent's event names its own session; the hook says which one that is part of.
+        own = string(said.get("session_id")) or string(said.get("sessionId"))
+        self.subagent = own if own and own != session else None
 
     @property
     def words(self) -> str:

@@ -37,7 +37,7 @@ EDITS = frozenset(("afterFileEdit", TAB))
 EDITING = frozenset("write strreplace delete applypatch editnotebook".split())
 """Cursor's tools that change files which they name."""
 READING = frozenset("read readfile".split())
-SHELL, FILE, READ, SESSION = "shell", "file", "read", "session"
+SHELL, FILE, READ, SESSION, ASKED = "shell", "file", "read", "session", "asked"
 PATHS = ("file_path", "path", "filePath", "target_file", "target_notebook", "notebook_path")
 PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
@@ -67,18 +67,42 @@ def session_of(event: str, fields: Fields, said: str | None, home: str) -> str |
 
 
 def copilot_session_of(event: str, fields: Fields, said: str | None, home: str) -> str | None:
-    """The same for Copilot CLI: each event of a subagent names it, and the agent that started it."""
-    own, parent = fields.get("agent_id"), fields.get("parent_agent_id")
-    if event == "SessionStart":
+    """The same for Copilot CLI: since the autumn of 2026 each event of a subagent names the agent that started it.
+
+    Before that only its first event tells it: it is asked just what the call was given that started it.
+    """
+    if said is None:
+        return None
+    phase = event[:1].lower() + event[1:]
+    if phase == "sessionStart":
         _clean(home)
-    if said is None or not isinstance(own, str) or not isinstance(parent, str) or parent == own:
-        return said
-    if not (0 < len(parent) <= NAME_MAX and parent.isprintable() and 0 < len(own) <= NAME_MAX):
-        return said
+    own, parent = _name(fields, "agent_id"), _name(fields, "parent_agent_id")
+    if own is not None and parent is not None and own != parent:
+        return _under(own, parent, home) if said in (own, parent) else said
+    root = _known(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
+    given = fields.get("tool_input", fields.get("toolArgs"))
+    if phase == "preToolUse" and isinstance(given, dict) and isinstance(given.get("prompt"), str):
+        _write(home, _key(ASKED, given["prompt"]), root)
+    if phase.startswith("userPromptSubmit") and isinstance(fields.get("prompt"), str):
+        key = _key(ASKED, fields["prompt"])
+        starter = _known(home, key, OPEN_SECONDS_MAX)
+        if starter is not None and starter != root:
+            _forget(home, key)
+            return _under(said, starter, home)
+    return root
+
+
+def _under(own: str, parent: str, home: str) -> str:
+    """The session that a subagent is part of, which is remembered."""
     root = _known(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
     if _known(home, _key(SESSION, own), KEPT_SECONDS_MAX) is None:
         _write(home, _key(SESSION, own), root)
-    return root if said in (own, parent) else said
+    return root
+
+
+def _name(fields: Fields, key: str) -> str | None:
+    value = fields.get(key)
+    return value if isinstance(value, str) and 0 < len(value) <= NAME_MAX and value.isprintable() else None
 
 
 def call_of(event: str, fields: Fields, session: str | None, home: str) -> str | None:

@@ -310,17 +310,12 @@ def _by_content(words: Words, fields: Fields) -> str | None:
 def _session_of(words: Words, fields: Fields, home: str) -> str | None:
     """The session; where a subagent of Cursor or of Copilot CLI speaks, that of the agent which started it."""
     said = name_in(fields, SESSION)
-    if "custody" in fields or not (words.agent == CURSOR or (words.agent == COPILOT and _tells_starter(words, fields))):
+    if "custody" in fields or words.agent not in (CURSOR, COPILOT):
         return said
     from .pairing import copilot_session_of, session_of  # no other agent needs it
 
     find = session_of if words.agent == CURSOR else copilot_session_of
     return find(event_of(words, fields), fields, said, home)
-
-
-def _tells_starter(words: Words, fields: Fields) -> bool:
-    """Whether an event of Copilot's is of a subagent, or is the moment to forget those of long ago."""
-    return "parent_agent_id" in fields or event_of(words, fields) == "SessionStart"
 
 
 def _by_pairing(words: Words, fields: Fields, session: str | None, home: str) -> str | None:

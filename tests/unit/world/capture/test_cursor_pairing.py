@@ -90,8 +90,20 @@ def test_a_subagent_of_copilot_is_of_the_session_that_started_the_first_of_them(
     assert said("a", "s", session="s") == "s"
     assert said("a", "a") == "a"
     assert copilot_session_of("SessionStart", {}, "new", home) == "new"
+    assert copilot_session_of("Stop", {}, "b", home) == "s", "it was remembered"
     assert copilot_session_of("PreToolUse", {"agent_id": 5, "parent_agent_id": []}, "s", home) == "s"
-    assert copilot_session_of("PreToolUse", {"agent_id": "a", "parent_agent_id": "x\0" * 400}, "a", home) == "a"
+    assert copilot_session_of("PreToolUse", {"agent_id": "z", "parent_agent_id": "x\0" * 400}, "z", home) == "z"
+
+
+def test_a_subagent_of_an_older_copilot_is_known_by_what_it_is_asked(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    task = {"tool_name": "Agent", "tool_input": {"prompt": "look around", "agent_type": "explore"}}
+    assert copilot_session_of("PreToolUse", task, "s", home) == "s"
+    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "s", home) == "s"
+    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "call_6", home) == "s"
+    assert copilot_session_of("PreToolUse", {"tool_name": "Bash", "tool_input": "x"}, "call_6", home) == "s"
+    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "another", home) == "another", "only once"
+    assert copilot_session_of("userPromptSubmitted", {"prompt": 5}, "another", home) == "another"
 
 
 def test_a_home_that_cannot_be_written_only_loses_the_names(tmp_path: Path) -> None:
