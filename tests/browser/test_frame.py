@@ -54,6 +54,24 @@ def test_on_a_phone_the_navigation_shows_where_we_are(look: Look, path: str) -> 
     expect(page.locator(".top nav a[aria-current]")).to_be_in_viewport(ratio=0.9)
 
 
+@pytest.mark.parametrize("path", ["overview", "changes", "trust", "agent?name=claude-code", "sessions", "state"])
+def test_on_a_phone_everything_of_a_table_is_in_sight(look: Look, path: str) -> None:
+    window = look(size=PHONE)
+    window.go(f"/{path}")
+    page = window.settled()
+    cells = page.locator("table.stacks tbody :is(td, th)")
+    right = cells.evaluate_all("all => Math.max(...all.map((one) => one.getBoundingClientRect().right))")
+    assert cells.count() and right <= PHONE[0]
+
+
+def test_only_a_table_that_goes_sideways_is_a_stop_for_the_keyboard(look: Look) -> None:
+    page = look().go("/trust")
+    expect(page.locator(".scroll")).to_have_count(1)
+    expect(page.locator(".scroll[tabindex]")).to_have_count(0)
+    page.set_viewport_size({"width": 700, "height": 700})
+    expect(page.locator(".scroll[tabindex='0']")).to_have_count(1)
+
+
 def test_on_a_phone_words_in_tables_stay_whole(look: Look) -> None:
     page = look(size=PHONE).go("/graph?view=tree")
     tall = "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
@@ -86,7 +104,9 @@ def test_a_page_that_is_not_there_leads_back(look: Look) -> None:
     window = look()
     page = window.go("/session?id=nobody")
     assert page.locator("nav a").count() == len(LABELLED)
-    page.click("text=To the overview")
+    page.click("text=To the page Sessions")
+    assert page.inner_text("h1") == "Sessions"
+    window.go("/session?id=nobody").click("text=To the overview")
     assert page.inner_text("h1") == "Overview"
 
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Look
-from tests.builders.browser import PHONE, findings
+from tests.builders.browser import PHONE, WIDE, findings
 
 LINE = "/why?file=src/till/tax.py&line=8"
 
@@ -15,18 +15,18 @@ LINE = "/why?file=src/till/tax.py&line=8"
 def test_the_chain_is_drawn_and_sound(look: Look, theme: str) -> None:
     window = look(theme=theme)
     page = window.go(LINE)
-    drawn = [re.findall(r"c-(\w+)", one.get_attribute("class") or "")[0] for one in page.locator(".chain > li").all()]
+    links = page.locator(".chain > li, .hanging > li")
+    drawn = [re.findall(r"c-(\w+)", one.get_attribute("class") or "")[0] for one in links.all()]
     assert drawn[0] == "line" and {"commit", "call", "prompt", "sources", "session", "standing"} <= set(drawn)
-    tops = [one.bounding_box() for one in page.locator(".chain > li > i").all()]
+    signs_drawn = page.locator(".chain > li > i, .hanging > li > i")
+    tops = [one.bounding_box() for one in signs_drawn.all()]
     heights = [box["y"] for box in tops if box is not None]
     assert heights == sorted(heights) and len(heights) == len(drawn)
-    colours = page.eval_on_selector_all(
-        ".chain > li > i", "all => all.map(one => getComputedStyle(one).backgroundColor)"
-    )
-    signs = page.eval_on_selector_all(
-        ".chain > li > i", "all => all.map(one => getComputedStyle(one, '::after').content)"
-    )
+    colours = signs_drawn.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    sign = "all => all.map(one => getComputedStyle(one, '::after').content)"
+    signs = signs_drawn.evaluate_all(sign)
     assert len(set(colours)) >= 4 and len(set(signs)) == len(set(drawn))
+    assert page.locator(".glance i").evaluate_all(sign) == signs, "the path above says the same"
     assert findings(page) == []
 
 
@@ -35,7 +35,7 @@ def test_one_goes_from_link_to_link(look: Look) -> None:
     page = window.go(LINE)
     page.click(".glance >> text=Session")
     assert "#link-" in page.url
-    expect(page.locator(".chain > li:target h2")).to_have_text("Session")
+    expect(page.locator(".chain > li:target > section h2")).to_have_text("Session")
     page.click("text=Line below")
     expect(page.locator("h1")).to_contain_text("line 9")
     page.click("text=In the file")
@@ -46,6 +46,18 @@ def test_one_goes_from_link_to_link(look: Look) -> None:
     page.go_back()
     page.click(".chain .c-standing a")
     assert "Not" not in page.title()
+
+
+@pytest.mark.parametrize(("size", "beside"), [(WIDE, True), (PHONE, False)])
+def test_what_hangs_on_a_link_stands_beside_it_where_there_is_room(
+    look: Look, size: tuple[int, int], beside: bool
+) -> None:
+    page = look(size=size).go(LINE)
+    link = page.locator(".chain > .c-prompt > section").bounding_box()
+    hung = page.locator(".chain > .c-prompt .c-sources > section").bounding_box()
+    assert link is not None and hung is not None
+    assert (hung["x"] > link["x"] + link["width"] and hung["y"] == link["y"]) is beside
+    assert (hung["y"] > link["y"] + link["height"]) is not beside
 
 
 def test_the_form_leads_to_a_chain(look: Look) -> None:

@@ -35,6 +35,17 @@ function whereWeAre(): void {
   if (entry.right > frame.right) nav.scrollLeft += entry.left - frame.left - (frame.width - entry.width) / 2;
 }
 
+/** A box that goes sideways can be reached with the keyboard; one that does not is no stop on the way. */
+function stops(): void {
+  const boxes = [...document.querySelectorAll<HTMLElement>(".scroll[tabindex], .scroll[data-stop]")];
+  const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
+  boxes.forEach((box, n) => {
+    if (wide[n]) box.tabIndex = 0;
+    else if (box !== document.activeElement) box.removeAttribute("tabindex");
+    box.dataset.stop = "";
+  });
+}
+
 function kept(): string | null {
   try {
     return localStorage.getItem(KEY);
@@ -56,9 +67,13 @@ if (chosen === "light" || chosen === "dark") document.documentElement.dataset.th
 document.addEventListener("DOMContentLoaded", () => {
   theme();
   whereWeAre();
+  stops();
   const place = document.body.dataset.live;
   if (place) live(place, htmx);
 });
+
+document.addEventListener("htmx:afterSettle", stops);
+addEventListener("resize", stops);
 
 // What a service cannot answer is said where it would have stood.
 document.addEventListener("htmx:responseError", (event) => said(event, "could not be had: the service refused it"));

@@ -8,6 +8,7 @@ from custody.model.errors import InputError
 from custody.service.pages.attempt import attempted
 from custody.service.pages.page import Asked, Page, View
 
+WHOLE = ("no", "yes", "word")
 NAMED = "its ref, the number of its pull request, or the first digits of its head"
 
 
@@ -31,7 +32,7 @@ def change_verdict(desk: Desk, asked: Asked) -> View:
     name = asked.needed("change")
     fields = {
         "verdict": attempted(lambda: change_judged(desk, name)),
-        "whole": asked.choice("whole", ("no", "yes")) == "yes",
+        "whole": asked.choice("whole", WHOLE),
     }
     return View(title="Verdict", template="change_verdict.html", fields=fields)
 
@@ -57,7 +58,7 @@ PAGES = (
     Page(
         name="change-verdict",
         view=change_verdict,
-        takes={"change": NAMED, "whole": "yes to have the reasons unfolded"},
+        takes={"change": NAMED, "whole": "yes to have the reasons unfolded, word to have the word alone"},
         part=True,
     ),
     Page(

@@ -19,11 +19,19 @@ def refusal_page(status: int, title: str, detail: str, remedy: str | None, addre
             "detail": "The token of this page is not good, or not any more." if sign_in else detail,
             "remedy": None if sign_in or status == NOT_FOUND else remedy,
             "sign_in": sign_in,
+            "back": None if sign_in else _section(address),
             "next": address,
         },
     )
     around = Around(project="", version=__version__)
     return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=() if sign_in else _book()))
+
+
+def _section(address: str) -> Page | None:
+    """The page of the navigation that an address belongs to: where whoever did not find one thing sees the others."""
+    named = {page.name: page for page in _book()}
+    wanted = named.get(address.partition("?")[0].strip("/"))
+    return None if wanted is None else named.get(wanted.section or "")
 
 
 def _book() -> tuple[Page, ...]:
