@@ -245,5 +245,6 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 raise InputError(f"'{path}' is empty", hint="make an export with 'custody export'")
     except OSError as error:
         raise InputError(
-            f"cannot read '{path}': {error.strerror}", hint="name a file that 'custody export' wrote"
+            f"cannot read '{path}': {error.strerror}",
+            hint="name a file, or an agent as 'claude-code'; 'custody import --help' has what can be imported",
         ) from error

@@ -72,6 +72,8 @@ def test_where_there_is_nothing(repository: Path, tmp_path: Path) -> None:
     assert "there is no" in ran.err
     ran = custody(repository, "import", str(tmp_path / "gone"), "--transcripts", str(tmp_path))
     assert ran.status == 2 and "goes with the name of an agent" in ran.err
+    ran = custody(repository, "import", "claude")
+    assert ran.status == 2 and "hint: name a file, or an agent as 'claude-code'" in ran.err
 
 
 def test_many_problems_are_not_all_shown(repository: Path, tmp_path: Path) -> None:
