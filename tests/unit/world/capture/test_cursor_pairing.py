@@ -88,7 +88,7 @@ def test_a_subagent_of_copilot_is_of_the_session_that_started_the_first_of_them(
     assert said("c", "b", session="b", event="unknown") == "s"
     assert said("d", "t") == "t"
     assert said("a", "s", session="s") == "s"
-    assert said("a", "a") == "a"
+    assert said("e", "e") == "e"
     assert copilot_session_of("SessionStart", {}, "new", home) == "new"
     assert copilot_session_of("Stop", {}, "b", home) == "s", "it was remembered"
     assert copilot_session_of("PreToolUse", {"agent_id": 5, "parent_agent_id": []}, "s", home) == "s"
