@@ -1,5 +1,6 @@
 """What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ from custody.wire.trace_records import (
     trace_id,
 )
 from custody.world.store import Store
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+"""What the specification takes for the address of a conversation; other tools put names of their own there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ def _file_of_trace(view: TracedFile) -> File | None:
         Conversation(
             Contributor("ai" if share == 1.0 else "mixed", _short(model)),
             [one for said in group if (one := _range(said))],
-            url,
+            url if url is not None and _URL.fullmatch(url) else None,
         )
         for (url, model, share), group in groupby(placed, key=lambda said: (said.conversation, said.model, said.share))
     ]

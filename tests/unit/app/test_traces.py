@@ -258,6 +258,15 @@ def test_what_was_imported_goes_out_and_comes_in_as_the_same(desk: Desk, tmp_pat
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
 
 
+def test_a_conversations_name_that_is_no_address_does_not_go_out_as_one(desk: Desk, tmp_path: Path) -> None:
+    names = ["https://x/1", "file://c:\\s1.jsonl", "conversation-17", "not a url"]
+    said = [a_conversation(a_range(n, n), url=name) for n, name in enumerate(names, start=1)]
+    import_traces(desk, written(tmp_path / "traces.jsonl", a_trace("a.py", *said)))
+    (record,) = exported(desk, tmp_path / "out.jsonl")
+    (file,) = record["files"]  # type: ignore[misc]
+    assert [one.get("url") for one in file["conversations"]] == [*names[:2], None, None]  # type: ignore[has-type]
+
+
 def test_what_was_captured_comes_back_as_a_claim_of_the_same_lines(desk: Desk, tmp_path: Path) -> None:
     spool_of(desk.folder).put(an_event(id="e1", call="c1", after="one\ntwo\n"))
     (record,) = exported(desk, tmp_path / "out.jsonl")
