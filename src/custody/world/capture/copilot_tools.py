@@ -49,6 +49,7 @@ _CODE = re.compile(
     r"|^Command exited with code (-?\d{1,9})",
     re.MULTILINE,
 )
+_GOES_ON = re.compile(r"<command (?:started in background with|with shellId: \S+ is still running)")
 _ERROR = ("ERROR while calling tool", "ERROR: ")
 NOTICE = re.compile(r"\s*<system_notification>.*</system_notification>\s*", re.DOTALL)
 """What the CLI puts into its own prompt, for example when a command in the background has ended."""
@@ -84,6 +85,7 @@ def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
     found = list(_CODE.finditer(words))
     code = int(found[-1][1] or found[-1][2]) if found else None
     behind = given.get("isBackground") is True or given.get("mode") == "async" or given.get("detach") is True
+    behind = behind or _GOES_ON.search(words) is not None
     if failed and code in (None, 0):
         code = 1
     return Answer(words[: found[-1].start()] if found else words, code, behind and code is None)

@@ -102,17 +102,18 @@ class Database:
     def _piece(self, wanted: Rows, columns: list[str], last: object) -> tuple[list[Row], object]:
         """Some rows after the one with this key, and the key of the last of them; None where nothing is left."""
         after = "" if last is None else f" AND {_quoted(wanted.key)} > ?"
+        where, values = _bound(wanted.where, wanted.values)
         sql = (
             f"SELECT {_quoted(wanted.key)}, {', '.join(map(_measured, columns))} FROM {_quoted(wanted.table)}"
             # Bytes come behind every text, and so would never be passed.
-            f" WHERE ({wanted.where}) AND typeof({_quoted(wanted.key)}) IN ('integer', 'text'){after}"
+            f" WHERE ({where}) AND typeof({_quoted(wanted.key)}) IN ('integer', 'text'){after}"
             f" ORDER BY 1 LIMIT {PIECE_ROWS}"
         )
         piece: list[Row] = []
         size = 0
         key: object = None
         with _in_words(self._path):
-            cursor = self._connection.execute(sql, (*wanted.values, *(() if last is None else (last,))))
+            cursor = self._connection.execute(sql, (*values, *(() if last is None else (last,))))
             for key, *found in cursor:
                 piece.append(_row(columns, found))
                 size += piece[-1].size
@@ -220,6 +221,20 @@ def _in_words(path: Path) -> Iterator[None]:
         name = str(getattr(error, "sqlite_errorname", ""))
         words = next((words for start, words in _WORDS.items() if name.startswith(start)), "SQLite cannot read it")
         raise OSError(errno.EIO, f"{words} ({error})", str(path)) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes what it found where a name should be, and Python wants that to be UTF-8.
+        raise OSError(errno.EIO, "the database is damaged", str(path)) from error
+
+
+def _bound(where: str, values: tuple[str | int, ...]) -> tuple[str, tuple[str | int | bytes, ...]]:
+    """A condition and its values as they can be asked: a text that is no UTF-8 goes in as its bytes."""
+    first, *rest = where.split("?")
+    asked: list[str | int | bytes] = []
+    for value, piece in zip(values, rest, strict=True):
+        is_odd = isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)
+        asked.append(value.encode("utf-8", "surrogateescape") if is_odd and isinstance(value, str) else value)
+        first += ("CAST(? AS TEXT)" if is_odd else "?") + piece
+    return first, tuple(asked)
 
 
 def _row(columns: list[str], found: list[object]) -> Row:

@@ -239,6 +239,12 @@ def test_a_stream_of_1_0_102_tells_how_a_command_ended(tmp_path: Path, words: st
     assert (call.status, call.id) == (CallStatus.FAILED, copilot_call("bash", {"command": "make"}, words))
 
 
+def test_what_a_command_that_goes_on_would_write_is_not_counted(tmp_path: Path) -> None:
+    words = "<command with shellId: 0 is still running after 30 seconds. You will be automatically notified.>"
+    session = Copilot(ROOT, "cli").call("bash", {"command": "sleep 50; echo late > late.txt"}, words)
+    assert some(views(session.put(tmp_path, "stream")), FileEdit) == []
+
+
 def test_a_transcript_that_begins_late_repeats_what_was_before(tmp_path: Path) -> None:
     session = Copilot(ROOT)
     request = {"toolCallId": "call_old", "name": "create_file", "type": "function"}

@@ -82,6 +82,25 @@ def test_keys_that_are_no_text_are_said_in_words(tmp_path: Path, monkeypatch: py
         read(path)
 
 
+def test_what_is_asked_for_need_be_no_text(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO kv VALUES (CAST(x'6bff' AS TEXT), 'odd')")
+    odd = b"k\xff".decode("utf-8", "surrogateescape")
+    with opened(path) as database:
+        asked = Rows(table="kv", columns=("value",), where="key >= ? AND key = ?", values=("a", odd), key="key")
+        assert [row.values for row in database.rows(asked)] == [{"value": "odd"}]
+
+
+def test_a_schema_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
+    path = a_database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET name = CAST(x'a7ff' AS TEXT), sql = 'CREATE TABLE (' WHERE name = 'kv'")
+    with pytest.raises(OSError, match="the database is damaged"):
+        read(path)
+
+
 def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", 5)
     some = Rows(table="kv", columns=("key", "hologram"), where="key >= ? AND key < ?", values=("k00001", "k00003"))
