@@ -135,9 +135,16 @@ def session_of(data: bytes) -> Session:
         raise InputError("metadata without a session's id")
     dated = _DATED.fullmatch(named)
     agent = (_text(value, "agent") or "").casefold()
-    at = _text(value, "created_at")
     # Older ones put the day before the agent's own id.
-    return Session(named if dated is None else dated[1], AGENTS.get(agent), None if at is None else moment(at))
+    return Session(named if dated is None else dated[1], AGENTS.get(agent), _moment(_text(value, "created_at")))
+
+
+def _moment(told: str | None) -> str | None:
+    """When a checkpoint was made; it only orders the copies of a session, so an odd one (the year 1) is none."""
+    try:
+        return None if told is None else moment(told)
+    except InputError:
+        return None
 
 
 def _text(value: Mapping[str, Json], name: str) -> str | None:

@@ -200,7 +200,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None
         b"a3/b2c4d5e6f7/4/metadata.json": metadata("../../evil", agent="Later Agent"),
         b"a3/b2c4d5e6f7/4/full.jsonl": b"words of an agent that nobody knows\n",
         b"a3/b2c4d5e6f7/5/metadata.json": metadata("x\x00y"),
-        b"a3/b2c4d5e6f7/6/metadata.json": metadata(at="yesterday"),
     }
     scene.built.commit(files, ref=V1)
     scene.committed(at=600, message="Entire-Checkpoint: ffffffffffff\n", app__py=text(ONE))
@@ -212,10 +211,18 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None
         "a3b2c4d5e6f7/3": "has no metadata",
         "a3b2c4d5e6f7/4": "its transcript is in no form that is known here",
         "a3b2c4d5e6f7/5": "metadata without a session's id",
-        "a3b2c4d5e6f7/6": "'yesterday' is not a moment",
     }
     (read,) = report.transcripts
     assert [(one.file, one.line) for one in read.problems] == [("a3b2c4d5e6f7/0", len(good.splitlines()) + 1)]
+    assert [one.agent for one in scene.said()] == ["claude-code"]
+
+
+@pytest.mark.parametrize("at", ["yesterday", "0001-01-01T00:00:00Z", ""])
+def test_a_checkpoint_that_does_not_say_when_it_was_made_is_read(scene: Scene, at: str) -> None:
+    good = lines_of(a_session(scene.built.path))
+    scene.built.commit({b"a3/b2c4d5e6f7/0/metadata.json": metadata(at=at), b"a3/b2c4d5e6f7/0/full.jsonl": good}, ref=V1)
+    scene.committed(at=600, app__py=text(ONE))
+    assert import_entire(scene.desk).problems == []
     assert [one.agent for one in scene.said()] == ["claude-code"]
 
 
