@@ -109,8 +109,8 @@ def gather(desk: Desk, rules: TrustRules, since_ns: int, now_ns: int, source: So
     pasts = (*before.pasts, *records)
     if not any(past.is_change and past.opened_ns >= since_ns for past in pasts):
         raise InputError(
-            f"nothing was decided and nothing was committed since {text_from(since_ns)}",
-            hint="look further back with --since, or record decisions with 'custody trust record'",
+            f"nothing was decided and nothing was committed since {text_from(since_ns)[:10]}",
+            hint="look further back, or record decisions with 'custody trust record'",
         )
     return Gathered(pasts, before)
 

@@ -18,6 +18,7 @@ from custody.service.pages.frame import Around, Frame, block, environment, rende
 from custody.service.pages.links import ServedLinks
 from custody.service.pages.opening import page_for
 from custody.service.pages.page import Page, View
+from custody.service.pages.refusal import refusal_page
 from custody.service.pages.shown import SIGNS_MAX, short, shown
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
@@ -66,6 +67,9 @@ def test_what_stands_in_braces_is_escaped(text: str) -> None:
     assert "<" not in made[3:-4] and ">" not in made[3:-4]
 
 
+REFUSED = {"detail": "", "remedy": None, "sign_in": False, "back": None, "next": ""}
+
+
 def test_only_markup_is_markup() -> None:
     assert environment().from_string("{{ a }}{{ b }}").render(a="<b>", b=Markup("<i>")) == "&lt;b&gt;<i>"
 
@@ -73,9 +77,7 @@ def test_only_markup_is_markup() -> None:
 def test_a_long_text_is_cut_and_an_address_never() -> None:
     long = "x" * (SIGNS_MAX * 2)
     page = Page(name="overview", view=lambda _desk, _asked: View(title="", template=""))
-    view = View(
-        title=long, template="refused.html", fields={"detail": long, "remedy": None, "sign_in": False, "next": ""}
-    )
+    view = View(title=long, template="refused.html", fields={**REFUSED, "detail": long})
     frame = Frame(links=ServedLinks(), around=Around(project="p", version="1"), book=())
     made = render(view, page, {}, frame)
     assert len(made) < SIGNS_MAX * 3
@@ -96,12 +98,27 @@ def test_no_template_has_inline_script_style_or_unescaped_text() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.part], ids=lambda page: page.name)
 def test_every_page_says_where_in_the_navigation_it_is(page: Page) -> None:
-    view = View(title="any", template="refused.html", fields={"detail": "", "remedy": "", "sign_in": False, "next": ""})
+    view = View(title="any", template="refused.html", fields=REFUSED)
     around = Around(project="default", version="0")
     html = render(view, page, {}, Frame(links=ServedLinks(), around=around, book=PAGES))
     navigation = html[html.index("<nav") : html.index("</nav>")]
     found = re.findall(r'href="/([a-z]+)" aria-current="(\w+)"', navigation)
     assert found == [(page.name, "page") if page.label else (page.section, "true")]
+
+
+@pytest.mark.parametrize(
+    ("address", "back"),
+    [
+        ("/change?name=nothing", ["/changes"]),
+        ("/session", ["/sessions"]),
+        ("/changes?state=none", []),
+        ("/nothing", []),
+        ("//[", []),
+    ],
+)
+def test_a_refusal_leads_to_others_of_the_kind(address: str, back: list[str]) -> None:
+    html = refusal_page(404, "There is no such thing", "nothing is here", None, address)
+    assert re.findall(r'href="(/\w+)"', html[html.index("<main") :]) == [*back, "/overview"]
 
 
 def test_the_first_page_needs_little_script() -> None:

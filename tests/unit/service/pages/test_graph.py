@@ -226,6 +226,13 @@ class TestDifference:
         sifted = rendered(world.desk, "graph", view="difference", before="robot", after="other", text="Bash")
         assert {row[4] for row in cells(sifted)} == {"0"}, "shares and counts are still of everything"
 
+    def test_two_periods_without_calls_are_named(self, world: World) -> None:
+        learnt(world)
+        before, after = ("2020-01-01T00:00:00Z..2020-02-01T00:00:00Z", "2020-02-01T00:00:00Z..2020-03-01T00:00:00Z")
+        html = rendered(world.desk, "graph", view="difference", before=before, after=after)
+        assert "Nothing was called in 2020-01-01T00:00:00Z..2020-02-01" in words_in(html)
+        assert {"view": "difference"} in links_in(html, "graph")
+
     def test_an_agent_that_made_no_calls_is_refused_in_words(self, world: World) -> None:
         learnt(world)
         with pytest.raises(InputError) as caught:

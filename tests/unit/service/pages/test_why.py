@@ -61,6 +61,8 @@ class TestChain:
         assert any(what.startswith("prompt") for what in noted)
         html = rendered(project[0], "why", **said)
         assert SECRET not in html and "may not read conversations" in words_in(html)
+        of_a_report = words_in(rendered(project[0], "why", links=FileLinks(most=100), **said))
+        assert "left out of this report" in of_a_report and "token" not in of_a_report
 
     def test_a_line_that_nothing_explains_ends_in_words(self, project: tuple[Desk, Built]) -> None:
         html = explained(project[0], line="1")
