@@ -141,6 +141,7 @@ class History:
             return version.closed()  # nothing is open, or nothing was ever captured that could explain it
         donors = self._donors(version, commit, path)
         version.take_from(donors)
+        version.take_whole(donors)
         if len(version.open_keys) > self._rules.hunk_lines_max:
             self._note(f"more than {self._rules.hunk_lines_max:,} new lines at once were compared line by line only")
             return version.closed()

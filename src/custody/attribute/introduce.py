@@ -218,6 +218,17 @@ class Version:
                 self._settle(j, donor.origins[i], ())
             del left[donor.state]
 
+    def take_whole(self, donors: Sequence[Donor]) -> None:
+        """Let a donor explain a file in which no line says much, where all of it is as the donor's call left it."""
+        if any(line.tells for line in self._lines):
+            return
+        same = [donor for donor in donors if donor.absent is None and list(donor.keys) == self._keys]
+        if same:
+            donor = max(same, key=self._preference)
+            for j in [j for j in self._first_open if j in self._open]:
+                if donor.origins[j] != UNKNOWN and not self._is_older(donor, j):
+                    self._settle(j, donor.origins[j], ())
+
     def _offers(self, donors: Sequence[Donor]) -> Iterator[tuple[Donor, list[Pair]]]:
         """What donors offer, those that would win a tie first: one that explains everything needs no others."""
         telling = sum(1 for j in self._open if self._lines[j].tells)

@@ -113,6 +113,18 @@ def test_a_line_that_says_little_needs_one_that_says_something_beside_it() -> No
     assert states(a_version(opened("alpha_line = 1", "}"), donor)) == [1, 1]
 
 
+def test_a_small_file_that_is_whole_as_a_call_left_it_is_that_calls() -> None:
+    def whole(lines: Sequence[Line | Open], *donors: Donor) -> list[int]:
+        version = a_version(lines)
+        version.take_whole(donors)
+        return states(version)
+
+    assert whole(opened("x = 1", "y = 2"), a_donor(["x = 1", "y = 2"])) == [1, 1]
+    assert whole(opened("x = 1"), a_donor(["x = 1", "y = 2"])) == [0], "only a part of what the call left"
+    assert whole(opened("x = 1"), a_donor(["x = 1"], UNKNOWN)) == [0], "the call found it there"
+    assert whole(opened("x = 1"), from_elsewhere(["x = 1"], lambda _: True)) == [0], "another file's"
+
+
 def from_elsewhere(texts: Sequence[str], absent: Callable[[int], bool]) -> Donor:
     return a_donor(texts, ONE, absent=absent)
 
