@@ -7,7 +7,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from math import ceil
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -17,7 +16,7 @@ from custody.model.errors import CustodyError
 from custody.service.auth import Gatekeeper
 from custody.service.core import Service
 from custody.service.endpoints import PROJECT
-from custody.service.problems import MEDIA, HttpProblem, body_of, busy, page_of, problem_of, wants_page
+from custody.service.problems import MEDIA, SAFE, HttpProblem, body_of, busy, page_of, problem_of, wants_page
 
 COOKIE = "custody_token"
 TOKEN = "token"
@@ -60,7 +59,7 @@ class Door:
             head = _Head.of(scope)
             self._check(scope, head)
             if scope["path"] not in self._open:
-                moved = await self._moved(scope)
+                moved = await self._moved(scope, head)
                 if moved is not None:
                     await _send(sent, 303, b"", moved)
                     return
@@ -85,21 +84,24 @@ class Door:
         if self._in_flight > settings.limits.in_flight:
             raise busy("too many requests are being answered")
 
-    async def _moved(self, scope: Scope) -> dict[str, str] | None:
-        """Where a browser goes that brings its token in the address: the same page, with the token in a cookie."""
+    async def _moved(self, scope: Scope, head: "_Head") -> dict[str, str] | None:
+        """Where a browser goes that brings a token in the address: the same page without it, if it may see it.
+
+        A good token it holds in a cookie from then on; a stale one, as of a bookmark, takes nothing from it.
+        """
         if not self._service.settings.token_in_address or scope["method"] != "GET":
             return None
-        questions = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        token = next((value for name, value in questions if name == TOKEN), None)
-        if token is None or await self._gatekeeper.grant(token) is None:
+        token = dict(reversed(_questions(scope))).get(TOKEN)
+        if token is None:
             return None
-        rest = urlencode([pair for pair in questions if pair[0] != TOKEN])
+        is_good = await self._gatekeeper.grant(token) is not None
+        if not is_good and await self._gatekeeper.grant(self._presented(scope, head)) is None:
+            return None
         # One slash at its beginning, else it would be another host's address.
-        path = "/" + quote(str(scope["path"]).lstrip("/\\"))
-        return {
-            "location": f"{path}?{rest}" if rest else path,
-            "set-cookie": f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict",
-        }
+        moved = {"location": "/" + quote(str(scope["path"]).lstrip("/\\")) + _but_token(scope)}
+        if is_good:
+            moved["set-cookie"] = f"{cookie_for(head.host)}={token}; Path=/; HttpOnly; SameSite=Strict"
+        return moved
 
     async def _admitted(self, scope: Scope, head: "_Head") -> Grant:
         try:
@@ -121,10 +123,7 @@ class Door:
                 remedy="wait, then try again",
                 headers={"retry-after": str(ceil(wait))},
             )
-        asked = [
-            v for n, v in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True) if n == PROJECT
-        ]
-        if any(name != grant.project for name in asked):
+        if any(value != grant.project for name, value in _questions(scope) if name == PROJECT):
             raise HttpProblem(403, "this token is not good for that project", remedy="use a token of that project")
         return grant
 
@@ -134,7 +133,7 @@ class Door:
             return token.strip()
         # A browser sends its cookie by itself, so what changes something never rests on one.
         if scope["method"] == "GET" and head.cookie is not None:
-            return _cookie(head.cookie)
+            return _held(head)
         return ""
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
@@ -157,8 +156,7 @@ async def refuse(send: Send, refusal: HttpProblem, scope: Scope) -> None:
     accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), None)
     address = str(scope["path"])
     if wants_page(accept, address):
-        questions = scope["query_string"].decode("latin-1")
-        body, headers = page_of(refusal, f"{address}?{questions}" if questions else address)
+        body, headers = page_of(refusal, quote(address) + _but_token(scope))
         await _send(send, refusal.status, body, headers)
     else:
         await _send(send, refusal.status, body_of(refusal, address), {"content-type": MEDIA, **refusal.headers})
@@ -183,12 +181,9 @@ class _Sent:
             self.status = message["status"]
             said = list(message.get("headers", ()))
             names = {name.lower() for name, _ in said}
-            message["headers"] = [*said, *(pair for pair in SAFE if pair[0] not in names)]
+            safe = ((name.encode(), value.encode()) for name, value in SAFE.items())
+            message["headers"] = [*said, *(pair for pair in safe if pair[0] not in names)]
         await self._send(message)
-
-
-SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"), (b"referrer-policy", b"no-referrer"))
-"""On every answer that says nothing else: what is here is not guessed at, not kept, and not told to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +211,42 @@ class _Head:
 
 
 def _name(host: str) -> str:
-    """A host without its port."""
-    return host if host.endswith("]") else host.rpartition(":")[0] if ":" in host else host
+    """A host without its port, as names are compared; one with something else for a port is none.
+
+    >>> _name("LocalHost:80"), _name("[::1]:80"), _name("[::1]"), _name("localhost:evil.example")
+    ('localhost', '[::1]', '[::1]', '')
+    """
+    name, colon, port = host.rpartition(":")
+    if host.endswith("]") or not colon:
+        return host.lower()
+    return name.lower() if port.isdecimal() and port.isascii() else ""
 
 
-def _cookie(text: str) -> str:
-    try:
-        found = SimpleCookie(text).get(COOKIE)
-    except CookieError:
-        return ""  # no cookie of ours looks like that
-    return "" if found is None else found.value
+def cookie_for(host: str) -> str:
+    """The cookie of the service that is called so: a browser sends its cookies to every port of a machine.
+
+    >>> cookie_for("127.0.0.1:8080"), cookie_for("custody.example")
+    ('custody_token_8080', 'custody_token')
+    """
+    port = "" if host.endswith("]") else host.rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port != host and port.isdecimal() and port.isascii() else COOKIE
+
+
+def _held(head: _Head) -> str:
+    """The token that a browser holds for us; what others on this machine had it hold may look like anything."""
+    pairs = (pair.strip().partition("=") for pair in (head.cookie or "").split(";"))
+    found = {name: value for name, _, value in pairs}
+    return found.get(cookie_for(head.host)) or found.get(COOKIE, "")
+
+
+def _questions(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
+def _but_token(scope: Scope) -> str:
+    """What an address asks, from its question mark on, without any token."""
+    rest = urlencode([pair for pair in _questions(scope) if pair[0] != TOKEN])
+    return f"?{rest}" if rest else ""
 
 
 def _now() -> float:

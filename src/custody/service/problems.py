@@ -21,6 +21,15 @@ PAGE_HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What every page is sent with: nothing from elsewhere, nothing inline, in no frame."""
+SAFE: Mapping[str, str] = MappingProxyType(
+    {
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    }
+)
+"""On every answer that says nothing else: what is here is not guessed at, not kept, not told to others, and not run."""
 RETRY_SECONDS = 2
 """What somebody who is told 503 waits before the next try."""
 

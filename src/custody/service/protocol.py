@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from custody.service.problems import MEDIA, HttpProblem, body_of
+from custody.service.problems import MEDIA, SAFE, HttpProblem, body_of
 from custody.service.settings import Limits
 
 
@@ -42,7 +42,7 @@ class LimitedProtocol(HttpToolsProtocol):
         is_all_head = self._begun == 0 or (between and self._begun == 1)
         self._head_bytes += len(data) if is_all_head else 0
         if self._head_bytes > self.limits.head_bytes:
-            self._refuse(HttpProblem(431, f"a request's head has at most {self.limits.head_bytes:,} bytes"))
+            self._refuse(self._too_large())
 
     def on_message_begin(self) -> None:
         """A head begins."""
@@ -65,8 +65,12 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is refused like everything else."""
-        self._refuse(HttpProblem(400, msg.rstrip(".").lower()))
+        """What is no HTTP is refused like everything else; an address may be too long even to be read."""
+        is_long = self._spoke and len(self.url) > self.limits.head_bytes
+        self._refuse(self._too_large() if is_long else HttpProblem(400, msg.rstrip(".").lower()))
+
+    def _too_large(self) -> HttpProblem:
+        return HttpProblem(431, f"a request's head has at most {self.limits.head_bytes:,} bytes")
 
     def _expect(self) -> None:
         self._expect_no_longer()
@@ -87,8 +91,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         body = body_of(refusal, "")
-        head = f"content-type: {MEDIA}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
-        self.transport.write(STATUS_LINE[refusal.status] + head + body)
+        said = {"content-type": MEDIA, "content-length": str(len(body)), "connection": "close", **SAFE}
+        head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+        self.transport.write(STATUS_LINE[refusal.status] + head.encode() + b"\r\n" + body)
         self.transport.close()
 
 

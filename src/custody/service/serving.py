@@ -39,13 +39,17 @@ class Address:
     @property
     def url(self) -> str:
         """The address without its token."""
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+        return f"http://{_called(self.host)}:{self.port}/"
 
     def at(self, path: str) -> str:
         """The address of a page, with the token for a browser."""
         page, _, questions = path.lstrip("/").partition("?")
         said = "&".join(filter(None, (questions, f"token={self.token}" if self.token else "")))
         return f"{self.url}{page}?{said}" if said else f"{self.url}{page}"
+
+
+def _called(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 Announce = Callable[[Address], None]
@@ -93,7 +97,11 @@ def settings_for(desk: Desk, host: str, kept: KeptTenancy) -> tuple[Settings, st
         keeper = PerStartKeeper(kept.desk(desk.project), token, kept)
         github = github_settings()
         return Settings(
-            keeper=keeper, now_ns=desk.now_ns, hosts=LOOPBACK_NAMES, token_in_address=True, github=github
+            keeper=keeper,
+            now_ns=desk.now_ns,
+            hosts=LOOPBACK_NAMES | {_called(host)},
+            token_in_address=True,
+            github=github,
         ), token
     if desk.database is None and not any(token.state == "active" for token in list_tokens(desk, None).tokens):
         raise InputError(

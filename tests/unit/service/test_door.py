@@ -80,9 +80,18 @@ def test_a_projects_records_are_seen_by_its_tokens_alone(service: Asked) -> None
 
 def test_other_hosts_and_other_sites_are_refused(keeper: TestKeeper) -> None:
     with asked(keeper, hosts=LOOPBACK_NAMES) as made:
-        for host in ("127.0.0.1:80", "localhost", "localhost:1", "[::1]:80", "[::1]"):
+        for host in ("127.0.0.1:80", "localhost", "LocalHost:1", "[::1]:80", "[::1]"):
             assert made.get("/", host=host).status_code == 200, host
-        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost.", "::1"):
+        evil = (
+            "evil.example",
+            "evil.example:80",
+            "127.0.0.1.evil.example",
+            "",
+            "localhost.",
+            "::1",
+            "localhost:evil.example",
+        )
+        for host in evil:
             assert made.get("/", host=host).status_code == 403, host
             assert made.client.get("/health", headers={"host": host}).status_code == 403, host
         assert made.get("/", host="localhost:1", origin="http://localhost:1").status_code == 200
@@ -109,6 +118,31 @@ def test_a_browser_trades_the_token_in_its_address_for_a_cookie(keeper: TestKeep
         assert made.client.get("/openapi.json?token=wrong").status_code == 401
         for odd in ("custody_token", "custody_token=\x80", "=;=;;", "custody_token=wrong"):
             assert made.client.get("/", headers={b"cookie": odd.encode("latin-1")}).status_code == 401, odd
+
+
+def test_a_stale_token_in_an_address_takes_nothing_from_whoever_is_let_in(keeper: TestKeeper) -> None:
+    with asked(keeper, token_in_address=True) as made:
+        made.client.follow_redirects = False
+        held = {"cookie": f"custody_token={ALL}", "accept": "text/html"}
+        moved = made.client.get("/blame?file=a+b&token=stale", headers=held)
+        assert moved.status_code == 303 and moved.headers["location"] == "/blame?file=a+b"
+        assert "set-cookie" not in moved.headers
+        stranger = made.client.get("/blame?file=%C3%A4&token=stale", headers={"accept": "text/html"})
+        assert stranger.status_code == 401
+        assert 'name="next" value="/blame?file=%C3%A4"' in stranger.text and "stale" not in stranger.text
+
+
+def test_services_on_other_ports_and_their_cookies_are_no_hindrance(keeper: TestKeeper) -> None:
+    with asked(keeper, token_in_address=True) as made:
+        made.client.follow_redirects = False
+        moved = made.client.get(f"/?token={ALL}", headers={"host": "127.0.0.1:8001"})
+        assert moved.headers["set-cookie"].startswith(f"custody_token_8001={ALL};")
+        made.client.cookies.clear()
+        theirs = 'other={"json": [1]}; a[b]=c; @'
+        held = f"{theirs}; custody_token_8001={ALL}; custody_token_8002=theirs; custody_token=old"
+        for port, status in (("8001", 200), ("8002", 401), ("8003", 401)):
+            there = {"host": f"127.0.0.1:{port}", "cookie": held}
+            assert made.client.get("/openapi.json", headers=there).status_code == status, port
 
 
 def test_elsewhere_an_address_opens_nothing_and_a_cookie_asks_only(service: Asked) -> None:
@@ -187,6 +221,7 @@ def test_answers_are_not_kept_and_not_guessed_at(service: Asked) -> None:
     for answer in (service.get("/"), service.client.get("/"), service.client.get("/health")):
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 def test_counts_are_by_route_and_never_by_what_a_caller_made_up(service: Asked) -> None:

@@ -66,6 +66,8 @@ def test_one_whose_head_does_not_end(port: int, keeper: TestKeeper) -> None:
 
 def test_one_whose_head_has_no_limit(port: int) -> None:
     assert status(said(port, HEAD, b"x: " + b"a" * 100_000)) == 431
+    long = said(port, b"GET /blame?file=" + b"a" * 100_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n")
+    assert status(long) == 431 and b"nosniff" in long and b"default-src 'none'" in long
     assert status(said(port, HEAD, b"".join(b"x%d: y\r\n" % n for n in range(1_000)))) == 431
 
 

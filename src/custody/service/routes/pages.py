@@ -11,7 +11,7 @@ from custody.app.tenancy_model import Scope
 from custody.model.errors import InputError
 from custody.service.asking import found, note_of
 from custody.service.auth import START, Gatekeeper
-from custody.service.door import COOKIE
+from custody.service.door import cookie_for
 from custody.service.endpoints import JSON, Answer, Call, Endpoint, Parameter
 from custody.service.pages.assets import Asset, assets
 from custody.service.pages.book import PAGES
@@ -148,14 +148,18 @@ async def login(call: Call) -> Answer:
         return Answer(body=body, status=refusal.status, media="text/html", headers=_but_type(headers))
     # A browser that came over TLS says so in its origin; the cookie then never leaves it.
     secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
-    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    cookie = f"{_cookie(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return Answer(body=b"", status=303, headers={"location": _onward(said.get("next", "")), "set-cookie": cookie})
 
 
-async def logout(_call: Call) -> Answer:
+async def logout(call: Call) -> Answer:
     """Have the browser forget its token."""
-    cookie = f"{COOKIE}=; Path=/; HttpOnly; Max-Age=0"
+    cookie = f"{_cookie(call)}=; Path=/; HttpOnly; Max-Age=0"
     return Answer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
+
+
+def _cookie(call: Call) -> str:
+    return cookie_for(call.request.headers.get("host", ""))
 
 
 def _but_type(headers: Mapping[str, str]) -> dict[str, str]:
