@@ -18,7 +18,7 @@ export interface GraphBox extends HTMLElement {
 }
 
 const CLOSER = 1.3;
-let current: { cy: Core; data: GraphData; root: HTMLElement } | null = null;
+let current: { cy: Core; data: GraphData; root: HTMLElement; paint: () => Promise<void> } | null = null;
 let arrived: GraphData | null = null;
 let kept: { view: View; shape: string; focused: boolean } | null = null;
 
@@ -45,7 +45,6 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
   const words = said(root, data, choose);
   const list = table(root.querySelector<HTMLElement>("#graph-rows")!, data, isAway, choose);
   box.cy = cy;
-  current = { cy, data, root };
 
   function choose(id: string): void {
     const one = known.get(id);
@@ -93,12 +92,23 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
     if (kept.focused) box.focus({ preventScroll: true });
   } else frame(cy, data);
   kept = null;
-  void fill(cy, data, switches.away).then(() => {
-    if (!cy.destroyed()) {
-      sift();
-      box.dataset.drawn = String(cy.elements().length);
-    }
-  });
+
+  /** Draws everything in the colours of now, as gently as the first time: restyling all at once stops the page. */
+  let turn = 0;
+  async function paint(): Promise<void> {
+    const mine = ++turn;
+    const chosen = cy.$(":selected").map((one) => one.id());
+    delete box.dataset.drawn;
+    cy.elements().remove();
+    cy.style(styleOf(data, box));
+    await fill(cy, data, switches.away, () => mine === turn && !cy.destroyed());
+    if (mine !== turn || cy.destroyed()) return;
+    sift();
+    for (const id of chosen) cy.getElementById(id).select();
+    box.dataset.drawn = String(cy.elements().length);
+  }
+  current = { cy, data, root, paint };
+  void paint();
 }
 
 /** The view moves only as far as it must. */
@@ -116,7 +126,7 @@ function shape(data: GraphData): string {
 }
 
 document.addEventListener("custody:theme", () => {
-  if (current && !current.cy.destroyed()) current.cy.style(styleOf(current.data, current.root));
+  if (current && !current.cy.destroyed()) void current.paint();
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { target, shouldSwap, xhr } = (event as CustomEvent).detail as { target?: Element; shouldSwap: boolean; xhr: XMLHttpRequest };

@@ -34,12 +34,12 @@ export function canvas(box: HTMLElement, data: GraphData): Core {
   return cy;
 }
 
-/** Every element, nodes before edges, in small portions; settled when all are there. */
-export async function fill(cy: Core, data: GraphData, away: (words: string[]) => boolean): Promise<void> {
+/** Every element, nodes before edges, in small portions while `wanted`; settled when all are there. */
+export async function fill(cy: Core, data: GraphData, away: (words: string[]) => boolean, wanted: () => boolean): Promise<void> {
   const waiting = definitions(data, away);
   for (let at = 0; at < waiting.length; at += AT_ONCE) {
     await breath();
-    if (cy.destroyed()) return;
+    if (!wanted()) return;
     cy.batch(() => {
       cy.add(waiting.slice(at, at + AT_ONCE));
     });
