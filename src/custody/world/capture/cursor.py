@@ -28,6 +28,7 @@ from custody.world.capture.cursor_tools import (
     edits,
     git_facts,
     given_of,
+    is_notice,
     model_of,
     path_in,
     pieces_of,
@@ -99,7 +100,7 @@ def _prompt(seen: _Seen) -> Iterator[View]:
     if seen.model is not None:
         yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=seen.model)
     asked = text(seen.fields.get("prompt"))
-    if asked is not None:
+    if asked is not None and not is_notice(asked.content or ""):
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 
 

@@ -2,7 +2,7 @@
 
 A row has ids, times, models and what tools gave back. A line of a transcript has none of these: its calls are named by
 their place, are as old as the last prompt that tells the time, and count only where nothing else told of the session.
-Shapes: ``cursor_store``; transcripts of May to August 2026 (Cursor 3.x, cursor-agent), texts of winter 2025.
+Shapes: ``cursor_store``; transcripts of May to October 2026 (Cursor 3.x, cursor-agent), texts of winter 2025.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from custody.model.errors import InputError
 from custody.wire.canonical import Json
 from custody.wire.times import ns_from, text_from
 from custody.world.capture.cursor_store import SUBAGENTS
-from custody.world.capture.cursor_tools import commits_of, edited, model_of
+from custody.world.capture.cursor_tools import commits_of, edited, model_of, typed
 from custody.world.capture.cursor_views import LINE, called_of, calls_in
 from custody.world.capture.fields import Fields, fields, items, string
 from custody.world.capture.lines import Line
@@ -29,6 +29,7 @@ KEPT_OF_CALL = ("name", "tool", "toolCallId", "status", "params", "rawArgs", "re
 ENDS = frozenset(("turn_ended", "turn_started", "system", "result"))
 """Lines that say nothing of what was done; another is counted in the report by its name."""
 MS = 1_000_000
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 _QUERY = re.compile(r"<user_query>\n(.*?)\n?</user_query>", re.DOTALL)
@@ -91,8 +92,9 @@ class Reading:
         self.told = model_of(fields(bubble.get("modelInfo")).get("modelName")) or self.told
         kind, made = bubble.get("type"), fields(bubble.get("toolFormerData"))
         around: dict[str, Json] = {"type": kind, "bubbleId": named, "model": self.told}
-        if kind == PERSON and (string(bubble.get("text")) or "").strip():
-            yield self._found(number, named, {**around, "text": bubble["text"], "requestId": bubble.get("requestId")})
+        words = typed(string(bubble.get("text")) or "") if kind == PERSON else ""
+        if words.strip():
+            yield self._found(number, named, {**around, "text": words, "requestId": bubble.get("requestId")})
         elif made.get("name") or made.get("toolCallId"):
             yield from self._called(number, named, around, made, row)
         else:
@@ -135,7 +137,8 @@ class Reading:
                 yield self._line(line.number, value)
 
     def _line(self, number: int, value: Fields) -> Found | Passed | Trouble:
-        role, blocks = string(value.get("role")), items(fields(value.get("message")).get("content"))
+        content = fields(value.get("message")).get("content")
+        role, blocks = string(value.get("role")), [{"text": content}] if isinstance(content, str) else items(content)
         if role not in ("user", "assistant"):
             kind = string(value.get("type")) or role or "(no type)"
             return Passed(kind, kind in ENDS, string(value.get("version")))
@@ -155,7 +158,7 @@ class Reading:
         if moment is not None:
             self.at_ns = _ns(moment) or self.at_ns
         found = _QUERY.search(said)
-        words = found[1] if found else "" if "<user_query>" in said else said
+        words = found[1] if found else "" if "<user_query>" in said else typed(said)
         if self.subagent is not None or not words.strip():
             return Passed("user", True)
         self.at_ns += MS
@@ -251,7 +254,9 @@ def _ns(moment: re.Match[str]) -> int | None:
     hours = int(moment[2] or 0)
     minutes = int(moment[3] or 0) * (-1 if (moment[2] or "").startswith("-") else 1)
     try:
-        told = datetime.strptime(moment[1], "%B %d, %Y, %I:%M %p")  # noqa: DTZ007 - the zone comes in the next line
+        # Months have had their whole names and three letters of them, whichever language this machine speaks.
+        month, rest = MONTHS.index(moment[1][:3].lower()) + 1, moment[1].partition(" ")[2]
+        told = datetime.strptime(f"{month} {rest}", "%m %d, %Y, %I:%M %p")  # noqa: DTZ007 - the zone comes in the next line
         zone = timezone(timedelta(hours=hours, minutes=minutes))
         return int(told.replace(tzinfo=zone).astimezone(UTC).timestamp()) * 1_000_000_000
     except (ValueError, OverflowError):

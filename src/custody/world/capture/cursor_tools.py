@@ -6,6 +6,7 @@ the database's tool calls of ``composerData`` 3 to 16 (2025 to July 2026), where
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -51,6 +52,14 @@ WORDS = ("output", "stdout", "contents", "content", "text", "result", "answer")
 FILE = "file://"
 READ_FROM_TEXT = ":shell:"
 """In the id of an edit that only its own text tells: what was seen on disk around it says more."""
+_BESIDE = re.compile(
+    r"(?:\[Image\]|<(timestamp|image_files|uploaded_documents|attached_files|external_links|system_reminder"
+    r"|open_and_recently_viewed_files|manually_attached_skills)\b[^>]*>.*?</\1>)\s*",
+    re.DOTALL,
+)
+"""What Cursor puts before the words that a person typed."""
+_NOTICE = "<system_notification"
+"""How a message begins that Cursor sends itself, for example when a subagent is done."""
 UNKNOWN_MODELS = frozenset(("", "default", "auto", "inherit", "unknown"))
 """What stands where Cursor chose the model itself and does not say which."""
 
@@ -110,6 +119,28 @@ def model_of(said: object) -> str | None:
     """The name of a model; None where it is not told which."""
     named = string(said)
     return None if named is None or named.strip().lower() in UNKNOWN_MODELS else named
+
+
+def typed(said: str) -> str:
+    r"""What a person typed of a prompt: what Cursor put before it is left out, and nothing is left of its own messages.
+
+    >>> typed("<timestamp>Monday, Jun 8, 2026, 11:48 PM (UTC-7)</timestamp>\nmake it so"), typed("make it so")
+    ('make it so', 'make it so')
+    """
+    rest = _own(said)
+    return "" if rest.startswith(_NOTICE) else rest
+
+
+def is_notice(said: str) -> bool:
+    """Whether a prompt is a message that Cursor sends itself."""
+    return _own(said).startswith(_NOTICE)
+
+
+def _own(said: str) -> str:
+    place = 0
+    while (found := _BESIDE.match(said, place)) is not None:
+        place = found.end()
+    return said[place:]
 
 
 def given_of(*said: object) -> tuple[dict[str, Any], str | None]:

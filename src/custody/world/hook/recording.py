@@ -52,7 +52,9 @@ CURSOR = "cursor"
 COPILOT = "copilot"
 CURSORS_OWN = ("cursor_version", "conversation_id")
 """Fields that Cursor sends and Claude Code does not."""
-GATES = frozenset("pretooluse beforeshellexecution beforemcpexecution beforereadfile subagentstart unknown".split())
+GATES = frozenset(
+    "pretooluse beforeshellexecution beforemcpexecution beforereadfile beforetabfileread subagentstart unknown".split()
+)
 """Cursor's events, in small letters, at which a hook may refuse."""
 GO_ON = '{"permission":"allow"}\n'
 

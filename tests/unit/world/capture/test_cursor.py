@@ -23,9 +23,11 @@ from custody.model.views import (
     View,
 )
 from custody.wire.canonical import parse
-from custody.world.capture import hook_views
+from custody.world.capture import Found, hook_views
 from custody.world.capture.cursor import EVENTS
+from custody.world.capture.cursor_reading import Reading as Conversation
 from custody.world.capture.cursor_tools import answer_of, given_of, kind_of
+from custody.world.capture.lines import lines_of
 from custody.world.hook.pairing import OWN
 from custody.world.hook.snapshot import phase_of
 from tests.builders.cursor import MODEL, SESSION, Cursor
@@ -83,6 +85,43 @@ def test_sessions_prompts_and_their_models() -> None:
     assert isinstance(switched, Session) and switched.model == "gpt-6"
     assert isinstance(prompt, Prompt) and (prompt.id, prompt.text.content) == ("gen-0", "do it")
     assert one(last(Cursor(ROOT).hook("sessionEnd", reason="completed")), Session).ended_ns is not None
+
+
+NOTICE = "<system_notification>\nThe following task has finished.\n</system_notification>"
+QUERY = "<user_query>\ngo\n</user_query>"
+
+
+def test_what_cursor_sends_itself_nobody_typed() -> None:
+    session = Cursor(ROOT).prompt(f"<timestamp>Monday, Sep 7, 2026, 1:00 PM (UTC)</timestamp>\n{NOTICE}")
+    assert not [view for view in seen(session.hooks[-1]) if isinstance(view, Prompt)]
+
+
+@pytest.mark.parametrize(
+    ("said", "at", "typed"),
+    [
+        (f"<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC-7)</timestamp>\n{QUERY}", "20:39", "go"),
+        (f"<timestamp>Monday, June 29, 2026, 1:39 PM (UTC-7)</timestamp>\n{QUERY}", "20:39", "go"),
+        ("<timestamp>Monday, Jun 29, 2026, 9:00 AM (UTC+5:30)</timestamp>\nmake it so", "03:30", "make it so"),
+        (
+            "[Image]\n<image_files>\n/a.png\n</image_files>\n<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC)</timestamp>\nlook",
+            "13:39",
+            "look",
+        ),
+        (f"<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC)</timestamp>\n{NOTICE}", None, None),
+        (f"{NOTICE}\n<user_query>Inform the user.</user_query>", None, None),
+        ("<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC)</timestamp>", None, None),
+    ],
+)
+@pytest.mark.parametrize("plainly", [False, True])
+def test_a_line_of_a_transcript_tells_what_was_typed_and_when(
+    tmp_path: Path, said: str, at: str | None, typed: str | None, *, plainly: bool
+) -> None:
+    file = tmp_path / "conversation.jsonl"
+    content = said if plainly else [{"type": "text", "text": said}]
+    file.write_text(json.dumps({"role": "user", "message": {"content": content}}) + "\n")
+    found = [item for item in Conversation({}, file).lines(lines_of(file)) if isinstance(item, Found)]
+    told = [(item.at[:16], item.payload) for item in found]
+    assert told == ([] if typed is None else [(f"2026-06-29T{at}", {"role": "user", "text": typed})])
 
 
 @pytest.mark.parametrize("name", ["", "default", "inherit", "Auto"])
