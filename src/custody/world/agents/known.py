@@ -190,6 +190,13 @@ _OPENCODE = Agent(
     note="opencode loads a new plugin at its next start",
 )
 
+_VSCODE_USERS = (
+    *(f".config/{program}/User" for program in ("Code", "Code - Insiders", "VSCodium")),
+    *(f"Library/Application Support/{program}/User" for program in ("Code", "Code - Insiders", "VSCodium")),
+    *(f"{server}/data/User" for server in (".vscode-server", ".vscode-server-insiders", ".vscode-remote")),
+)
+"""Where VS Code and its kin keep a user's things, on this machine or for one who connects to it."""
+
 _COPILOT = Agent(
     name="copilot",
     title="GitHub Copilot (VS Code and CLI)",
@@ -200,12 +207,7 @@ _COPILOT = Agent(
     variable="COPILOT_HOME",
     grouped=False,
     typed=True,
-    signs=(
-        ".config/github-copilot",
-        ".config/Code/User/globalStorage/github.copilot-chat",
-        "Library/Application Support/Code/User/globalStorage/github.copilot-chat",
-        ".vscode-server/data/User/globalStorage/github.copilot-chat",
-    ),
+    signs=(".config/github-copilot", *(f"{user}/globalStorage/github.copilot-chat" for user in _VSCODE_USERS)),
     fixed=MappingProxyType({"version": 1}),
     events=_events(
         "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop"

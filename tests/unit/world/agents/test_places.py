@@ -56,7 +56,13 @@ def test_an_agent_is_known_by_where_it_keeps_its_sessions(tmp_path: Path, folder
 
 
 @pytest.mark.parametrize(
-    "folder", [".copilot", ".config/github-copilot", ".config/Code/User/globalStorage/github.copilot-chat"]
+    "folder",
+    [
+        ".copilot",
+        ".config/github-copilot",
+        ".config/Code/User/globalStorage/github.copilot-chat",
+        ".vscode-server-insiders/data/User/globalStorage/github.copilot-chat",
+    ],
 )
 def test_copilot_is_known_by_what_vscode_keeps_too(tmp_path: Path, folder: str) -> None:
     (tmp_path / "home" / folder).mkdir(parents=True)
