@@ -103,7 +103,7 @@ def test_what_cursor_sends_itself_nobody_typed() -> None:
         (f"<timestamp>Monday, June 29, 2026, 1:39 PM (UTC-7)</timestamp>\n{QUERY}", "20:39", "go"),
         ("<timestamp>Monday, Jun 29, 2026, 9:00 AM (UTC+5:30)</timestamp>\nmake it so", "03:30", "make it so"),
         (
-            "[Image]\n<image_files>\n/a.png\n</image_files>\n<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC)</timestamp>\nlook",
+            "[Image]\n<image_files>/a</image_files>\n<timestamp>Monday, Jun 29, 2026, 1:39 PM (UTC)</timestamp>\nlook",
             "13:39",
             "look",
         ),
