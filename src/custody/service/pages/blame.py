@@ -36,10 +36,31 @@ def blame(desk: Desk, asked: Asked) -> View:
         return nowhere(desk, "Blame")
     file = asked.text("file")
     folder = asked.text("folder")
+    _check(asked)
     try:
         return _listed(desk, asked, folder) if file is None else _file(desk, asked, file)
     except InputError as error:
         return _instead(desk, asked, file or folder or "", error)
+
+
+def _check(asked: Asked) -> None:
+    """That what an address says can be understood: only then is anything looked for."""
+    _start(asked)
+    _kind(asked)
+    _is_edited(asked)
+    place_of(asked, "")
+
+
+def _start(asked: Asked) -> int:
+    return asked.number("from", 1, least=1, most=LINE_MAX)
+
+
+def _kind(asked: Asked) -> str | None:
+    return None if asked.text("only") is None else asked.choice("only", tuple(CLASSES))
+
+
+def _is_edited(asked: Asked) -> bool:
+    return asked.choice("edited", ("0", "1")) == "1"
 
 
 def nowhere(desk: Desk, title: str) -> View:
@@ -68,10 +89,8 @@ def crumbs(path: str) -> list[tuple[str, str]]:
 
 
 def _file(desk: Desk, asked: Asked, file: str) -> View:
-    start = asked.number("from", 1, least=1, most=LINE_MAX)
-    kind = None if asked.text("only") is None else asked.choice("only", tuple(CLASSES))
     blamed = file_blamed(desk, place_of(asked, file))
-    lines = FileLines(blamed, start, Only(kind=kind, agent=asked.text("agent")))
+    lines = FileLines(blamed, _start(asked), Only(kind=_kind(asked), agent=asked.text("agent")))
     fields = {
         **_where(desk, asked, blamed.file),
         "path": blamed.report.path,
@@ -114,12 +133,12 @@ def _instead(desk: Desk, asked: Asked, path: str, error: InputError) -> View:
         return _listed(desk, asked, path.rstrip("/"))
     except InputError:
         fields = {**_where(desk, asked, path), "problem": error.message, "remedy": error.hint}
-        return View(title=path, template="blame_none.html", fields=fields)
+        return View(title=path, template="blame_none.html", fields=fields, nothing=True)
 
 
 def _listed(desk: Desk, asked: Asked, folder: str | None) -> View:
     rev, part = asked.text("rev"), asked.text("named")
-    edited = asked.choice("edited", ("0", "1")) == "1"
+    edited = _is_edited(asked)
     wish = Wish(
         folder=folder,
         revision=rev or HEAD,
@@ -153,7 +172,7 @@ def _without_commit(asked: Asked, error: InputError) -> View:
         else "Commit something, or name a file that was added: its lines can be shown as they are on disk."
     )
     fields: dict[str, Any] = {"problem": problem, "remedy": remedy, "crumbs": [], "rev": None, "disk": None}
-    return View(title="Blame", template="blame_none.html", fields=fields)
+    return View(title="Blame", template="blame_none.html", fields=fields, nothing=named is not None)
 
 
 PAGES = (Page(name="blame", label="Blame", view=blame, takes=TAKES),)

@@ -53,12 +53,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is shown: a template and what stands in it. ``scripts`` are the islands that it needs, by name."""
+    """What is shown: a template and what stands in it. ``scripts`` are the islands that it needs, by name.
+
+    A view that says in words that there is ``nothing`` of the name that was asked for is answered as such.
+    """
 
     title: str
     template: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
+    nothing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

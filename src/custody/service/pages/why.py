@@ -55,9 +55,9 @@ def why(desk: Desk, asked: Asked) -> View:
     file = asked.text("file")
     if file is None or asked.text("line") is None:
         return _asking(desk, file, asked.text("rev"))
-    line = asked.number("line", 1, least=1, most=LINE_MAX)
+    line, place = asked.number("line", 1, least=1, most=LINE_MAX), place_of(asked, file)
     try:
-        report = place_explained(desk, place_of(asked, file), line, note=asked.note)
+        report = place_explained(desk, place, line, note=asked.note)
     except InputError as error:
         return _refused(desk, asked, file, error)
     fields = {
@@ -117,7 +117,7 @@ def _refused(desk: Desk, asked: Asked, file: str, error: InputError) -> View:
         "problem": error.message,
         "remedy": error.hint,
     }
-    return View(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields)
+    return View(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields, nothing=True)
 
 
 PAGES = (Page(name="why", label="Why", view=why, takes=TAKES),)

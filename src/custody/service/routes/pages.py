@@ -74,12 +74,12 @@ def _page(page: Page) -> Endpoint:
         asked = Asked(said, _noting(call))
         around = Around(project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START)
 
-        def answer(desk: Desk) -> str:
+        def answer(desk: Desk) -> Answer:
             frame = Frame(links=ServedLinks(), around=around, book=PAGES)
-            return render(page.view(desk, asked), page, said, frame)
+            view = page.view(desk, asked)
+            return _html(render(view, page, said, frame), 404 if view.nothing else 200)
 
-        html = await found(call.ask(answer))
-        return _html(html)
+        return await found(call.ask(answer))
 
     return Endpoint(
         method="GET",
@@ -103,8 +103,8 @@ def _noting(call: Call) -> Note | None:
     return call.service.noted.noting(note, reader, call.service.settings.now_ns(), again=again)
 
 
-def _html(text: str) -> Answer:
-    return Answer(body=text.encode("utf-8", "replace"), media="text/html", headers=PAGE_HEADERS)
+def _html(text: str, status: int) -> Answer:
+    return Answer(body=text.encode("utf-8", "replace"), status=status, media="text/html", headers=PAGE_HEADERS)
 
 
 def _asset(asset: Asset) -> Endpoint:

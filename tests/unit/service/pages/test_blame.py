@@ -15,6 +15,7 @@ from custody.wire.blame import Attribution, BlameReport, SignalSeen
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in
+from tests.builders.service import a_keeper, asked
 
 NAMES = (
     "plain.py",
@@ -198,6 +199,23 @@ class TestNothingToShow:
         assert "leaves the repository" in said["../outside"]
         assert "is absolute" in said["/etc/passwd"]
         assert "a.py" in said["src"]
+
+    def test_what_is_not_there_is_answered_so_and_what_makes_no_sense_is_refused(self, scene: Scene) -> None:
+        with asked(a_keeper(scene.desk)) as service:
+            for path, status in (
+                ("/blame?file=src/app.py", 200),
+                ("/blame?file=nothing.py", 404),
+                ("/blame?file=../../etc/passwd", 404),
+                ("/blame?rev=nonsense", 404),
+                ("/why?file=nothing.py&line=1", 404),
+                ("/why?file=src/app.py&line=999999999", 404),
+                ("/blame?file=src/app.py&only=nonsense", 422),
+                ("/blame?file=src/app.py&from=-1", 422),
+                ("/why?file=src/app.py&line=1&rev=HEAD&disk=1", 422),
+            ):
+                answer = service.get(path, accept="text/html")
+                assert answer.status_code == status, path
+                assert "<h1" in answer.text, path
 
     def test_an_unknown_revision_is_said(self, scene: Scene) -> None:
         assert "No commit is named" in words_in(rendered(scene.desk, "blame", rev="nonsense"))

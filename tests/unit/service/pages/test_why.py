@@ -125,7 +125,6 @@ class TestWithout:
             ({"file": "nothing.py"}, "Cannot find 'nothing.py'"),
             ({"file": "../x"}, "leaves the repository"),
             ({"rev": "nonsense"}, "No commit is named"),
-            ({"rev": "HEAD", "disk": "1"}, "two versions"),
         ],
     )
     def test_what_cannot_be_explained_is_said(
