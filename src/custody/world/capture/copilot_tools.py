@@ -79,8 +79,9 @@ def about(tool: str, given: Fields) -> str | None:
 def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
     """What a call gave back; of a command also how it ended.
 
-    >>> answer_of("no such file <exited with exit code 2>", {})
-    Answer(words='no such file ', code=2, running=False)
+    >>> answer = answer_of("no such file <exited with exit code 2>", {})
+    >>> answer.words, answer.code
+    ('no such file ', 2)
     """
     found = list(_CODE.finditer(words))
     code = int(found[-1][1] or found[-1][2]) if found else None

@@ -157,8 +157,9 @@ def given_of(*said: object) -> tuple[dict[str, Any], str | None]:
 def answer_of(said: object) -> Answer:
     """What a tool gave back: an object, one as JSON in a text, or words.
 
-    >>> answer_of('{"exitCode": 1, "stdout": "no"}')
-    Answer(words='no', code=1, running=False)
+    >>> answer = answer_of('{"exitCode": 1, "stdout": "no"}')
+    >>> answer.words, answer.code
+    ('no', 1)
     """
     value = json_in(said) if isinstance(said, str) else said
     if not isinstance(value, dict):
