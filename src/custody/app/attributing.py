@@ -60,7 +60,7 @@ class Attributing:
     @cached_property
     def lineage(self) -> Lineage:
         """What was captured, replayed up to now."""
-        lineage = Lineage(self.store, self.repository, self.rules)
+        lineage = Lineage(self.store, self.objects, self.rules)
         lineage.catch_up(self.desk.progress.start, self.desk.progress.step)
         return lineage
 

@@ -14,7 +14,7 @@ from custody.model.ids import CommitSha, RecordRef, StoreId
 from custody.model.paths import RepoPath
 from custody.model.record import Record
 from custody.model.views import FileEdit, FileState
-from custody.world.git import FileAt, Object, Repository
+from custody.world.git import FileAt, Object, ObjectReader
 from custody.world.store import REDACTED, StateRow, Store, Told
 
 MARKER = "[redacted:"
@@ -43,11 +43,11 @@ def lineage_version(rules: AttributeRules) -> str:
 class Lineage:
     """The replayed states of one store, brought up to date."""
 
-    def __init__(self, store: Store, repository: Repository, rules: AttributeRules) -> None:
+    def __init__(self, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
         self.store = store
         self.tables = store.lineage
         self.rules = rules
-        self._repository = repository
+        self._objects = objects
         self.version = f"{lineage_version(rules)}:{store.views.version}"
         self._texts: dict[int, list[str]] = {}
         self._ids: dict[str, int] = {}
@@ -182,8 +182,7 @@ class Lineage:
         """The file in the commit that the agent worked on top of."""
         if revision is None:
             return None
-        with self._repository.objects() as objects:
-            found = objects.read(FileAt(revision, path))
+        found = self._objects.read(FileAt(revision, path))
         return lines_of(text_of(found.content)) if isinstance(found, Object) and found.info.kind == "blob" else None
 
     def _under_another_name(self, path: RepoPath, moment: Moment, before: Sequence[str]) -> StateRow | None:

@@ -21,6 +21,7 @@ from custody.world.store.sqlite import SqliteDb
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
+from tests.builders.processes import started_from_now
 from tests.builders.repo import a_clone, a_repository, a_worktree
 from tests.builders.traces import a_conversation, a_link, a_range, a_trace, written
 
@@ -70,6 +71,18 @@ def test_what_a_call_added_is_the_agents_and_the_rest_has_no_evidence(scene: Sce
     assert agent.tool_call_id == "c10"
     assert agent.signals == ["content_hash", "revision_parent", "range_match", "timestamp_match"]
     assert (agent.tier, agent.confidence, agent.score, agent.grade) == (3, 0.95, 60.0, "recorded")
+
+
+def test_many_captured_edits_take_no_more_processes_than_few(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    taken = []
+    for many in (2, 20):
+        for n in range(many):
+            scene.edited("app.py", None, f"{OLD}written = over({many}, {n})\n", at=many * 100 + n, head=base)
+        started = started_from_now(monkeypatch)
+        scene.report()
+        taken.append(len(started))
+    assert taken[1] <= taken[0]
 
 
 def test_uncommitted_lines_count_on_top_of_head(scene: Scene) -> None:

@@ -1,6 +1,5 @@
 """Changes that nobody should ask about, and changes that are hard to judge: a verdict with reasons or a clear error."""
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from custody.model.ids import CommitSha
 from custody.wire.gate import GateReport
 from tests.builders.cli import custody, spool_of
 from tests.builders.judged import NEW, OLD, Judged, codes
+from tests.builders.processes import started_from_now
 from tests.builders.repo import SUBMODULE, Built, Files, a_clone, a_repository
 
 MANY = 200
@@ -132,7 +132,7 @@ class TestFiles:
 
     def test_many_files_take_no_more_processes_than_few(self, world: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
         few, many = (_of(world.built, world.second, count) for count in (MANY // 10, MANY))
-        started = _counted(monkeypatch)
+        started = started_from_now(monkeypatch)
         assert said(world, f"{world.second}..{few}").added.none == MANY // 5
         for_few = len(started)
         started.clear()
@@ -168,19 +168,6 @@ def _files(count: int) -> Mapping[bytes, bytes]:
 
 def _of(built: Built, parent: CommitSha, count: int) -> CommitSha:
     return built.commit({b"a.py": NEW.encode(), **_files(count)}, parent, ref=f"refs/heads/of-{count}")
-
-
-def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every process that is started from now on."""
-    started: list[object] = []
-    real = subprocess.Popen.__init__
-
-    def begin(self: subprocess.Popen[bytes], *arguments: object, **more: object) -> None:
-        started.append(arguments)
-        real(self, *arguments, **more)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(subprocess.Popen, "__init__", begin)
-    return started
 
 
 @pytest.mark.parametrize(
