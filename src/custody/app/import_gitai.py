@@ -14,7 +14,7 @@ from pathlib import Path
 
 from custody.app.desk import Desk
 from custody.app.import_traces import BATCH, PROBLEMS_MAX, redaction_key, trace_arrival
-from custody.model.errors import CustodyError, InputError
+from custody.model.errors import CustodyError, GitError, InputError
 from custody.model.ids import CommitSha
 from custody.model.lines import Lines
 from custody.model.paths import RepoPath
@@ -262,10 +262,13 @@ class _Claims:
         """The lines that a note gives to each session, as far as the commit has such lines."""
         made: dict[Author, dict[str, list[Lines]]] = {}
         paths = list(self._paths(found, note))
-        files = self.objects.read_all(FileAt(found.commit, path) for _, path in paths)
+        files = list(self.objects.read_all(FileAt(found.commit, path) for _, path in paths))
+        why_not = {path: one.reason for (_, path), one in zip(paths, files, strict=True) if isinstance(one, NoObject)}
+        listed = self._listed(found.commit, list(why_not))
         for (name, path), file in zip(paths, files, strict=True):
             if isinstance(file, NoObject) or file.info.kind != "blob":
-                self.done.problem(found.place, f"claims lines of '{path.display[:200]}', which the commit has not")
+                why = f"whose text is {why_not[path]} here" if path in listed else "which the commit has not"
+                self.done.problem(found.place, f"claims lines of '{path.display[:200]}', {why}")
                 continue
             named = dict(self._named(note, name, found.place))
             # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
@@ -277,6 +280,15 @@ class _Claims:
                 if key in whose:
                     made.setdefault(author, {}).setdefault(str(path), []).extend(whose[key])
         return made
+
+    def _listed(self, commit: CommitSha, paths: list[RepoPath]) -> set[RepoPath]:
+        """Which of these files a commit has all the same: a partial clone has not their texts."""
+        try:
+            return (
+                {one.path for one in self.desk.repository.tree(commit, paths) if one.kind == "blob"} if paths else set()
+            )
+        except GitError:
+            return set()  # not even the names are here
 
     def _paths(self, found: Found, note: Note) -> Iterator[tuple[str, RepoPath]]:
         for name in note.files:

@@ -158,6 +158,19 @@ def test_a_note_that_is_too_large_is_named(scene: Noted, monkeypatch: pytest.Mon
     assert [problem.what for problem in report.problems] == ["its text is too large"]
 
 
+def test_a_file_whose_text_a_partial_clone_has_not_is_named_as_such(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE), lost__py=text(TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1\nlost.py\n  s_1::t_1 1\ngone.py\n  s_1::t_1 1\n", s_1=CLAUDE))
+    lost = scene.built.git("rev-parse", f"{first}:lost.py").decode().strip()
+    (scene.built.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    report = import_gitai(scene.desk)
+    assert report.lines == 1
+    assert [problem.what for problem in report.problems] == [
+        "claims lines of 'lost.py', whose text is missing here",
+        "claims lines of 'gone.py', which the commit has not",
+    ]
+
+
 def test_a_session_that_another_note_describes_is_found(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE))
     second = scene.committed(first, at=15, app__py=text(ONE, TWO))
