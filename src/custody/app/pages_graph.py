@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from custody.app.desk import Desk
 from custody.app.graph import snapshot_from, units_chosen, units_named
-from custody.app.graph_learn import all_units, graph_rules, learnt, units_of
+from custody.app.graph_learn import all_units, graph_rules, units_of
 from custody.app.graph_outcomes import outcomes_of
-from custody.app.pages_graph_kept import units_at_hand
+from custody.app.pages_graph_kept import learnt_at_hand, units_at_hand
 from custody.app.questions import NotThere
 from custody.graph.elements import Element, View
 from custody.graph.engine import Snapshot
@@ -158,7 +158,7 @@ def _is_wanted(span: SpanSeen, wanted: Wanted) -> bool:
 
 def _graph(desk: Desk, store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
     if wanted.agent is None:
-        found = learnt(desk, store, rules)
+        found = learnt_at_hand(desk, store, rules)
         whole, units, repairs = found.engine.get_graph_snapshot(), found.units, found.repairs
     else:
         chosen = _of_agent(store, wanted.agent)

@@ -1,4 +1,4 @@
-"""Sessions that were drawn last stay at hand: opening a box of a long one does not read all of it again.
+"""Sessions that were drawn last stay at hand, and what was learnt: looking closer does not read all of it again.
 
 Nothing can be stale: what is kept holds for the chains as they stood, and every new record moves one of them.
 """
@@ -7,8 +7,9 @@ from collections import OrderedDict
 from threading import Lock
 
 from custody.app.desk import Desk
-from custody.app.graph_learn import Unit, units_of
-from custody.app.pages_kept import chains_of
+from custody.app.graph_learn import Learnt, Unit, learnt, units_of
+from custody.app.pages_kept import Lately, chains_of, place_of
+from custody.graph.rules import GraphRules
 from custody.world.store import Store
 
 KEPT_MAX = 4
@@ -16,6 +17,12 @@ Key = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 
 _lock = Lock()
 _kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
+_LEARNT: Lately[Learnt] = Lately(most=2)
+
+
+def learnt_at_hand(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
+    """What was learnt from everything; nobody may teach it more."""
+    return _LEARNT.get(place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learnt(desk, store, rules))
 
 
 def units_at_hand(desk: Desk, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:

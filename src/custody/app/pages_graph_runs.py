@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from custody.app.desk import Desk
-from custody.app.graph_learn import graph_rules, learnt
+from custody.app.graph_learn import graph_rules
 from custody.app.graph_told import edge_told
+from custody.app.pages_graph_kept import learnt_at_hand
 from custody.app.questions import NotThere
 from custody.graph.model import EdgeKey, EdgeType
 from custody.model.errors import InputError
@@ -38,7 +39,7 @@ def graph_runs(desk: Desk, name: str) -> Runs:
     """The runs behind an edge, by its name in a picture; a ``NotThere`` where nobody has learnt such an edge."""
     start, end, kind = edge_key(name)
     with desk.reading() as store:
-        edge = learnt(desk, store, graph_rules(desk)).engine.get_edge_data(start, end, kind)
+        edge = learnt_at_hand(desk, store, graph_rules(desk)).engine.get_edge_data(start, end, kind)
         if edge is None:
             raise NotThere(
                 f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"

@@ -4,7 +4,7 @@ The description (``openapi``) and the routes are made from the same values: neit
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -19,7 +19,7 @@ from custody.app.tenancy_model import Grant, Scope
 from custody.model.errors import InputError
 from custody.service.bodies import body_of, check_type
 from custody.service.core import Service
-from custody.service.problems import HttpProblem, busy
+from custody.service.problems import LATER, TOO_LONG, HttpProblem, busy
 from custody.wire.service import encode_answer
 
 JSON = "application/json"
@@ -89,6 +89,10 @@ class Call:
     async def ask(self, question: Callable[[Desk], T]) -> T:
         """What a question to the caller's project comes to; it runs beside the event loop."""
         return await self.service.readers.ask(self.grant.project, question)
+
+    async def ask_long(self, name: Hashable, question: Callable[[Desk], T]) -> T:
+        """The same of what may take long: it holds nobody else up, and while it goes on it is not begun again."""
+        return await self.service.readers.ask_long(self.grant.project, (self.grant.token_id, name), question)
 
     async def read_in(self, data: bytes, reading: Callable[[Intake], T]) -> T:
         """What is made of a body: here if it is short, else beside the event loop."""
@@ -186,6 +190,8 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """What stands in the path's braces, in words."""
+    long: bool = False
+    """Whether what is asked may take long at first, and goes on being worked out when nobody waits any more."""
 
 
 def route_of(endpoint: Endpoint) -> HTTPRouteHandler:
@@ -203,7 +209,7 @@ def route_of(endpoint: Endpoint) -> HTTPRouteHandler:
             async with asyncio.timeout(service.settings.limits.answer_seconds):
                 given = await endpoint.handle(call)
         except TimeoutError as error:
-            raise busy("no answer could be had in time") from error
+            raise (busy(TOO_LONG, remedy=LATER) if endpoint.long else busy(TOO_LONG)) from error
         return Response(given.body, status_code=given.status, media_type=given.media, headers=dict(given.headers))
 
     path = endpoint.path

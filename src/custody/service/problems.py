@@ -67,9 +67,13 @@ class HttpProblem(Exception):
         self.headers = dict(headers or {})
 
 
-def busy(detail: str, *, seconds: int = RETRY_SECONDS) -> HttpProblem:
+TOO_LONG = "no answer could be had in time"
+LATER = "it is still being worked out, and what was found is kept: try again in a minute"
+
+
+def busy(detail: str, *, seconds: int = RETRY_SECONDS, remedy: str = TRY_AGAIN) -> HttpProblem:
     """That it would work later."""
-    return HttpProblem(503, detail, remedy="try again", headers={"retry-after": str(seconds)})
+    return HttpProblem(503, detail, remedy=remedy, headers={"retry-after": str(seconds)})
 
 
 def problem_of(error: BaseException) -> HttpProblem:

@@ -1,14 +1,20 @@
-"""Questions run in a few threads: the store is opened for each, so that it shows everything acknowledged until then."""
+"""Questions run in a few threads: the store is opened for each, so that it shows everything acknowledged until then.
+
+A thread cannot be told to stop. What may take long has threads of its own, so that the rest is answered meanwhile, and
+is not begun again while it still goes on for somebody who has been told to come back.
+"""
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from custody.app.desk import Desk
 from custody.app.tenancy_model import Keeper
+from custody.service.problems import LATER, TOO_LONG, busy
 
 THREADS = 4
+LONG_THREADS = 4
 
 T = TypeVar("T")
 
@@ -20,10 +26,25 @@ class Readers:
         self._keeper = keeper
         self._desks: dict[str, Desk] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
+        self._long = ThreadPoolExecutor(LONG_THREADS, "custody-long-reader")
+        self._going_on: set[Hashable] = set()
 
     async def ask(self, project: str, question: Callable[[Desk], T]) -> T:
         """What a question to a project's desk comes to."""
         return await self.run(lambda: question(self.desk(project)))
+
+    async def ask_long(self, project: str, name: Hashable, question: Callable[[Desk], T]) -> T:
+        """The same of a question that may take long; one of this ``name`` that goes on unheard is not begun again."""
+        if name in self._going_on:
+            raise busy(TOO_LONG, remedy=LATER)
+        begun: Future[T] = self._long.submit(lambda: question(self.desk(project)))
+        try:
+            return await asyncio.wrap_future(begun)
+        except asyncio.CancelledError:
+            if not begun.cancel():
+                self._going_on.add(name)
+                begun.add_done_callback(lambda _: self._going_on.discard(name))
+            raise
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do something that takes its time beside the event loop."""
@@ -37,4 +58,5 @@ class Readers:
 
     async def close(self) -> None:
         """Answer what was asked, then end."""
-        await asyncio.to_thread(self._threads.shutdown)
+        for threads in (self._threads, self._long):
+            await asyncio.to_thread(threads.shutdown)

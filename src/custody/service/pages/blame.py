@@ -175,4 +175,4 @@ def _without_commit(asked: Asked, error: InputError) -> View:
     return View(title="Blame", template="blame_none.html", fields=fields, nothing=named is not None)
 
 
-PAGES = (Page(name="blame", label="Blame", view=blame, takes=TAKES),)
+PAGES = (Page(name="blame", label="Blame", view=blame, takes=TAKES, long=True),)

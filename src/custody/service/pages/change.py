@@ -54,17 +54,19 @@ def _pair(desk: Desk, asked: Asked) -> PairSeen:
 
 
 PAGES = (
-    Page(name="change", section="changes", view=change, takes={"name": NAMED}),
+    Page(name="change", section="changes", view=change, takes={"name": NAMED}, long=True),
     Page(
         name="change-verdict",
         view=change_verdict,
         takes={"change": NAMED, "whole": "yes to have the reasons unfolded, word to have the word alone"},
         part=True,
+        long=True,
     ),
     Page(
         name="evidence",
         section="changes",
         view=evidence,
         takes={"change": NAMED, "other": f"the other change: {NAMED}", "id": "stored evidence, by its id"},
+        long=True,
     ),
 )

@@ -81,17 +81,20 @@ PAGES = (
         view=changes_clusters,
         takes={**ASKED, "start": "how many clusters to pass over"},
         part=True,
+        long=True,
     ),
     Page(
         name="cluster",
         section="changes",
         view=cluster,
         takes={"name": "a change of the cluster: its ref, number or head"},
+        long=True,
     ),
     Page(
         name="cluster-members",
         view=cluster_members,
         takes={"name": "a change of the cluster: its ref, number or head"},
         part=True,
+        long=True,
     ),
 )

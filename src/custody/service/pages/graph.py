@@ -198,6 +198,6 @@ def _day(at_ns: int) -> str:
 
 
 PAGES = (
-    Page(name="graph", label="Graph", view=graph, takes=TAKES),
-    Page(name="graph-runs", view=runs, takes={"edge": "The edge whose runs are shown."}, part=True),
+    Page(name="graph", label="Graph", view=graph, takes=TAKES, long=True),
+    Page(name="graph-runs", view=runs, takes={"edge": "The edge whose runs are shown."}, part=True, long=True),
 )

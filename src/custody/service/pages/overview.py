@@ -117,5 +117,5 @@ def _curve(earlier: Sequence[Period], periods: Sequence[Period]) -> list[float]:
 
 PAGES = (
     Page(name="overview", label="Overview", view=overview),
-    Page(name="overview-share", view=overview_share, part=True),
+    Page(name="overview-share", view=overview_share, part=True, long=True),
 )

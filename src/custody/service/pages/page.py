@@ -71,7 +71,8 @@ class Page:
 
     ``takes`` are the words that its address may have, each with what it means. A page with a ``label`` is in the
     navigation, one of a single object has as its ``section`` the page there that it belongs to, and one that is a
-    ``part`` has no frame, since another page takes it in.
+    ``part`` has no frame, since another page takes it in. One that is ``long`` works out something that follows from
+    every record: the first time in a large store that takes long.
     """
 
     name: str
@@ -80,3 +81,4 @@ class Page:
     label: str | None = None
     section: str | None = None
     part: bool = False
+    long: bool = False

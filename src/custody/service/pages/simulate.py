@@ -77,6 +77,6 @@ def _value(asked: Asked, name: str) -> float | None:
 
 
 PAGES = (
-    Page(name="simulate", section="trust", view=simulate, takes=ASKED),
-    Page(name="simulate-result", view=simulate_result, takes=ASKED, part=True),
+    Page(name="simulate", section="trust", view=simulate, takes=ASKED, long=True),
+    Page(name="simulate-result", view=simulate_result, takes=ASKED, part=True, long=True),
 )

@@ -85,12 +85,14 @@ PAGES = (
         label="Sources",
         view=sources_view,
         takes={"after": "Where the last page ended.", "document": "Only documents with this in their path."},
+        long=True,
     ),
-    Page(name="source", section="sources", view=source_view, takes={"id": "Any of its ids, such as S3."}),
+    Page(name="source", section="sources", view=source_view, takes={"id": "Any of its ids, such as S3."}, long=True),
     Page(
         name="report",
         section="sources",
         view=report_view,
         takes={"file": "A document, from the repository's root.", "from": "The first line that is shown."},
+        long=True,
     ),
 )

@@ -30,6 +30,6 @@ def state_agents(desk: Desk, _asked: Asked) -> View:
 
 PAGES = (
     Page(name="state", label="Health", view=state),
-    Page(name="state-agents", view=state_agents, part=True),
-    Page(name="state-verify", view=state_verify, part=True),
+    Page(name="state-agents", view=state_agents, part=True, long=True),
+    Page(name="state-verify", view=state_verify, part=True, long=True),
 )

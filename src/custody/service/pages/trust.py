@@ -73,12 +73,13 @@ PAGES = (
         view=agent,
         takes={"name": NAMED, "at": AT, "before": "list records before this place"},
     ),
-    Page(name="agent-curve", view=agent_curve, takes={"name": NAMED}, part=True),
+    Page(name="agent-curve", view=agent_curve, takes={"name": NAMED}, part=True, long=True),
     Page(
         name="agent-account",
         view=account,
         takes={"name": NAMED, "at": AT, "before": "list records before this place"},
         part=True,
+        long=True,
     ),
-    Page(name="agent-chance", view=chance, takes={"name": NAMED, "at": AT}, part=True),
+    Page(name="agent-chance", view=chance, takes={"name": NAMED, "at": AT}, part=True, long=True),
 )

@@ -120,4 +120,4 @@ def _refused(desk: Desk, asked: Asked, file: str, error: InputError) -> View:
     return View(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields, nothing=True)
 
 
-PAGES = (Page(name="why", label="Why", view=why, takes=TAKES),)
+PAGES = (Page(name="why", label="Why", view=why, takes=TAKES, long=True),)

@@ -79,7 +79,8 @@ def _page(page: Page) -> Endpoint:
             view = page.view(desk, asked)
             return _html(render(view, page, said, frame), 404 if view.nothing else 200)
 
-        return await found(call.ask(answer))
+        name = (page.name, tuple(sorted(said.items())))
+        return await found(call.ask_long(name, answer) if page.long else call.ask(answer))
 
     return Endpoint(
         method="GET",
@@ -90,6 +91,7 @@ def _page(page: Page) -> Endpoint:
         handle=handle,
         gives={200: HTML},
         parameters=tuple(Parameter(name, words) for name, words in page.takes.items()),
+        long=page.long,
     )
 
 

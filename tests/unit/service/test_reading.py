@@ -1,0 +1,42 @@
+"""The threads that questions run in: what takes long holds nobody up, and is not begun twice."""
+
+import asyncio
+import threading
+
+import pytest
+
+from custody.service.problems import LATER, HttpProblem
+from custody.service.reading import LONG_THREADS, Readers
+from tests.builders.service import TestKeeper
+
+
+def test_questions_that_never_end_hold_no_other_up_and_are_not_begun_again(keeper: TestKeeper) -> None:
+    go_on = threading.Event()
+    begun: list[int] = []
+
+    def endless(n: int) -> int:
+        begun.append(n)
+        go_on.wait()
+        return n
+
+    async def ask(readers: Readers, n: int) -> int:
+        async with asyncio.timeout(None if go_on.is_set() else 0.2):
+            return await readers.ask_long("default", n, lambda _: endless(n))
+
+    async def told() -> None:
+        readers = Readers(keeper)
+        try:
+            for n in range(LONG_THREADS + 1):
+                with pytest.raises(TimeoutError):
+                    await ask(readers, n)
+            assert begun == list(range(LONG_THREADS)), "the last one waited, and was given up"
+            with pytest.raises(HttpProblem) as refused:
+                await ask(readers, 0)
+            assert (refused.value.status, refused.value.remedy) == (503, LATER)
+            assert await readers.ask("default", lambda desk: desk.project) == "default"
+        finally:
+            go_on.set()
+        assert await ask(readers, LONG_THREADS) == LONG_THREADS
+        await readers.close()
+
+    asyncio.run(told())
