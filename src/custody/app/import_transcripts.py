@@ -21,7 +21,7 @@ from custody.wire.arrivals import Arrival, arrival_from, transcript_key
 from custody.wire.bodies import digest_text
 from custody.wire.canonical import Json, dump
 from custody.wire.reports import ImportProblem, ImportTranscriptsReport
-from custody.world.capture import Found, Line, Passed, Started, TranscriptReader, Trouble, lines_for
+from custody.world.capture import Found, Line, NeedsTrees, Passed, Started, TranscriptReader, Trouble, lines_for
 from custody.world.git import ObjectInfo
 from custody.world.hook.homes import key_of
 from custody.world.store import Store
@@ -45,6 +45,8 @@ def import_transcripts(
     Of ``files`` the caller knows that they are this agent's, whatever their names are.
     """
     trees = work_trees(desk.repository)
+    if isinstance(reader, NeedsTrees):
+        reader = reader.in_trees(trees)
     home = reader.home(os.environ)
     try:
         if files is None:

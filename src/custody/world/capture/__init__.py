@@ -8,13 +8,14 @@ from custody.world.capture.databases import is_database, lines_for
 from custody.world.capture.hooks import hook_views, snapshot_views
 from custody.world.capture.lines import Line, lines_of
 from custody.world.capture.reading import TRANSCRIPT_READERS, transcript_views
-from custody.world.capture.transcripts import Found, Named, Passed, Started, TranscriptReader, Trouble
+from custody.world.capture.transcripts import Found, Named, NeedsTrees, Passed, Started, TranscriptReader, Trouble
 
 __all__ = [
     "TRANSCRIPT_READERS",
     "Found",
     "Line",
     "Named",
+    "NeedsTrees",
     "Passed",
     "Started",
     "TranscriptReader",

@@ -45,10 +45,11 @@ _ABOUT_ITSELF = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,
 
 
 class Reading:
-    """How far one chat was read, and what it says of itself."""
+    """How far one chat was read, and what it says of itself; ``roots`` are projects that are known, by their hashes."""
 
-    def __init__(self, starts: Starts, file: Path) -> None:
+    def __init__(self, starts: Starts, file: Path, roots: Mapping[str, str] | None = None) -> None:
         self.starts = starts
+        self.roots = roots or {}
         self.file = file
         self.session = file.stem if _ID.fullmatch(file.stem) else "unknown"
         self.subagent: str | None = None
@@ -144,6 +145,8 @@ class Reading:
     def _about(self, said: Fields) -> None:
         """Take up what the chat says of itself."""
         self.hash = string(said.get("projectHash")) or self.hash
+        if self.root is None and self.hash is not None:
+            self.root = self.roots.get(self.hash)
         named = string(said.get("sessionId"))
         if said.get("kind") == "subagent" and named is not None:
             self.subagent = named

@@ -65,8 +65,8 @@ def is_opening(data: bytes) -> bool:
 
 def chats_of(home: Path, trees: Sequence[str]) -> list[Path]:
     """The chats below ``home`` of projects in one of these work trees or below it."""
-    roots = {root for tree in trees for root in (tree, os.path.realpath(tree))}
-    names = {project_hash(root) for root in roots}
+    known = roots_of(trees)
+    roots, names = set(known.values()), set(known)
     names |= {slug for path, slug in _registered(home).items() if isinstance(slug, str) and _is_in(path, roots)}
     ours: dict[str, bool] = {}
     found = []
@@ -78,6 +78,11 @@ def chats_of(home: Path, trees: Sequence[str]) -> list[Path]:
         if ours[project] or _hash_in(file) in names:
             found.append(file)
     return found
+
+
+def roots_of(trees: Sequence[str]) -> dict[str, str]:
+    """The folders of these work trees by their hashes, as they are named and as they are without links."""
+    return {project_hash(root): root for tree in trees for root in (tree, os.path.realpath(tree))}
 
 
 def root_of(file: Path) -> str | None:

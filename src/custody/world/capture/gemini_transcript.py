@@ -4,7 +4,7 @@ The shapes and the versions that they come from are told next door, in ``gemini_
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.model.ids import AgentName
@@ -14,7 +14,7 @@ from custody.wire.events import TranscriptEvent
 from custody.wire.trim import cut
 from custody.world.capture.fields import fields, items, string
 from custody.world.capture.gemini_chat import LINES, Reading
-from custody.world.capture.gemini_places import chats_below, chats_of, home_of, is_opening
+from custody.world.capture.gemini_places import chats_below, chats_of, home_of, is_opening, roots_of
 from custody.world.capture.gemini_tools import EDITING
 from custody.world.capture.gemini_views import views_of
 from custody.world.capture.lines import Line
@@ -28,6 +28,12 @@ class GeminiTranscripts:
     """The reader of Gemini CLI's chats."""
 
     agent: AgentName = GEMINI
+    roots: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """This repository's work trees by their hashes: a chat names its project by that alone."""
+
+    def in_trees(self, trees: Sequence[str]) -> "GeminiTranscripts":
+        """The reader that knows these work trees by their hashes."""
+        return replace(self, roots=roots_of(trees))
 
     def home(self, environment: Mapping[str, str]) -> Path:
         """``tmp`` in the user's Gemini folder."""
@@ -59,7 +65,7 @@ class GeminiTranscripts:
 
     def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
         """What each message holds."""
-        yield from Reading(starts, file).all(lines)
+        yield from Reading(starts, file, self.roots).all(lines)
 
     def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
         """The event with long outputs cut; what editing tools were given and display are the texts of edits."""

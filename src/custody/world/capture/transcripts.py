@@ -7,7 +7,7 @@ is handed and nothing that is named inside them.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from custody.model.errors import InputError
 from custody.model.ids import AgentName
@@ -116,6 +116,15 @@ class TranscriptReader(Protocol):
 
     def views(self, event: TranscriptEvent) -> tuple[View, ...]:
         """What one kept line says: a pure function of it."""
+        ...
+
+
+@runtime_checkable
+class NeedsTrees(Protocol):
+    """A reader whose agent names the folder of a session only by a digest of its path."""
+
+    def in_trees(self, trees: Sequence[str]) -> TranscriptReader:
+        """The reader that knows these work trees by their digests."""
         ...
 
 

@@ -169,6 +169,14 @@ def test_what_a_command_wrote_by_its_own_text_and_the_commit_that_it_made(built:
     assert [problem.what for problem in report.problems] == ["made a commit '1234567' that is not in this repository"]
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_a_work_tree_is_known_by_its_hash_where_a_chat_names_no_whole_path(built: Built, home: Path, old: bool) -> None:
+    a_session(built).shell("cat > notes.py <<'EOF'\nDISCOUNT = 0.19\nEOF").put(home, old=old)
+    (built.path / "notes.py").write_text("DISCOUNT = 0.19\n", encoding="utf-8")
+    imported(built)
+    assert lines(built, "notes.py") == {1: "agent"}
+
+
 def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Built, home: Path) -> None:
     session, agent = a_session(built), "0f1e2d3c-1111-4222-8333-999988887777"
     session.subagent(agent).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
