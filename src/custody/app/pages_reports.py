@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from custody.app.cite_audit import cite_audit, remedy_of
 from custody.app.desk import Desk
+from custody.app.pages_files import addressed, meant
 from custody.app.questions import NotThere, in_repository, on_disk
 from custody.model.errors import InputError
 from custody.model.paths import RepoPath
@@ -52,7 +53,7 @@ def documents(desk: Desk, text: str | None) -> Documents:
     wanted = (text or "").casefold()
     with here.repository.tree(head) as entries:
         named = sorted(
-            entry.path.display
+            addressed(entry.path)
             for entry in entries
             if entry.kind == "blob" and str(entry.path).lower().endswith(ENDINGS)
             if wanted in entry.path.display.casefold()
@@ -66,7 +67,7 @@ def audited(desk: Desk, file: str) -> Audited:
     No link is followed.
     """
     here = in_repository(desk)
-    path = RepoPath.of(file)
+    path = _meant(here, file)
     if not str(path).lower().endswith(ENDINGS):
         raise NotThere(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
     try:
@@ -86,3 +87,9 @@ def audited(desk: Desk, file: str) -> Audited:
     except UnicodeDecodeError as error:
         raise InputError(f"'{path.display}' is not UTF-8 text") from error
     return Audited(path.display, lines, audit, dict(by_line))
+
+
+def _meant(desk: Desk, file: str) -> RepoPath:
+    """The document that an address names, which may say it as it is shown."""
+    head = desk.repository.head().commit
+    return RepoPath.of(file) if head is None else meant(desk.repository, head, file)

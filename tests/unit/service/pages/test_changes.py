@@ -22,7 +22,7 @@ from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.world.store.dupes import ChangeRow
 from tests.builders.events import an_arrival
-from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
+from tests.builders.rendered import HOSTILE, acts, in_files, links_in, nodes_of, rendered, words_of
 from tests.builders.repo import Built, Files, a_repository
 
 NOW_NS = 1_800_000_000_000_000_000
@@ -200,6 +200,8 @@ def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
 
 def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
     html = rendered(world.desk, "change-verdict", change=world.heads[1])
+    places = links_in(html, "blame")
+    assert places and all(said["rev"] == world.heads[1] for said in places), "lines of the change, not of the tip"
     assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
     assert "DUPE-" in words_of(html)
     assert "<html" not in html

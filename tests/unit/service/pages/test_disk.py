@@ -7,7 +7,7 @@ import pytest
 
 from custody.app.questions import NotThere
 from tests.builders.lines import Scene, text
-from tests.builders.rendered import data_in, rendered, words_in
+from tests.builders.rendered import data_in, links_in, rendered, words_in
 from tests.builders.service import Asked, a_keeper, asked
 
 SECRET = "PASSWORD=zebra"
@@ -60,6 +60,15 @@ def test_what_git_tracks_is_shown_as_it_is_on_disk(scene: Scene) -> None:
     assert data_in(rendered(scene.desk, "blame", file="README.md", disk="1"), "blame")["texts"][1] == "more words"
     assert "more words" in rendered(scene.desk, "why", file="README.md", line="2", disk="1")
     assert "more words" in rendered(scene.desk, "report", file="README.md")
+
+
+def test_a_document_of_any_name_opens_by_its_link(scene: Scene) -> None:
+    names = ("docs/rtl\u202egnp.md".encode(), "日本語 &<b>.md".encode(), b"back\\slash.md", b"no utf-8 \xff.md")
+    scene.commit_of({name: b"# Some words\n" for name in names}, at=90)
+    listed = links_in(rendered(scene.desk, "sources"), "report")
+    assert len(listed) == len(names)
+    for said in listed:
+        assert "Some words" in rendered(scene.desk, "report", **said)
 
 
 def test_the_interface_for_programs_shows_no_more(service: Asked) -> None:
