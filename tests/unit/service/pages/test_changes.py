@@ -21,7 +21,8 @@ from custody.app.verify import verified
 from custody.model.errors import InputError
 from custody.model.ids import CommitSha
 from custody.world.store.dupes import ChangeRow
-from tests.builders.events import an_arrival
+from tests.builders.cli import spool_of
+from tests.builders.events import an_arrival, an_event
 from tests.builders.rendered import HOSTILE, acts, in_files, links_in, nodes_of, rendered, words_of
 from tests.builders.repo import Built, Files, a_repository
 
@@ -198,10 +199,14 @@ def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
         assert "INTEG-DAMAGE" in {reason.code for reason in change_judged(world.desk, world.heads[0]).reasons}
 
 
+def test_the_verdict_leads_to_the_lines_of_the_change(world: World) -> None:
+    spool_of(world.built.path).put(an_event("edit", path="src/elsewhere.py", head=world.root))
+    places = links_in(rendered(world.desk, "change-verdict", change=world.heads[1]), "blame")
+    assert places and all(said["rev"] == world.heads[1] for said in places)
+
+
 def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
     html = rendered(world.desk, "change-verdict", change=world.heads[1])
-    places = links_in(html, "blame")
-    assert places and all(said["rev"] == world.heads[1] for said in places), "lines of the change, not of the tip"
     assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
     assert "DUPE-" in words_of(html)
     assert "<html" not in html
