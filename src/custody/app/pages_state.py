@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custody.app.agents_seen import NOT_SET_UP, SET_UP, HooksSeen, hooks_seen
 from custody.app.desk import Desk
 from custody.app.doctor import glance
 from custody.app.gaps import gap_of
@@ -10,7 +11,6 @@ from custody.app.init import TITLES, found
 from custody.app.integrity import checked
 from custody.app.jobs import jobs_of_project
 from custody.app.questions import has_repository
-from custody.app.site import Wired, wired
 from custody.model.errors import InputError, StoreError
 from custody.model.ids import PENDING
 from custody.wire.canonical import Json
@@ -49,12 +49,12 @@ class GapSeen:
 
 @dataclass(frozen=True, slots=True)
 class AgentSeen:
-    """An agent that can be set up: ``records``, ``misled`` (its settings run another hook), ``here`` or ``absent``."""
+    """An agent that can be set up, whether it is on this machine, and what its settings come to."""
 
     agent: str
     title: str
-    state: str
-    file: str | None
+    here: bool
+    hooks: HooksSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,21 +139,12 @@ def _gaps(desk: Desk, chained: Sequence[str]) -> list[GapSeen]:
 
 
 def _agents(desk: Desk) -> list[AgentSeen]:
-    entries = wired(desk)
+    """Those that are recorded first, then those that something keeps from it, then the rest."""
     here = set(found(desk)) | set(found(desk, user=True))
+    seen = [AgentSeen(agent, TITLES[agent], agent in here, hooks) for agent, hooks in hooks_seen(desk).items()]
     return sorted(
-        (_agent(agent, title, [one for one in entries if one.agent == agent], here) for agent, title in TITLES.items()),
-        key=lambda one: (("records", "misled", "here", "absent").index(one.state), one.title),
+        seen, key=lambda one: (one.hooks.state != SET_UP, one.hooks.state == NOT_SET_UP, not one.here, one.title)
     )
-
-
-def _agent(agent: str, title: str, entries: Sequence[Wired], here: set[str]) -> AgentSeen:
-    recording = next((entry for entry in entries if entry.records), None)
-    if recording is not None:
-        return AgentSeen(agent, title, "records", str(recording.file))
-    if entries:
-        return AgentSeen(agent, title, "misled", str(entries[0].file))
-    return AgentSeen(agent, title, "here" if agent in here else "absent", None)
 
 
 def _jobs(desk: Desk) -> tuple[list[JobLine], str | None]:

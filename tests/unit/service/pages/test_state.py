@@ -13,7 +13,7 @@ from custody.app.jobs import NewJob, add_job, jobs_of_project
 from custody.app.pages_state import GAPS_MAX, state_seen
 from custody.wire.arrivals import lost
 from custody.world.hook.homes import add_gap
-from tests.builders.cli import a_git_folder
+from tests.builders.cli import a_git_folder, custody
 from tests.builders.events import an_arrival
 from tests.builders.rendered import rendered, words_in
 from tests.builders.steps import steps_of
@@ -102,8 +102,30 @@ def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Desk) -> None:
 def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Desk) -> None:
     (desk.folder / ".claude").mkdir()
     agents = state_seen(desk).agents
-    assert agents is not None and agents[0].state == "here"
+    assert agents is not None and (agents[0].agent, agents[0].hooks.state) == ("claude-code", "not set up")
     assert "custody init --agent claude-code" in words_in(rendered(desk, "state"))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("", "", "recorded"),
+        ('"PostToolUse"', '"Nothing"', "recorded in part"),
+        ("/custody/hook/", "/elsewhere/custody/hook/", "set up, but nothing comes"),
+        ("{", '{"disableAllHooks": true,', "its hooks are turned off"),
+        ("}", "", "its settings cannot be read"),
+    ],
+)
+def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Desk, was: str, now: str, said: str) -> None:
+    settings = desk.folder / ".claude" / "settings.local.json"
+    settings.parent.mkdir()
+    assert custody(desk.folder, "init", "--agent", "claude-code", "--yes", "--no-git-hooks").status == 0
+    text = settings.read_text("utf-8")
+    settings.write_text(text.replace(was, now, 1 if was == "{" else -1), encoding="utf-8")
+    agents = state_seen(desk).agents
+    assert agents is not None and agents[0].agent == "claude-code"
+    words = words_in(rendered(desk, "state"))
+    assert f"{agents[0].title} {said}" in " ".join(words.split())
 
 
 def test_without_a_repository_agents_are_recorded_elsewhere(desk: Desk) -> None:
