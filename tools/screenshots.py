@@ -39,7 +39,7 @@ class Shot:
 SHOTS = (
     Shot("overview", "/overview"),
     Shot("blame", "/blame?file=src/till/tax.py"),
-    Shot("why", "/why?file=src/till/tax.py&line=10"),
+    Shot("why", "/why?file=src/till/tax.py&line=10", size=(1280, 1440)),
     Shot("changes", "/changes"),
     Shot("graph", "/graph", theme="dark"),
     Shot("phone", "/blame?file=src/till/tax.py", size=(360, 740)),

@@ -68,6 +68,7 @@ class TestChain:
         html = explained(project[0], line="1")
         assert kinds_in(html) == ["line", "commit", "end"]
         assert "never means that a person did" in words_in(html) and "Nothing is missing" not in words_in(html)
+        assert "custody import brings in what they left" in words_in(html), "what to do next"
 
     def test_a_gap_is_a_link_of_its_own(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path / "repository")
@@ -76,7 +77,7 @@ class TestChain:
         scene.committed(root, app__py=text("old = line", "brought = new"), at=60)
         html = rendered(scene.desk, "why", file="app.py", line="2", note=lambda _what: None)
         assert kinds_in(html)[-1] == "end" and kinds_in(html)[0] == "line"
-        assert "Missing" in words_in(html)
+        assert "Missing" in words_in(html) and "custody import" not in words_in(html)
 
     def test_a_line_on_disk_is_not_committed(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path / "repository")
