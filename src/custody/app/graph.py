@@ -235,12 +235,12 @@ def snapshot_from(units: Iterable[Unit], rules: GraphRules) -> Snapshot:
 
 
 def units_chosen(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
-    """The units of one side: those that began in a period, or those of an agent."""
+    """The units of one side: those of an agent, whatever it is called, or those that began in a period."""
+    found = [unit for unit in units if side in {span.agent for span in unit.spans}]
     first, dots, last = side.partition("..")
-    if dots:
+    if dots and not found:
         from_ns, to_ns = ns_from(first) if first else 0, ns_from(last) if last else 2**63
         return [unit for unit in units if from_ns <= unit.first_ns < to_ns]
-    found = [unit for unit in units if side in {span.agent for span in unit.spans}]
     if not found:
         known = sorted({span.agent for unit in units for span in unit.spans if span.agent is not None})
         raise InputError(

@@ -10,7 +10,9 @@ from urllib.parse import unquote
 import pytest
 
 from custody.app.desk import Desk
+from custody.app.graph_learn import Learnt, graph_rules
 from custody.app.pages_graph import DRAWN_MAX, THEMES, Wanted, graph_picture
+from custody.app.pages_graph_kept import learnt_at_hand
 from custody.app.pages_graph_runs import edge_key, graph_runs
 from custody.app.questions import NotThere
 from custody.graph.looks import COLOURS
@@ -81,6 +83,24 @@ class TestLearnt:
         assert {node["name"] for node in other["nodes"]} == {"session", "tool:Read", "tool:Bash"}
         nothing = words_in(rendered(world.desk, "graph", text="zebra"))
         assert "Nothing here fits" in nothing
+
+    def test_an_agent_may_be_called_anything(self, world: World) -> None:
+        world.calls("s1", "Read", "Edit", agent="../agents..robot")
+        drawn = data_in(rendered(world.desk, "graph", agent="../agents..robot"), "graph-data")
+        assert {node["name"] for node in drawn["nodes"]} == {"session", "tool:Read", "tool:Edit"}
+
+    def test_what_was_learnt_stays_at_hand_until_something_is_new(self, world: World) -> None:
+        learnt(world)
+        desk, rules = world.desk, graph_rules(world.desk)
+
+        def now() -> Learnt:
+            with desk.reading() as store:
+                return learnt_at_hand(desk, store, rules)
+
+        first = now()
+        assert now() is first
+        world.calls("s10", "Read", "Grep", at=NOON + 10 * HOUR)
+        assert now() is not first and "tool:Grep" in now().engine.book.nodes
 
     def test_a_word_that_is_no_number_is_refused_in_words(self, world: World) -> None:
         with pytest.raises(InputError, match="least"):
