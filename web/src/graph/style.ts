@@ -80,6 +80,8 @@ function changes(ground: string): object[] {
       style: {
         label: mark,
         "font-size": 11,
+        // Above the line: what stands on it is as see-through as the line, and looks crossed out.
+        "text-margin-y": -9,
         "text-background-color": ground,
         "text-background-opacity": 0.9,
         "text-background-padding": "2px",
