@@ -1,9 +1,12 @@
-"""What a name that somebody types is in the work tree around them."""
+"""What a name that somebody types is in the work tree around them, or among what is recorded."""
 
 import os
 
 from custody.app.desk import Desk
+from custody.app.dupes_naming import indexed_change
+from custody.app.trust import agents_in, settled
 from custody.model.errors import InputError
+from custody.world.store import Store
 
 
 def in_work_tree(desk: Desk, name: str) -> str | None:
@@ -19,3 +22,29 @@ def in_work_tree(desk: Desk, name: str) -> str | None:
     if below == os.curdir or below.startswith(os.pardir):
         return None
     return f"{below}/" if place.is_dir() else below
+
+
+def among_records(desk: Desk, name: str) -> tuple[str, str, str] | None:
+    """The page of a change, an agent or a session of this name, and what to ask there; None where there is none."""
+    if not name.isprintable():
+        return None
+    with desk.reading() as store:
+        if _is_change(store, name):
+            return "change", "name", name
+        with settled(store):
+            if name in agents_in(store):
+                return "agent", "name", name
+        return ("session", "id", name) if _is_session(store, name) else None
+
+
+def _is_change(store: Store, name: str) -> bool:
+    try:
+        indexed_change(store, name)
+    except InputError:
+        return False
+    return True
+
+
+def _is_session(store: Store, name: str) -> bool:
+    """Whether a session is called so, or begins so: of several, the page says which."""
+    return bool(store.sessions(limit=1, named=name) or store.sessions(limit=1, starting=name))

@@ -1,10 +1,11 @@
 """``custody serve``."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from custody.app.opened import in_work_tree
+from custody.app.opened import among_records, in_work_tree
 from custody.cli.frame import answer, database_option, json_option, say, the_desk
 from custody.model.errors import MissingExtra
 from custody.wire.serving import ServeReport
@@ -26,7 +27,12 @@ PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
     help="The port; 0 takes one that is free.",
 )
 @database_option
-@click.option("--open", "page", metavar="WHAT", help="Open a page, FILE, FILE:LINE or session in the browser.")
+@click.option(
+    "--open",
+    "page",
+    metavar="WHAT",
+    help="Open a page, FILE, FILE:LINE, change, agent, source or session in the browser.",
+)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
@@ -37,8 +43,8 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
     'custody token create', and so does everybody with --database. /openapi.json describes what programs can ask;
     /health needs no token. SIGTERM or Ctrl-C ends it after what was begun is answered and written.
 
-    --open takes the name of a page (overview, blame, changes, trust, sources, graph, sessions, state), a file, a line
-    of one as FILE:LINE, a source such as S3, or a session.
+    --open takes the name of a page (overview, blame, why, changes, trust, sources, graph, sessions, state), a file, a
+    line of one as FILE:LINE, a change (its branch, number or head), an agent, a source such as S3, or a session.
 
     \b
     Examples:
@@ -62,6 +68,6 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
         answer(report, "", as_json=as_json)
 
     desk = the_desk(ctx)
-    opened = None if page is None else page_for(page, lambda name: in_work_tree(desk, name))
+    opened = None if page is None else page_for(page, partial(in_work_tree, desk), partial(among_records, desk))
     serve(desk, host=host, port=port, announce=announce, page=opened)
     return 0

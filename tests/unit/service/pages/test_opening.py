@@ -1,0 +1,57 @@
+"""What somebody types after ``--open``, and the page that it leads to."""
+
+from functools import partial
+
+import pytest
+
+from custody.app.desk import Desk
+from custody.app.dupes_index import Wanted, dupes_index
+from custody.app.opened import among_records, in_work_tree
+from custody.model.errors import InputError
+from custody.service.pages.book import PAGES
+from custody.service.pages.opening import page_for
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import a_repository
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A repository with an indexed change, a session, and an agent about which something was decided."""
+    built = a_repository(tmp_path_factory.mktemp("opening") / "repository")
+    root = built.commit({b"src/app.py": b"print(1)\n"})
+    built.commit({b"src/app.py": b"print(2)\n"}, root, ref="refs/heads/topic/two")
+    built.checkout()
+    made = Desk(built.path)
+    dupes_index(made, Wanted(workers=1))
+    spool_of(built.path).put(an_event("session", session="5e551011-aaaa", agent="robot"))
+    spool_of(built.path).put(an_event("decision", id="2", agent="patchbot"))
+    with made.writing():
+        pass
+    return made
+
+
+@pytest.mark.parametrize(
+    ("what", "address"),
+    [
+        *((page.label, f"/{page.name}") for page in PAGES if page.label is not None),
+        ("src", "/blame?folder=src"),
+        ("src/app.py", "/blame?file=src%2Fapp.py"),
+        ("src/app.py:1", "/why?file=src%2Fapp.py&line=1"),
+        ("topic/two", "/change?name=topic%2Ftwo"),
+        ("patchbot", "/agent?name=patchbot"),
+        ("5e551011", "/session?id=5e551011"),
+        ("S3", "/source?id=S3"),
+        ("/graph?view=tree", "/graph?view=tree"),
+        ("no/such/file.py", "/blame?file=no%2Fsuch%2Ffile.py"),
+    ],
+)
+def test_everything_has_its_page(desk: Desk, what: str, address: str) -> None:
+    assert page_for(what, partial(in_work_tree, desk), partial(among_records, desk)) == address
+
+
+@pytest.mark.parametrize("what", ["", "nobody", "session", "agent-account", "\x1b[31m", "a" * 5000])
+def test_what_is_nothing_here_is_refused_with_what_there_is(desk: Desk, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        page_for(what, partial(in_work_tree, desk), partial(among_records, desk))
+    assert "overview" in (caught.value.hint or "") and "a change" in (caught.value.hint or "")
