@@ -9,7 +9,7 @@ from typing import Any
 
 from custody.app.pages_blame import FileBlamed
 from custody.service.pages.charts import Part
-from custody.service.pages.shown import shown
+from custody.service.pages.shown import SIGNS_MAX, shown
 from custody.service.pages.worded import count, day, percent
 from custody.wire.blame import TIER_WORDS, Attribution, ClaimBeside, SignalSeen
 
@@ -17,6 +17,8 @@ ROWS = 150
 """Lines that are in the page itself, for readers without script."""
 LINES_MAX = 20_000
 """Lines that an island is handed at once; a longer file comes in pieces."""
+PIECE_SIGNS_MAX, LINE_SIGNS_LEAST = 4_000_000, 200
+"""Signs that an island is handed at once. Where lines have more, each is cut at its share, but never below so many."""
 STRIPES = 60
 """Pieces of the picture of a whole file."""
 CHAINS_MAX = 10
@@ -177,10 +179,12 @@ class FileLines:
     @property
     def data(self) -> dict[str, Any]:
         """All lines of this piece for the island, with runs of those of which the same is known."""
+        texts = self._blamed.texts[self.first - 1 : self.last]
+        most = _line_signs(texts)
         return {
             "first": self.first,
             "total": self.total,
-            "texts": [shown(text) for text in self._blamed.texts[self.first - 1 : self.last]],
+            "texts": [shown(text, most) for text in texts],
             "runs": [
                 [max(first, self.first), min(last, self.last), place]
                 for first, last, place in self._runs
@@ -208,6 +212,13 @@ class FileLines:
                     size += int(found.pop().size)
                 found.append(Part(CLASSES[kind], size, colour))
         return found
+
+
+def _line_signs(texts: Sequence[str]) -> int:
+    """How much of a line is shown: the lines together may not be more than a browser can take in without a pause."""
+    if sum(min(len(text), SIGNS_MAX) for text in texts) <= PIECE_SIGNS_MAX:
+        return SIGNS_MAX
+    return max(LINE_SIGNS_LEAST, PIECE_SIGNS_MAX // len(texts))
 
 
 def _searched(one: Attribution) -> str | None:

@@ -1,6 +1,7 @@
 """Blame as a page: files to choose from, a file with who wrote each line, and words where there is nothing to show."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from custody.app.desk import Desk
 from custody.app.pages_blame import FileBlamed
-from custody.service.pages.blame_lines import CHAINS_MAX, CLASSES, LINES_MAX, ROWS, FileLines, Only
+from custody.service.pages.blame_lines import CHAINS_MAX, CLASSES, LINES_MAX, PIECE_SIGNS_MAX, ROWS, FileLines, Only
 from custody.service.pages.files import FileLinks
+from custody.service.pages.shown import SIGNS_MAX
 from custody.wire.blame import Attribution, BlameReport, SignalSeen
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
@@ -314,3 +316,11 @@ def test_a_file_that_is_too_long_for_an_island_comes_in_pieces() -> None:
         assert (data["first"], data["runs"][0][0], data["runs"][-1][1]) == (first, first, last)
         seen += data["texts"]
     assert len(seen) == total and seen == blamed.texts
+
+
+def test_lines_that_are_too_much_together_are_cut_each_at_its_share() -> None:
+    long, blamed = "x" * SIGNS_MAX, a_blamed([(LINES_MAX, "agent", "robot")])
+    one = FileLines(replace(blamed, texts=[long, *["y"] * (LINES_MAX - 1)]), 1, Only()).data["texts"]
+    assert one[0] == long, "a single one is no burden"
+    all_ = FileLines(replace(blamed, texts=[long] * LINES_MAX), 1, Only()).data["texts"]
+    assert sum(map(len, all_)) < PIECE_SIGNS_MAX * 1.2 and "2,000 signs" in all_[0]
