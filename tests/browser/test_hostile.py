@@ -49,6 +49,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     for name in (NAMED, *NAMES):
         put("session", session=name[:200], model=name[:200])
         put("prompt", session=name[:200], text=EVIL + LONG)
+        put("prompt", session=name[:200], text=LONG)
         put("call", session=name[:200], name=NAMED)
         put("edit", session=name[:200], path=FILE, after=text)
         put("source_read", session=name[:200], locator=f"https://example.org/{quote(IMG)}?{name[:50]}")
@@ -97,6 +98,8 @@ def test_objects_with_hostile_names_have_pages(look: Look, hostile: Started, pat
     assert "\x1b" not in said and "\u202e" not in said and len(said) < 300_000
     assert not page.query_selector("img:not([src^='/static/'])")
     assert not page.query_selector("a[href^='javascript:']")
+    content, view = window.wide()
+    assert content <= view, "a word without an end goes on in the next line"
 
 
 def test_an_address_is_no_way_in(look: Look, hostile: Started) -> None:

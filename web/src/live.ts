@@ -1,11 +1,12 @@
 // New records without a reload: a small question every few seconds while the page is looked at, and, when its answer
-// has changed, the regions marked `data-fresh` are fetched again. Bounded: one refresh at a time, never more often than
-// every five seconds, less often after errors, none while nobody looks or while somebody types in the region.
+// has changed, the regions marked `data-fresh` are fetched again. Bounded: one refresh at a time, the next one after some
+// times as long as it took, less often after errors, none while nobody looks or while somebody types in the region.
 
 import type htmxType from "htmx.org";
 
 const EVERY = 4_000;
 const SLOWEST = 60_000;
+const REST = 5; // what takes a service long to make again is asked for less often
 
 interface Head {
   records: number;
@@ -22,9 +23,10 @@ export function live(place: string, htmx: typeof htmxType): void {
       const answer = await fetch(place, { headers: { accept: "application/json" }, credentials: "same-origin" });
       if (!answer.ok) throw new Error(String(answer.status));
       const head = (await answer.json()) as Head;
-      wait = EVERY;
+      const began = performance.now();
       if (known && head.head !== known.head) await refresh(head.records - known.records);
       else if (!known) say("live");
+      wait = Math.min(Math.max(EVERY, REST * (performance.now() - began)), SLOWEST);
       known = head;
     } catch (error) {
       wait = Math.min(wait * 2, SLOWEST);
