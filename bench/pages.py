@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page
 
 from bench.columns import columns
 from custody.service.pages.assets import assets
-from tests.builders.browser import a_browser, looking_at
+from tests.builders.browser import PATIENCE_MS, a_browser, looking_at
 from tests.builders.long_pages import a_long_file, long_calls, long_spans, many_clusters
 from tests.builders.service import Started, started
 from tests.house.not_run import CannotBeHad
@@ -61,17 +61,26 @@ def _through_calls(page: Page) -> None:
     page.click("[data-tree=failed]")
 
 
+def _through_picture(page: Page) -> None:
+    for word in ("contains", "sequence", "contains"):
+        page.click(f".graph-legend button[data-word={word}]")
+        page.wait_for_timeout(100)
+    page.click("#theme")
+    page.wait_for_selector(DRAWN, timeout=PATIENCE_MS)
+
+
 def _through_clusters(page: Page) -> None:
     page.mouse.wheel(0, 9_000)
     page.locator("details.cluster summary").nth(250).click()
     page.wait_for_selector("details.cluster[open] table.members")
 
 
+DRAWN = "#graph-canvas[data-drawn]"
 LOOKS = (
     Look("a file of 10,000 lines", a_long_file, "/blame?file=long.py", "#lines [data-row]", _through_lines),
     Look("a session of 10,000 calls", long_calls, "/session?id=s1", "#tree [role=treeitem]", _through_calls),
-    Look("its spans as a tree", long_spans, "/graph?view=tree&session=long", "#graph-canvas[data-drawn]"),
-    Look("its spans as lanes", long_spans, "/graph?view=lanes&session=long", "#graph-canvas[data-drawn]"),
+    Look("10,000 spans as a tree", long_spans, "/graph?view=tree&session=long", DRAWN, _through_picture),
+    Look("10,000 spans as lanes", long_spans, "/graph?view=lanes&session=long", DRAWN, _through_picture),
     Look("500 clusters", many_clusters, "/changes", "details.cluster", _through_clusters),
 )
 
@@ -110,7 +119,7 @@ def _once(browser: Browser, service: Started, look: Look) -> tuple[int, float]:
     with looking_at(browser, service) as window:
         window.page.add_init_script(WATCH)
         page = window.go(look.path)
-        page.wait_for_selector(look.complete, timeout=120_000)
+        page.wait_for_selector(look.complete, timeout=PATIENCE_MS)
         window.settled()
         nodes = window.nodes()
         look.act(page)
