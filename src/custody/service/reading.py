@@ -1,12 +1,14 @@
 """Questions run in a few threads: the store is opened for each, so that it shows everything acknowledged until then.
 
 A thread cannot be told to stop. What may take long has threads of its own, so that the rest is answered meanwhile, and
-is not begun again while it still goes on for somebody who has been told to come back.
+is not begun again while it still goes on for somebody who has been told to come back. The service ends without waiting
+for it: it asks only, and what it keeps on the way is kept in whole transactions.
 """
 
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore, Thread
 from typing import TypeVar
 
 from custody.app.desk import Desk
@@ -26,7 +28,7 @@ class Readers:
         self._keeper = keeper
         self._desks: dict[str, Desk] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
-        self._long = ThreadPoolExecutor(LONG_THREADS, "custody-long-reader")
+        self._long = BoundedSemaphore(LONG_THREADS)
         self._going_on: set[Hashable] = set()
 
     async def ask(self, project: str, question: Callable[[Desk], T]) -> T:
@@ -37,7 +39,7 @@ class Readers:
         """The same of a question that may take long; one of this ``name`` that goes on unheard is not begun again."""
         if name in self._going_on:
             raise busy(TOO_LONG, remedy=LATER)
-        begun: Future[T] = self._long.submit(lambda: question(self.desk(project)))
+        begun = self._begun(lambda: question(self.desk(project)))
         try:
             return await asyncio.wrap_future(begun)
         except asyncio.CancelledError:
@@ -45,6 +47,21 @@ class Readers:
                 self._going_on.add(name)
                 begun.add_done_callback(lambda _: self._going_on.discard(name))
             raise
+
+    def _begun(self, work: Callable[[], T]) -> "Future[T]":
+        """Something that goes on in a thread that nobody waits for at the end, when it is its turn."""
+        begun: Future[T] = Future()
+
+        def go_on() -> None:
+            with self._long:
+                if begun.set_running_or_notify_cancel():
+                    try:
+                        begun.set_result(work())
+                    except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+                        begun.set_exception(error)
+
+        Thread(target=go_on, name="custody-long-reader", daemon=True).start()
+        return begun
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do something that takes its time beside the event loop."""
@@ -57,6 +74,5 @@ class Readers:
         return self._desks[project]
 
     async def close(self) -> None:
-        """Answer what was asked, then end."""
-        for threads in (self._threads, self._long):
-            await asyncio.to_thread(threads.shutdown)
+        """Answer what was asked, then end; what goes on unheard is left to itself."""
+        await asyncio.to_thread(self._threads.shutdown)

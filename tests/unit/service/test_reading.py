@@ -1,7 +1,10 @@
 """The threads that questions run in: what takes long holds nobody up, and is not begun twice."""
 
 import asyncio
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +43,27 @@ def test_questions_that_never_end_hold_no_other_up_and_are_not_begun_again(keepe
         await readers.close()
 
     asyncio.run(told())
+
+
+def test_a_program_ends_while_a_question_goes_on_unheard(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import asyncio, threading
+from custody.service.reading import Readers
+
+async def told():
+    readers = Readers(keeper=None)
+    readers.desk = lambda project: project
+    asked = asyncio.create_task(readers.ask_long("default", 1, lambda _: threading.Event().wait()))
+    await asyncio.sleep(0)
+    asked.cancel()
+    await readers.close()
+
+asyncio.run(told())
+print("ended")
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("ended\n", "")
