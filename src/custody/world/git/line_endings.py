@@ -62,5 +62,4 @@ def looks_binary(content: bytes) -> bool:
 
 
 def _has_crlf(content: bytes) -> bool:
-    rest = content[content.find(b"\r") :] if b"\r" in content else b""
-    return b"\r\n" in rest and not looks_binary(rest)
+    return b"\r\n" in content and not looks_binary(content)

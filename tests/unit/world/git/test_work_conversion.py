@@ -35,6 +35,7 @@ _CASES = st.lists(st.tuples(_CONTENTS, _CONTENTS, _ATTRIBUTES), min_size=4, max_
 
 @given(_CASES, st.sampled_from(("true", "input", "false")))
 @example([(b"a\r\n", b"a\n", ""), (b"a\r\n", b"a\r\n", ""), (b"a\r\n\x1a", b"", "text=auto")], "true")
+@example([(b"\r\n", b"\0\r\n", ""), (b"a\r\n", b"a\x01\r\n", ""), (b"a\r\n", b"\x01\r\nb", "text=auto")], "true")
 @settings(max_examples=20)
 def test_line_endings_are_those_that_git_would_commit(
     drawn: Built, cases: list[tuple[bytes, bytes, str]], autocrlf: str
