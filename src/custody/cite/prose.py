@@ -21,6 +21,8 @@ _BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]
 _SIGNS = bytes.maketrans(b"*\n\r\t\x00", b"     ")
 _WORD = b"\x1f"
 """White space that the splitter takes for a word: the stop in ``Inc [1].`` ends a sentence, not an abbreviation."""
+_LABEL = re.compile(rb"\s*S?\d{1,3}\s*")
+"""The words of a link that is no more than a source's number: they state as little as a marker."""
 HAN_SHARE_MIN = 0.2
 """From this share of Chinese characters on, a paragraph is Chinese."""
 APART = "\n\n"
@@ -76,7 +78,9 @@ def _masked(subject: Subject) -> tuple[bytes, list[int]]:
         text[start:end] = b" " * (end - start)
     for link in layout.links:
         if not link.image and not link.bare:
-            text[link.start + 1 : link.text_end] = readable(layout.data[link.start + 1 : link.text_end])[0].encode()
+            words = layout.data[link.start + 1 : link.text_end]
+            shown = b" " * len(words) if _LABEL.fullmatch(words) else readable(words)[0].encode()
+            text[link.start + 1 : link.text_end] = shown
     for marker in subject.markers:
         text[marker.start : marker.end] = b" " * (marker.end - marker.start)
         if text[marker.end : marker.end + 1] == b".":

@@ -1,7 +1,7 @@
 """Texts under the contract: what passes, what makes it fail, and the report that comes of it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.cite.audit import audit
@@ -187,6 +187,7 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
 
 @settings(deadline=None, max_examples=300)
 @given(a_wild_text())
+@example("Prices rose by 12%. It rose by 12% [S1][S2][S7].[7](https://example.org/x)## Sources\n**References**\n")
 def test_what_passes_as_a_draft_passes_as_a_file(text: str) -> None:
     report = cited_report(text, SOURCES)
     if report.passed:
