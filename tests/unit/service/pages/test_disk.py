@@ -68,7 +68,7 @@ def test_a_document_of_any_name_opens_by_its_link(scene: Scene) -> None:
     listed = links_in(rendered(scene.desk, "sources"), "report")
     assert len(listed) == len(names)
     for said in listed:
-        assert "Some words" in rendered(scene.desk, "report", **said)
+        assert "Some words" in rendered(scene.desk, "report", file=said["file"])
 
 
 def test_the_interface_for_programs_shows_no_more(service: Asked) -> None:

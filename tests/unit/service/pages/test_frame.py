@@ -233,7 +233,6 @@ def test_what_is_opened_is_what_is_there(tmp_path: Path) -> None:
     assert opened("src", Desk(built.path)) == "/blame?folder=src"
     assert opened("app.py", here) == "/blame?file=src%2Fapp.py"
     assert opened("app.py:1", here) == "/why?file=src%2Fapp.py&line=1"
-    assert opened("c0ffee", here) == "/session?id=c0ffee"
     assert opened("../../outside", here) == "/blame?file=..%2F..%2Foutside"
 
 
