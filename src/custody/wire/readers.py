@@ -7,7 +7,7 @@ READER_VERSION = 4
 """Of generic events."""
 HOOK_VERSION = 5
 """Of hook events and snapshots."""
-TRANSCRIPT_VERSION = 2
+TRANSCRIPT_VERSION = 3
 """Of transcripts' lines."""
 TRACES_VERSION = 2
 """Of other tools' traces."""
