@@ -1,0 +1,63 @@
+"""Every command of ``custody demo``, once as text and once as JSON."""
+
+import os
+import pwd
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from custody.cli.main import main
+from custody.demo.story import STORY
+from custody.demo.telling import tell
+from custody.demo.verbs import Ran, Verbs
+from tests.golden.machine import Masks
+
+_FRACTION = re.compile(r"(T?\d\d:\d\d:\d\d)\.\d+")
+_NANOSECONDS = re.compile(r"\b(17\d{8})\d{9}\b")
+_DECIMALS = re.compile(r"(\d\.\d{6})\d+")
+_FOLDER = re.compile(r"/[^\s\"']*custody-demo-\w+")
+PLAIN_ONLY = frozenset({"completion", "--version", "report"})
+
+
+@dataclass
+class Recorder:
+    """Stands in for the demo's own runner: runs each command and notes all that it printed."""
+
+    is_json: bool
+    masks: Masks = field(default_factory=lambda: Masks(Path("/nowhere")))
+    lines: list[str] = field(default_factory=list)
+
+    def run(self, words: Sequence[str], stdin: bytes = b"") -> Ran:
+        """Run ``custody <words>``; what the story itself asks as JSON is asked once."""
+        verbs = Verbs(main)
+        if words[0] == "record" or words[:2] == ("doctor", "--json"):
+            return verbs.run(words, stdin)
+        if not self.is_json:
+            ran = verbs.run(words, stdin)
+            self._note(words, ran)
+            return ran
+        asked = words if {"--json", "--format"} & set(words) or words[0] in PLAIN_ONLY else (*words, "--json")
+        ran = verbs.run(asked, stdin)
+        self._note(asked, ran)
+        return ran
+
+    def _note(self, words: Sequence[str], ran: Ran) -> None:
+        self.lines += [f"$ custody {self._masked(' '.join(words))}", f"[exit {ran.status}]"]
+        self.lines += self._masked(ran.out).splitlines()
+        self.lines += [f"stderr: {line}" for line in self._masked(ran.err).splitlines()]
+        self.lines.append("")
+
+    def _masked(self, text: str) -> str:
+        text = _FOLDER.sub("FOLDER", text)
+        # The story's clock moves a little with each look at it: seconds and six decimals of a score stay.
+        text = _DECIMALS.sub(r"\1", text)
+        text = _NANOSECONDS.sub(r"\g<1>000000000", _FRACTION.sub(r"\1", text))
+        return self.masks.apply(text.replace(f'"{pwd.getpwuid(os.getuid()).pw_name}"', '"USER"'))
+
+
+def play(*, is_json: bool) -> str:
+    """Play the whole story; all that its commands printed."""
+    recorder = Recorder(is_json)
+    tell(recorder, lambda _kind, _line: None, STORY)  # type: ignore[arg-type]
+    return "\n".join(recorder.lines)
