@@ -17,14 +17,14 @@ from bench.bars import BenchError
 from bench.growth import Growth, Population
 from bench.runner import Ground, Thunk
 from bench.store import an_arrival
-from custody.app.attributing import Attributing, attributing
-from custody.app.blame import Reporting
-from custody.app.desk import Desk
-from custody.model.ids import EventId, RecordRef, Seq
-from custody.model.paths import RepoPath
-from custody.wire.arrivals import Arrival, arrival_of
-from custody.world.store import SqliteDb, Store
-from custody.world.store.lineage import StateRow
+from custody.attribution.app.blame import Reporting
+from custody.attribution.app.context import Attributing, attributing
+from custody.core.ids import EventId, RecordRef, Seq
+from custody.core.paths import RepoPath
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.store import SqliteDb, Store
+from custody.store.lineage import StateRow
+from custody.workspace.workspace import Desk
 
 BATCH = 5_000
 COMMITS = 12

@@ -10,8 +10,8 @@ from bench.bars import BenchError, at_most
 from bench.runner import Bench, Ground, Sides
 from custody.cite.audit import audit
 from custody.cite.convert import convert
+from custody.cite.markdown_ranges import OPTIONS
 from custody.cite.plan import Target
-from custody.cite.ranges import OPTIONS
 from custody.cite.rules import CiteRules
 
 SOURCES = 30

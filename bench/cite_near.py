@@ -23,7 +23,7 @@ from bench.facts import contents_of
 from bench.progress import Progress, Tell
 from bench.runner import MissingData
 from custody.cite.keys import words_in
-from custody.cite.near import WAYS, Way, near_to
+from custody.cite.near_copies import WAYS, Way, near_to
 from custody.cite.vectors import VectorIndex
 from custody.sketch.shingles import containment, shingles_of
 

@@ -8,18 +8,18 @@ import msgspec
 from bench.bars import BenchError, at_most
 from bench.growth import Growth, Population
 from bench.runner import Bench, Ground, Sides
-from custody.app.desk import READERS
-from custody.cite.applying import with_registration
+from custody.cite.event_fold import with_registration
 from custody.cite.events import How, Registered, Stamp
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource
 from custody.cite.registry import to_register
+from custody.cite.registry_view import identity_of
 from custody.cite.shelf import Entry
-from custody.cite.viewing import identity_of
-from custody.model.ids import StoreId
-from custody.world.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
-from custody.world.store.registry_shelf import TableShelf
-from custody.world.store.tables import key_digest
+from custody.core.ids import StoreId
+from custody.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
+from custody.store.registry_shelf import TableShelf
+from custody.store.tables import key_digest
+from custody.workspace.workspace import READERS
 
 BATCH = 10_000
 SMALL, LARGE = 5_000, 1_000_000

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from custody.app.cite_holding import holding_of
+from custody.cite.app.repository_content import holding_of
 from custody.cite.codes import Code
 from custody.cite.mentions import files_named, names_named
-from custody.cite.missing import Holding, is_judged, no_file, no_package, no_symbol
+from custody.cite.missing_names import Holding, is_judged, no_file, no_package, no_symbol
 from custody.cite.subject import Found, Subject
-from custody.model.ids import CommitSha
-from custody.model.paths import RepoPath
-from custody.world.git import FileAt, Object, ObjectReader, discover
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.git import FileAt, Object, ObjectReader, discover
 
 FILES = 200
 FAULTS_EACH = 2

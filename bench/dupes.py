@@ -19,24 +19,24 @@ from typing import TextIO
 from bench.bars import BenchError
 from bench.growth import Growth, Population
 from bench.runner import Ground
-from custody.app.desk import Desk
-from custody.app.dupes_bench import NOT_RELATED, changes_of_pairs, read_pairs
-from custody.app.dupes_index import sketch_all
-from custody.app.dupes_reading import Asked, SketchedChange, Unread
-from custody.app.dupes_search import Searching
-from custody.dedupe.calibrate import Step, calibration_of
-from custody.dedupe.chance import Model, features
-from custody.dedupe.model import Signature, Sketched
-from custody.dedupe.packing import packed
-from custody.dedupe.rules import DedupeRules
-from custody.dedupe.search import asked_terms, kept_terms
-from custody.dedupe.signature import SIGNATURE_VERSION
-from custody.dedupe.similar import SIGNALS, similarities
-from custody.dedupe.weights import SHIPPED
-from custody.model.ids import CommitSha
-from custody.sketch.bottom import bottom_of
-from custody.sketch.hashing import hash32, hash64
-from custody.world.store import SqliteDb, Store, Surroundings, open_sqlite
+from custody.core.ids import CommitSha
+from custody.dupes.app.bench import NOT_RELATED, changes_of_pairs, read_pairs
+from custody.dupes.app.change_reader import Asked, SketchedChange, Unread
+from custody.dupes.app.index import sketch_all
+from custody.dupes.app.search import Searching
+from custody.dupes.calibration import Step, calibration_of
+from custody.dupes.chance import Model, features
+from custody.dupes.model import Signature, Sketched
+from custody.dupes.packing import packed
+from custody.dupes.rules import DedupeRules
+from custody.dupes.search import asked_terms, kept_terms
+from custody.dupes.signature import SIGNATURE_VERSION
+from custody.dupes.similarity import SIGNALS, similarities
+from custody.dupes.weights import SHIPPED
+from custody.sketch.bottom_k import bottom_of
+from custody.sketch.hash import hash32, hash64
+from custody.store import SqliteDb, Store, Surroundings, open_sqlite
+from custody.workspace.workspace import Desk
 
 COMMITTED = 20_000
 """Changes in one transaction."""
@@ -205,15 +205,15 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def as_module(model: Model, steps: Sequence[Step]) -> str:
-    """The text of ``dedupe/weights.py``."""
+    """The text of ``dupes/weights.py``."""
     weights = "".join(f'            "{name}": {weight!r},\n' for name, weight in model.weights.items())
     rows = "".join(f"    Step({step.raw!r}, {step.asked!r}, {step.right!r}),\n" for step in steps)
     return f'''"""The shipped model and what its numbers mean; ``python -m bench dupes`` prints this file."""
 
 from types import MappingProxyType
 
-from custody.dedupe.calibrate import Calibration, Step
-from custody.dedupe.chance import Model
+from custody.dupes.calibration import Calibration, Step
+from custody.dupes.chance import Model
 
 _STEPS = (
 {rows})

@@ -24,8 +24,8 @@ from bench.bars import BenchError
 from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, measure
 from bench.stats import PAIRS_MIN
-from custody.facts.extract import READERS, facts_of, language_of
-from custody.facts.limits import FactLimits
+from custody.dupes.facts.extractor import READERS, facts_of, language_of
+from custody.dupes.facts.limits import FactLimits
 
 OWN = Path(__file__).resolve().parents[1]
 FILES = 400

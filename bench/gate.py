@@ -30,11 +30,11 @@ from bench.names import UnknownName, by_name, chosen
 from bench.progress import Progress, Tell
 from bench.runner import Verdict, judged
 from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
-from custody.app.desk import Desk
-from custody.model.ids import EventId
-from custody.wire.arrivals import Arrival, arrival_of
-from custody.wire.times import text_from
-from custody.world.store import SqliteDb, Store, batched
+from custody.core.ids import EventId
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.time import text_from
+from custody.store import SqliteDb, Store, batched
+from custody.workspace.workspace import Desk
 
 NS = 1_000_000_000
 ALLOWED_NS = 500_000_000

@@ -30,7 +30,7 @@ from bench.progress import Progress
 from bench.runner import Bench, Ground, Sides, judged, measure
 from bench.stats import PAIRS_MIN
 from custody.graph.engine import GraphEngine
-from custody.graph.learn import Lesson, Seen
+from custody.graph.lessons import Lesson, Seen
 from custody.graph.model import EdgeSource, EdgeType
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow

@@ -24,7 +24,7 @@ from bench.bars import BenchError
 from bench.columns import columns
 from custody.graph.calls import Call, calls_of
 from custody.graph.model import Kind, Span, Status
-from custody.graph.next import NextModel, Session
+from custody.graph.prediction import NextModel, Session
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 

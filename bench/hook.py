@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.bars import BenchError, at_most
 from bench.runner import Bench, Ground, Sides
-from custody.world.hook.install import FLAGS, hook_argv, install_hook
+from custody.capture.hook.install import FLAGS, hook_argv, install_hook
 
 EVENT_BYTES = 20_000
 FILES, CHANGED = 1_000, 3

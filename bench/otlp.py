@@ -19,11 +19,11 @@ from typing import TextIO
 from bench.bars import Bar, BenchError, at_most, exactly
 from bench.columns import columns
 from bench.runner import MissingData
-from custody.app.desk import Desk
-from custody.app.export_otlp import Wanted, export_otlp_to
-from custody.app.import_otlp import import_otlp
-from custody.model.span_merging import merged_spans
-from custody.model.views import SpanSeen
+from custody.core.span_merge import merged_spans
+from custody.core.views import SpanSeen
+from custody.graph.otlp.export import Wanted, export_otlp_to
+from custody.graph.otlp.import_ import import_otlp
+from custody.workspace.workspace import Desk
 
 TRACE_SPANS = 100
 START_NS = 1_700_000_000_000_000_000

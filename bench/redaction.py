@@ -16,8 +16,8 @@ from bench.redaction_corpus import seen
 from bench.redaction_corpus.frame import HarmlessKind, Kind, harmless_texts, samples
 from bench.redaction_unseen import harmless as unseen_harmless
 from bench.redaction_unseen import secrets as unseen
-from custody.world.hook.redact import redact_text, redact_value
-from custody.world.hook.trip import trips
+from custody.capture.hook.redact import redact_text, redact_value
+from custody.capture.hook.secret_scan import trips
 
 KEY = bytes(32)
 EVENT_CHARACTERS = 20_000

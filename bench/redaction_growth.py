@@ -11,9 +11,9 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from custody.world.hook.patterns import RULES
-from custody.world.hook.redact import RedactionError, redact_text
-from custody.world.hook.trip import KEYWORDS, trips
+from custody.capture.hook.patterns import RULES
+from custody.capture.hook.redact import RedactionError, redact_text
+from custody.capture.hook.secret_scan import KEYWORDS, trips
 
 TAILS = ("", " ", "a", "A1", "A1b2C3d4E5f6G7h8I9j0", "=", ": ", '="', "/", ".", "\\", "\n", "-", " -p ", " -u a:")
 """What follows a literal: nothing, signs of tokens, and the beginnings of what a rule wants next."""

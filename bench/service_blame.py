@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from bench.bars import BenchError
 from bench.service_load import Client, Running, clients, drive, processor_seconds, request, running
-from custody.wire.service import BlameAnswer, BlameAsked, SegmentBlamed
+from custody.server.wire.service import BlameAnswer, BlameAsked, SegmentBlamed
 
 TOKEN = "bench-" + "0" * 32
 SEGMENTS = 50
@@ -74,11 +74,11 @@ def stubbed(_desk: object, asked: BlameAsked, *, with_text: bool) -> BlameAnswer
 
 def ours() -> Any:
     """The service with the function behind its blame endpoint replaced."""
-    from custody.app.desk import Desk
-    from custody.service.app import create_app
-    from custody.service.auth import PerStartKeeper
-    from custody.service.routes import blame
-    from custody.service.settings import Limits, Settings
+    from custody.server.assembly import create_app
+    from custody.server.auth import PerStartKeeper
+    from custody.server.routes import blame
+    from custody.server.settings import Limits, Settings
+    from custody.workspace.workspace import Desk
 
     setattr(blame, "blame_asked", stubbed)  # noqa: B010 - a name that the module has for itself
     desk = Desk(Path())
@@ -151,8 +151,8 @@ def serve(name: str) -> None:
 
     http: Any = "httptools"
     if name == OURS:
-        from custody.service.protocol import limited
-        from custody.service.settings import Limits
+        from custody.server.protocol import limited
+        from custody.server.settings import Limits
 
         http = limited(Limits())
     bound = socket.create_server(("127.0.0.1", 0))

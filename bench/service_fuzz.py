@@ -22,10 +22,10 @@ from typing import Any, TextIO
 from litestar import Litestar
 
 from bench.progress import Progress
-from custody.app.desk import Desk
-from custody.service.app import create_app
-from custody.service.auth import PerStartKeeper
-from custody.service.settings import Limits, Settings
+from custody.server.assembly import create_app
+from custody.server.auth import PerStartKeeper
+from custody.server.settings import Limits, Settings
+from custody.workspace.workspace import Desk
 
 TOKEN = "fuzz-" + "0" * 32
 NAMED_MAX = 20

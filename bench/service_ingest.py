@@ -31,11 +31,11 @@ from bench.service_load import (
     request,
     serving,
 )
-from custody.app.desk import Desk
-from custody.app.projects import init_database
-from custody.app.tenancy_model import Scope
-from custody.app.tokens import Wanted, create_token
-from custody.world.store.schemas import SCHEMA
+from custody.server.app.projects import init_database
+from custody.server.app.tenancy_model import Scope
+from custody.server.app.tokens import Wanted, create_token
+from custody.store.project_schema import SCHEMA
+from custody.workspace.workspace import Desk
 
 CLIENTS = 16
 SINGLES = 240

@@ -30,11 +30,11 @@ from typing import TextIO
 
 from bench.progress import Progress, Tell, quiet
 from bench.service_load import serving
-from custody.app.desk import Desk
-from custody.app.projects import init_database
-from custody.app.tenancy_model import Scope
-from custody.app.tokens import Wanted, create_token
-from custody.world.store import PageTables
+from custody.server.app.projects import init_database
+from custody.server.app.tenancy_model import Scope
+from custody.server.app.tokens import Wanted, create_token
+from custody.store import PageTables
+from custody.workspace.workspace import Desk
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server
 

@@ -10,7 +10,7 @@ from bench.runner import Bench, Ground, Sides
 from bench.spawn import Spawn
 
 EMPTY = """
-import custody.cli.main, custody.cli.verify_, click
+import custody.cli.main, custody.cli.verify, click
 @click.command()
 def empty():
     print("nothing has been recorded here yet")

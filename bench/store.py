@@ -8,12 +8,12 @@ from itertools import islice
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
-from custody.app.desk import READERS
-from custody.model.digests import content_hash as content_hash_of
-from custody.model.ids import CommitSha, EventId
-from custody.model.paths import RepoPath
-from custody.wire.arrivals import Arrival, arrival_of
-from custody.world.store import Heads, Store, Surroundings, open_sqlite
+from custody.core.digest import content_hash as content_hash_of
+from custody.core.ids import CommitSha, EventId
+from custody.core.paths import RepoPath
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.store import Heads, Store, Surroundings, open_sqlite
+from custody.workspace.workspace import READERS
 
 BATCH = 5_000
 EDITS_PER_PATH = 200

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from custody.app.desk import Desk
-from custody.app.projects import create_project, init_database
-from custody.model.ids import CommitSha, EventId, SessionId
-from custody.model.paths import RepoPath
-from custody.wire.arrivals import Arrival, arrival_of
-from custody.world.store import Store
-from custody.world.store.schemas import schema_of
+from custody.core.ids import CommitSha, EventId, SessionId
+from custody.core.paths import RepoPath
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.server.app.projects import create_project, init_database
+from custody.store import Store
+from custody.store.project_schema import schema_of
+from custody.workspace.workspace import Desk
 
 TABLES = ("record", "body", "prompt", "file_edit", "session", "observation", "part", "setting", "chain", "erasure")
 EVENTS = 200

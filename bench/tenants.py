@@ -30,14 +30,14 @@ from litestar.testing import TestClient
 
 from bench.progress import Progress, Tell, quiet
 from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, trace
-from custody.app.cursors import cursor
-from custody.app.desk import Desk
-from custody.app.projects import create_project, init_database
-from custody.app.tenancy import KeptTenancy
-from custody.app.tenancy_model import Scope
-from custody.app.tokens import Wanted, create_token
-from custody.service.app import create_app
-from custody.service.settings import Limits, Settings
+from custody.server.app.cursor import cursor
+from custody.server.app.projects import create_project, init_database
+from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy_model import Scope
+from custody.server.app.tokens import Wanted, create_token
+from custody.server.assembly import create_app
+from custody.server.settings import Limits, Settings
+from custody.workspace.workspace import Desk
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server
 

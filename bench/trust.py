@@ -17,11 +17,11 @@ from typing import TextIO
 from bench.bars import Bar, BenchError, at_least, at_most
 from bench.columns import columns
 from bench.progress import Progress, Tell
-from custody.app.desk import Desk
-from custody.app.trust_bench import TARGETS, read_stream
-from custody.model.errors import CustodyError
+from custody.core.errors import CustodyError
+from custody.trust.app.bench import TARGETS, read_stream
 from custody.trust.rules import TrustRules
 from custody.trust.stream import Benched, Measured, Settled, bench
+from custody.workspace.workspace import Desk
 
 LOG_LOSS_RATIO = at_most(0.88)
 AUC_GAIN = at_least(0.01)

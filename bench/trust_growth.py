@@ -7,17 +7,17 @@ from bench.bars import BenchError
 from bench.growth import Growth, Population
 from bench.runner import Ground
 from bench.store import BATCH, START_S, a_sha
-from custody.app.desk import READERS
-from custody.app.trust import Asked, agents_in
-from custody.app.trust_asking import spent_by
-from custody.app.trust_standing import standing_of
-from custody.model.ids import EventId
+from custody.core.ids import EventId
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.time import text_from
+from custody.store import Heads, Store, Surroundings, batched, open_sqlite
+from custody.trust.app.approval_case import spent_by
+from custody.trust.app.decisions import Asked, agents_in
+from custody.trust.app.standing import standing_of
 from custody.trust.approval import Author, Proposed
 from custody.trust.model import Standing
 from custody.trust.rules import TrustRules
-from custody.wire.arrivals import Arrival, arrival_of
-from custody.wire.times import text_from
-from custody.world.store import Heads, Store, Surroundings, batched, open_sqlite
+from custody.workspace.workspace import READERS
 
 NS = 1_000_000_000
 AGENT = "asked"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
-BUILT = ROOT / "src/custody/service/static"
+BUILT = ROOT / "src/custody/server/static"
 
 
 def main(wanted: str) -> int:

@@ -4,9 +4,9 @@ A list of what is forbidden lets every new thing through; this one stops it unti
 
     [importlinter:contract:model]
     type = only
-    modules = custody.model
+    modules = custody.core
     may_import =
-        custody.model
+        custody.core
         enum
 """
 

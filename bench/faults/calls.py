@@ -9,9 +9,9 @@ from typing import Any
 
 from bench.faults.frame import Fault, Figures, Trial, none_of, seen, some
 from bench.faults.worker import an_event
-from custody.model.errors import SpoolError
-from custody.world.hook import durable
-from custody.world.spool import Spool
+from custody.capture.hook import durable
+from custody.capture.spool import Spool
+from custody.core.errors import SpoolError
 
 CALLS = ("open", "write", "fsync", "rename", "mkdir")
 ERRNOS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EMFILE, errno.EINTR)

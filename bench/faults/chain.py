@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
-from custody.model.digests import digest_of
-from custody.model.ids import Digest, EventId, Link, NaturalKey, StoreId
-from custody.model.record import Entry, Head, Record, chained, empty_head, head_at
+from custody.core.digest import digest_of
+from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId
+from custody.core.record import Entry, Head, Record, chained, empty_head, head_at
 
 RECORDS_MAX = 20
 STORE = StoreId("0" * 32)

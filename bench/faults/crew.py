@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.app.desk import Desk
-from custody.app.verify import verify
-from custody.wire.reports import VerifyReport
+from custody.core.wire.report import VerifyReport
+from custody.ledger.verify import verify
+from custody.workspace.workspace import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,10 +13,10 @@ from bench.bars import BenchError
 from bench.faults.crew import a_repository, kept
 from bench.faults.frame import Fault, Figures, Trial, none_of, seen, some
 from bench.faults.worker import an_event, spool_of
-from custody.app.desk import Desk
-from custody.app.export import export_to
-from custody.app.verify import verify
-from custody.model.errors import CustodyError, SpoolError
+from custody.core.errors import CustodyError, SpoolError
+from custody.ledger.verify import verify
+from custody.share.export import export_to
+from custody.workspace.workspace import Desk
 
 DISK = "2m"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.faults.crew import a_repository, kept
 from bench.faults.frame import Fault, Figures, Trial, none_of, seen, some
-from custody.world.hook.install import hook_argv, install_hook
+from custody.capture.hook.install import hook_argv, install_hook
 
 AGENTS, EVENTS_EACH = 32, 5
 SECONDS_MAX = 1.0

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from bench.faults.crew import a_repository
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen, some
 from bench.faults.worker import an_event, spool_of
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.export import export
-from custody.app.verify import verify
-from custody.model.errors import CustodyError
+from custody.core.errors import CustodyError
+from custody.ledger.erase import erase
+from custody.ledger.verify import verify
+from custody.share.export import export
+from custody.workspace.workspace import Desk
 
 RECORDS = 40
 COLUMNS = ("event_id", "kind", "natural_key", "at_ns", "digest", "link")

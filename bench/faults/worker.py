@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from custody.app.desk import Desk
-from custody.model.damage import check_chain
-from custody.model.errors import CustodyError
-from custody.model.ids import PENDING
-from custody.world.spool import Spool
+from custody.capture.spool import Spool
+from custody.core.chain_check import check_chain
+from custody.core.errors import CustodyError
+from custody.core.ids import PENDING
+from custody.workspace.workspace import Desk
 
 TEXT = "a line that an agent wrote\n" * 40
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from custody.app.otlp_keeping import SpanSpool
-from custody.model.errors import CustodyError, MissingExtra
-from custody.wire.otlp import OtlpLink, OtlpSpan, Value
+from custody.core.errors import CustodyError, MissingExtra
+from custody.graph.otlp.span_intake import SpanSpool
+from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, Value
 
 try:
     from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor

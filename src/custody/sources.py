@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
-from custody.app.sources import *
+from custody.cite.app.library import *
 from custody.writer import *
 
 P = ParamSpec("P")

@@ -1,9 +1,9 @@
 """Document 001's own import name: ``from custody.trust_lineage import TrustLineageManager, DecisionType, …``.
 
-A thin face: what the calls do is in ``custody.app.trust_lineage``.
+A thin face: what the calls do is in ``custody.trust.app.library``.
 """
 
-from custody.app.trust_lineage import (
+from custody.trust.app.library import (
     AgentProfile,
     Approval,
     ChangeComplexity,

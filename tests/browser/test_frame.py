@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
-from custody.service.pages.book import PAGES
+from custody.server.pages.book import PAGES
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, findings
 from tests.builders.service import Started

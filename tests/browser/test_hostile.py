@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from custody.service.pages.book import PAGES
+from custody.server.pages.book import PAGES
 from tests.browser.conftest import Look
 from tests.builders.browser import findings
 from tests.builders.cli import spool_of

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
-from custody.service.pages.book import PAGES
+from custody.server.pages.book import PAGES
 from tests.builders.browser import findings
 from tests.builders.cli import custody
 

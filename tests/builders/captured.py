@@ -2,9 +2,9 @@
 
 from typing import TypeVar
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.model.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.attribution.app.blame import blame
+from custody.core.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.workspace.workspace import Desk
 from tests.builders.repo import Built
 
 V = TypeVar("V")

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.world.spool import Spool
+from custody.capture.spool import Spool
 from tests.builders.events import an_event
 
 

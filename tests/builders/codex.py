@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from custody.wire.times import ns_from, text_from
-from custody.world.hook.install import hook_argv
+from custody.capture.hook.install import hook_argv
+from custody.core.wire.time import ns_from, text_from
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from custody.model.views import CallStatus, ToolCall, View
-from custody.world.capture import TRANSCRIPT_READERS, Found, Line, Passed, Started, Trouble, transcript_views
-from custody.world.capture.transcripts import Starts
+from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Started, Trouble, transcript_views
+from custody.capture.transcripts import Starts
+from custody.core.views import CallStatus, ToolCall, View
 from tests.builders.codex import Rollout
 
 READER = TRANSCRIPT_READERS["codex"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from custody.wire.times import ns_from, text_from
-from custody.world.hook.calls import COPILOTS
-from custody.world.hook.install import hook_argv
+from custody.capture.hook.call_name import COPILOTS
+from custody.capture.hook.install import hook_argv
+from custody.core.wire.time import ns_from, text_from
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 

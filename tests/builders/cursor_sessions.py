@@ -4,11 +4,11 @@ import json
 import time
 from pathlib import Path
 
-from custody.app.desk import Desk
-from custody.app.import_transcripts import import_transcripts
-from custody.wire.reports import ImportTranscriptsReport
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.capture import TRANSCRIPT_READERS
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.workspace.workspace import Desk
 from tests.builders.captured import lines as lines
 from tests.builders.captured import views as views
 from tests.builders.cursor import Cursor, run_cursor_hook

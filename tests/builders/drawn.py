@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from custody.model.ids import Digest, EventId, NaturalKey, StoreId
-from custody.model.record import Entry, Record, chained, empty_head, head_at
-from custody.wire.canonical import Json
+from custody.core.ids import Digest, EventId, NaturalKey, StoreId
+from custody.core.record import Entry, Record, chained, empty_head, head_at
+from custody.core.wire.canonical import Json
 
 STORE = StoreId("5" * 32)
 NS_MAX = 2**63 - 1

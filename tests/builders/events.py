@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from custody.model.ids import EventId
-from custody.wire.arrivals import Arrival, arrival_of
+from custody.core.ids import EventId
+from custody.core.wire.arrival import Arrival, arrival_of
 
 SHA = "a" * 40
 OTHER_SHA = "b" * 40

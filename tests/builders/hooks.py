@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from custody.world.hook.install import hook_argv, install_hook
+from custody.capture.hook.install import hook_argv, install_hook
 from tests.builders.cli import Ran
 
 SESSION = "5d2f0c3e-1111-4222-8333-444455556666"

@@ -6,12 +6,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from custody.app.desk import Desk
-from custody.app.doctor import doctor
-from custody.app.gate import Request, gate
-from custody.app.verify import verify
-from custody.wire.gate import GateReport
-from custody.wire.times import text_from
+from custody.core.wire.time import text_from
+from custody.gate.app.gate import Request, gate
+from custody.gate.wire.report import GateReport
+from custody.intake.install.doctor import doctor
+from custody.ledger.verify import verify
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of

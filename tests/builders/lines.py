@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from custody.app.blame import Profile, blame
-from custody.app.desk import Desk
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.wire.blame import Attribution, BlameReport
-from custody.wire.times import text_from
+from custody.attribution.app.blame import Profile, blame
+from custody.attribution.wire.blame import Attribution, BlameReport
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.wire.time import text_from
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_repository

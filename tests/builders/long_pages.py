@@ -5,8 +5,8 @@ Beside what is long each has something that would act if it could.
 
 from pathlib import Path
 
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.workspace.workspace import Desk
 from tests.builders.calls import HOUR, World
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival, an_event

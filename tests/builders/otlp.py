@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from custody.model.ids import AgentName, ExecutionId, SessionId, SpanId
-from custody.model.views import SpanKind, SpanPhase, SpanRef, SpanSeen, SpanStatus
+from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId
+from custody.core.views import SpanKind, SpanPhase, SpanRef, SpanSeen, SpanStatus
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 START_NS = 1_700_000_000_000_000_000

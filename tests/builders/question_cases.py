@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from custody.app.cite_audit import cite_audit
-from custody.app.cite_registry import cite_show
-from custody.app.desk import Desk
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_cluster import dupes_cluster
-from custody.app.gate import Request, gate
-from custody.app.graph import Look, graph_next, graph_path, graph_related, graph_show
-from custody.app.log import log, log_session
-from custody.app.stats import stats
-from custody.app.trust_show import trust_list, trust_show, trust_why
-from custody.app.why import why
-from custody.wire.reports import Report
+from custody.attribution.app.stats import stats
+from custody.cite.app.audit import cite_audit
+from custody.cite.app.registry import cite_show
+from custody.core.wire.report import Report
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.cluster import dupes_cluster
+from custody.gate.app.gate import Request, gate
+from custody.graph.app.questions import Look, graph_next, graph_path, graph_related, graph_show
+from custody.ledger.sessions import log, log_session
+from custody.trust.app.show import trust_list, trust_show, trust_why
+from custody.why.why import why
+from custody.workspace.workspace import Desk
 from tests.builders.questions import LINE, MARK, REPORT
 from tests.builders.service import ALL, Asked
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from custody.app.cite_registry import Said, cite_add
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.ingest import keep
-from custody.app.intake import Intake
+from custody.cite.app.registry import Said, cite_add
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.server.app.ingest import keep
+from custody.server.app.intake import Intake
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment
 from tests.builders.repo import NOON, Built, a_repository

@@ -6,13 +6,13 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from custody.app.desk import Desk
-from custody.app.questions import Note
-from custody.service.pages.book import BY_NAME, PAGES
-from custody.service.pages.files import FileLinks
-from custody.service.pages.frame import Around, Frame, render
-from custody.service.pages.links import Links, ServedLinks
-from custody.service.pages.page import Asked
+from custody.server.app.questions import Note
+from custody.server.pages.book import BY_NAME, PAGES
+from custody.server.pages.files import FileLinks
+from custody.server.pages.frame import Around, Frame, render
+from custody.server.pages.links import Links, ServedLinks
+from custody.server.pages.page import Asked
+from custody.workspace.workspace import Desk
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \x1b[31m"
 

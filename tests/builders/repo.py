@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.model.ids import CommitSha
+from custody.core.ids import CommitSha
 
 NOON = 1_700_000_000
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"

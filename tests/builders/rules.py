@@ -6,9 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from custody.model.errors import RulesError
-from custody.model.paths import RepoPath
-from custody.wire.rules import Rules
+from custody.core.errors import RulesError
+from custody.core.paths import RepoPath
+from custody.core.wire.rules_digest import Rules
 
 Files = Mapping[str, bytes | str]
 

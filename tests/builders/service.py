@@ -15,12 +15,12 @@ import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from custody.app.desk import Desk
-from custody.app.tenancy_model import Grant, Scope
-from custody.service.app import create_app
-from custody.service.protocol import limited
-from custody.service.settings import Limits, Settings
-from custody.world.store import PageTables
+from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.assembly import create_app
+from custody.server.protocol import limited
+from custody.server.settings import Limits, Settings
+from custody.store import PageTables
+from custody.workspace.workspace import Desk
 
 ALL = "all-scopes"
 OTHER = "of-another-project"

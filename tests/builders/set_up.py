@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from custody.world.agents import AGENTS, Ask, Edit, Manifest, apply, settings_edit, unsettings_edit
+from custody.intake.settings import AGENTS, Ask, Edit, Manifest, apply, settings_edit, unsettings_edit
 
 HOME = Path("/home/ana/src/.git/custody")
 

@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from custody.app.desk import Desk
-from custody.app.source_keepers import InFile, InMemory, InStore, Keeper
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.registry_stores import InFile, InMemory, InStore, Keeper
+from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.model import ResearchSource
-from custody.world.store import Store
+from custody.store import Store
+from custody.workspace.workspace import Desk
 from tests.builders.stores import NOON
 
 Opener = Callable[[], SourceRegistry]

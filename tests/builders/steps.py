@@ -24,6 +24,6 @@ def steps_of(patch: pytest.MonkeyPatch, question: Callable[[], object]) -> int:
         return made
 
     with patch.context() as patched:
-        patched.setattr("custody.world.store.sqlite.sqlite3.connect", counting)
+        patched.setattr("custody.store.sqlite.sqlite3.connect", counting)
         question()
     return counted

@@ -3,8 +3,8 @@
 from itertools import count
 from pathlib import Path
 
-from custody.app.desk import READERS
-from custody.world.store import Heads, Store, Surroundings, open_postgres, open_sqlite
+from custody.store import Heads, Store, Surroundings, open_postgres, open_sqlite
+from custody.workspace.workspace import READERS
 
 NOON = 1_769_860_800_000_000_000
 

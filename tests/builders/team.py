@@ -6,13 +6,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.stats import stats
-from custody.model.ids import EventId
-from custody.model.lines import Lines
-from custody.wire.arrivals import arrival_of
-from custody.wire.reports import encode_report
+from custody.attribution.app.blame import blame
+from custody.attribution.app.stats import stats
+from custody.core.ids import EventId
+from custody.core.lines import Lines
+from custody.core.wire.arrival import arrival_of
+from custody.core.wire.report import encode_report
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import NOON, a_repository

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from custody.app.desk import Desk
-from custody.app.projects import create_project, init_database
+from custody.server.app.projects import create_project, init_database
+from custody.workspace.workspace import Desk
 from tests.builders.stores import NOON
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from custody.wire.times import ns_from, text_from
+from custody.core.wire.time import ns_from, text_from
 
 MODEL = "claude-opus-4-6"
 VERSION = "2.1.39"

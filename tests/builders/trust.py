@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from custody.app.desk import Desk
-from custody.wire.times import text_from
+from custody.core.wire.time import text_from
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, Files, a_repository

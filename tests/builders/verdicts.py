@@ -7,17 +7,17 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.app.cite_registry import Said, cite_add
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.export import export_to
-from custody.app.gate import Request, gate
-from custody.app.import_ import import_export
-from custody.app.verify_verdict import Relied, verify_verdict
-from custody.wire.gate import GateReport
-from custody.wire.reports import encode_report
-from custody.wire.times import text_from
-from custody.wire.verdict import VerdictReport
+from custody.cite.app.registry import Said, cite_add
+from custody.core.wire.report import encode_report
+from custody.core.wire.time import text_from
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.gate.app.gate import Request, gate
+from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.gate.wire.report import GateReport
+from custody.gate.wire.verdict import VerdictReport
+from custody.share.export import export_to
+from custody.share.import_ import import_export
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of

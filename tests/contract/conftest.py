@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.store import Store
+from custody.store import Store
 from tests.builders.stores import a_postgres_store, a_sqlite_store
 
 Opener = Callable[[], Store]

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from custody.model.damage import check_chain
-from custody.wire.arrivals import Arrival
-from custody.world.store import Store
-from custody.world.store.postgres import ROWS_TOGETHER
-from custody.world.store.tables import BODY_BYTES_TOGETHER, NAMES
+from custody.core.chain_check import check_chain
+from custody.core.wire.arrival import Arrival
+from custody.store import Store
+from custody.store.postgres import ROWS_TOGETHER
+from custody.store.tables import BODY_BYTES_TOGETHER, NAMES
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
 

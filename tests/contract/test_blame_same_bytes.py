@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.model.ids import EventId
-from custody.model.lines import Lines
-from custody.wire.arrivals import arrival_of
-from custody.wire.reports import encode_report
+from custody.attribution.app.blame import blame
+from custody.core.ids import EventId
+from custody.core.lines import Lines
+from custody.core.wire.arrival import arrival_of
+from custody.core.wire.report import encode_report
+from custody.ledger.erase import erase
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody
 from tests.builders.events import an_event
 from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text

@@ -3,10 +3,10 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.model.ids import CommitSha
-from custody.world.store import Store
-from custody.world.store.dupes import ChangeRow
-from custody.world.store.dupes_listed import WORD_SIGNS, ChangeList
+from custody.core.ids import CommitSha
+from custody.dupes.queries.change_list import WORD_SIGNS, ChangeList
+from custody.store import Store
+from custody.store.change_index import ChangeRow
 
 
 def put(store: Store, number: int, *, title: str = "A change", name: str = "", on_main: bool = False) -> None:

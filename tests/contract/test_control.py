@@ -9,10 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from custody.app.control import control_of
-from custody.app.desk import Desk
-from custody.app.jobs import KINDS, NewJob, Work, add_job
-from custody.app.projects import (
+from custody.core.errors import InputError, StoreError
+from custody.ledger.verify import verify
+from custody.server.app.control import control_of
+from custody.server.app.jobs import KINDS, NewJob, Work, add_job
+from custody.server.app.projects import (
     create_project,
     init_database,
     list_projects,
@@ -20,15 +21,14 @@ from custody.app.projects import (
     remove_project,
     retain_project,
 )
-from custody.app.tenancy import KeptTenancy
-from custody.app.tenancy_model import Grant, Keeper, Scope
-from custody.app.tokens import Wanted, create_token, expiry, hash_of, list_tokens, revoke_token
-from custody.app.verify import verify
-from custody.app.working import Worker, WorkRules
-from custody.model.errors import InputError, StoreError
-from custody.world.store.control import Control, JobState
-from custody.world.store.control.opening import CONTROL_VERSION
-from custody.world.store.migrate import migrations
+from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy_model import Grant, Keeper, Scope
+from custody.server.app.tokens import Wanted, create_token, expiry, hash_of, list_tokens, revoke_token
+from custody.server.app.worker import Worker, WorkRules
+from custody.server.control import Control, JobState
+from custody.server.control.database import CONTROL_VERSION
+from custody.store.migrate import migrations
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
 from tests.builders.stores import NOON
@@ -81,7 +81,7 @@ def a_token(desk: Desk, *scopes: Scope, expires: str = "1d", project: str = "sho
 
 
 def test_the_newest_step_is_the_version_of_the_control_tables() -> None:
-    steps = migrations("custody.world.store.control")
+    steps = migrations("custody.server.control")
     assert [step.number for step in steps] == list(range(1, CONTROL_VERSION + 1))
 
 
@@ -195,7 +195,7 @@ def test_a_removal_that_was_killed_half_way_is_done_again(
         store.append([an_arrival(event="e1")])
     _, secret = a_token(desk)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.app.projects._drop_store", _killed)
+        patch.setattr("custody.server.app.projects._drop_store", _killed)
         with pytest.raises(KeyboardInterrupt):
             remove_project(desk, "shop")
     assert keeper.grant(secret, NOON) is None

@@ -3,9 +3,9 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.model.ids import CommitSha
-from custody.world.store import Store
-from custody.world.store.dupes import ChangeRow, EvidenceRow, Sharing
+from custody.core.ids import CommitSha
+from custody.store import Store
+from custody.store.change_index import ChangeRow, EvidenceRow, Sharing
 from tests.contract.conftest import Opener
 
 TERMS = st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9_000), min_size=1, max_size=20)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine, Template
 from custody.graph.model import EdgeType, EventType, TraceEvent
-from custody.world.store import Store
+from custody.store import Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.model.ids import AgentName, SessionId
-from custody.wire.arrivals import lost
-from custody.world.store import Store, looked_at
-from custody.world.store.looked_at import ActiveSession, LookedAt
+from custody.core.ids import AgentName, SessionId
+from custody.core.wire.arrival import lost
+from custody.server.queries import activity as looked_at
+from custody.server.queries.activity import ActiveSession, LookedAt
+from custody.store import Store
 from tests.builders.events import an_arrival
 
 NAMES = ("s1", "s2", "S2-long", "שלום", "100%", "1_0", "日本語")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from custody.model.ids import StoreId
-from custody.model.paths import RepoPath
-from custody.model.record import Record, chained, empty_head
-from custody.model.views import Prompt
-from custody.wire.arrivals import Arrival
-from custody.wire.canonical import parse
-from custody.wire.outlines import outline_of
-from custody.wire.views import views_of
-from custody.world.store import Body, Store, StoreDamaged
+from custody.core.ids import StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import Record, chained, empty_head
+from custody.core.views import Prompt
+from custody.core.wire.arrival import Arrival
+from custody.core.wire.canonical import parse
+from custody.core.wire.event_views import views_of
+from custody.core.wire.outline import outline_of
+from custody.store import Body, Store, StoreDamaged
 from tests.builders.events import an_arrival
 
 OTHER = StoreId("f" * 32)

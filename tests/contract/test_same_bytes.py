@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.export import export, export_to
-from custody.app.import_ import import_export
-from custody.app.verify import verify
-from custody.wire.reports import encode_report
-from custody.world.store import StoreUnwritable
-from custody.world.store.sqlite import SqliteDb
+from custody.core.wire.report import encode_report
+from custody.ledger.erase import erase
+from custody.ledger.verify import verify
+from custody.share.export import export, export_to
+from custody.share.import_ import import_export
+from custody.store import StoreUnwritable
+from custody.store.sqlite import SqliteDb
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody, recorded, spool_of
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON
@@ -107,7 +107,7 @@ def test_a_damaged_waiting_event_is_named_though_nothing_can_be_written(
     repository = recorded(a_git_folder(tmp_path / "repository"))
     spool = spool_of(repository)
     (spool.folder / spool.names()[0]).write_bytes(b"rubbish")
-    monkeypatch.setattr("custody.app.desk.open_sqlite", unwritable)
+    monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
     report = verify(a_desk(repository))
     assert [finding.code for finding in report.findings] == ["SPOOL-DAMAGED"]
     assert report.pending == 2
@@ -117,7 +117,7 @@ def test_pending_events_are_exported_as_such_and_taken_in_by_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
-    monkeypatch.setattr("custody.app.desk.open_sqlite", unwritable)
+    monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
     export_to(a_desk(repository), tmp_path / "export")
     lines = [json.loads(line) for line in (tmp_path / "export").read_text().splitlines()]
     assert [line["line"] for line in lines] == ["export", "pending", "pending", "pending", "end"]

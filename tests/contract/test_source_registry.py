@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import Answer, Look
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
-from custody.cite.viewing import (
+from custody.cite.registry_view import (
     aliases_of,
     best_reading,
     excerpts_of,
@@ -19,9 +19,9 @@ from custody.cite.viewing import (
     readings_of,
     suggestions_for,
 )
-from custody.model.errors import InputError
-from custody.model.views import Reading
-from custody.world.store import Store
+from custody.core.errors import InputError
+from custody.core.views import Reading
+from custody.store import Store
 from tests.builders.sources import Opener, a_source, in_file, in_memory, in_store
 from tests.builders.stores import a_postgres_store, a_sqlite_store
 

@@ -1,8 +1,8 @@
 """Spans in every store: found by execution, by session, by what they ran in."""
 
-from custody.model.ids import ExecutionId, NaturalKey, SessionId, SpanId
-from custody.model.views import SpanSeen
-from custody.world.store import Seen, Store
+from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
+from custody.core.views import SpanSeen
+from custody.store import Seen, Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from custody.model.damage import check_chain
-from custody.model.errors import StoreError
-from custody.model.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
-from custody.model.paths import RepoPath
-from custody.model.record import GENESIS, Record, chained, empty_head, head_at
-from custody.model.views import FileEdit
-from custody.wire.arrivals import CONTINUES
-from custody.world.store import Body, Fork, ReadRows, Store
+from custody.core.chain_check import check_chain
+from custody.core.errors import StoreError
+from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import GENESIS, Record, chained, empty_head, head_at
+from custody.core.views import FileEdit
+from custody.core.wire.arrival import CONTINUES
+from custody.store import Body, Fork, ReadRows, Store
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
 from tests.contract.conftest import Opener
 

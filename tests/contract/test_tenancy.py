@@ -8,18 +8,18 @@ import psycopg
 import pytest
 
 from bench.tenancy import crossings
-from custody.app.desk import READERS, Desk
-from custody.app.erase import erase
-from custody.app.projects import create_project, init_database, list_projects, remove_project
-from custody.app.verify import verify
-from custody.model.errors import InputError, StoreError
-from custody.model.ids import EventId
-from custody.model.paths import RepoPath
-from custody.world.store import SCHEMA_VERSION, Store, StoreUnwritable, open_postgres
-from custody.world.store.db import Value
-from custody.world.store.migrate import migrate
-from custody.world.store.postgres import PostgresDb, connect
-from custody.world.store.schemas import SCHEMA, SERVICE_ROLE, schema_of
+from custody.core.errors import InputError, StoreError
+from custody.core.ids import EventId
+from custody.core.paths import RepoPath
+from custody.ledger.erase import erase
+from custody.ledger.verify import verify
+from custody.server.app.projects import create_project, init_database, list_projects, remove_project
+from custody.store import SCHEMA_VERSION, Store, StoreUnwritable, open_postgres
+from custody.store.db import Value
+from custody.store.migrate import migrate
+from custody.store.postgres import PostgresDb, connect
+from custody.store.project_schema import SCHEMA, SERVICE_ROLE, schema_of
+from custody.workspace.workspace import READERS, Desk
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON, surroundings
 from tests.builders.teams import Team, a_login, a_team, a_team_desk, as_role

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from custody.app import trust_standing
-from custody.app.trust import Asked, account_of, agents_in, settled
-from custody.app.trust_standing import standing_of
-from custody.model.ids import RecordRef, Seq
+from custody.core.ids import RecordRef, Seq
+from custody.core.wire.arrival import Arrival
+from custody.store import Store
+from custody.trust.app import standing as trust_standing
+from custody.trust.app.decisions import Asked, account_of, agents_in, settled
+from custody.trust.app.standing import standing_of
 from custody.trust.rules import TrustRules
-from custody.wire.arrivals import Arrival
-from custody.world.store import Store
 from tests.builders.events import SHA, an_arrival
 from tests.builders.stores import NOON
 from tests.contract.conftest import Opener

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.export import export_to
-from custody.app.gate import Request, gate
-from custody.app.import_ import import_export
-from custody.app.verify_verdict import Relied, verify_verdict
-from custody.wire.reports import encode_report
+from custody.core.wire.report import encode_report
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.gate.app.gate import Request, gate
+from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.share.export import export_to
+from custody.share.import_ import import_export
+from custody.workspace.workspace import Desk
 from tests.builders.verdicts import LATER, NS, Court
 
 SAID = b"It rests on [S1].\n"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.cli.main import main
+from custody.demo.narrator import tell
 from custody.demo.story import STORY
-from custody.demo.telling import tell
 from custody.demo.verbs import Ran, Verbs
 from tests.golden.machine import Masks
 

@@ -11,8 +11,8 @@ from types import ModuleType
 import click
 
 from custody.cli.main import cli
-from custody.service.openapi import description
-from custody.service.routes import ENDPOINTS
+from custody.server.openapi import description
+from custody.server.routes import ENDPOINTS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ("custody", "custody.trust_lineage", "custody.sources", "custody.sdk", "custody.otel", "custody.writer")

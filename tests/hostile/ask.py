@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from custody.model.ids import CommitSha
-from custody.model.paths import RepoPath
-from custody.world.git import discover
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.git import discover
 from tests.hostile.calls import CALLS, Asked
 
 if __name__ == "__main__":

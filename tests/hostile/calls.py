@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from custody.model.errors import CustodyError
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.world.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
-from custody.world.git.private import PREFIX
-from custody.world.git.version import _version_on
+from custody.core.errors import CustodyError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
+from custody.git.private_repository import PREFIX
+from custody.git.version import _version_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.pull import pull_git
-from custody.app.push import push_git
-from custody.model.errors import CustodyError
+from custody.core.errors import CustodyError
+from custody.share.pull import pull_git
+from custody.share.push import push_git
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository
 from tests.builders.team import recorded

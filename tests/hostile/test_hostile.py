@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import CustodyError, GitError
-from custody.model.paths import RepoPath
-from custody.world import git as door
-from custody.world.git import Limits, Repository, child, discover
-from custody.world.git.private import PREFIX
-from custody.world.git.surroundings import SETTINGS
+from custody import git as door
+from custody.core.errors import CustodyError, GitError
+from custody.core.paths import RepoPath
+from custody.git import Limits, Repository, discover
+from custody.git import process as child
+from custody.git.environment import SETTINGS
+from custody.git.private_repository import PREFIX
 from tests.hostile.calls import CALLS, Asked
 from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repositories
 from tests.house.guard import ROOT

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.doctor import doctor
-from custody.app.export import export
-from custody.app.log import log
-from custody.app.records import records
-from custody.app.verify import verify
-from custody.model.errors import CustodyError
-from custody.world.hook.install import hook_argv, install_hook
+from custody.capture.hook.install import hook_argv, install_hook
+from custody.core.errors import CustodyError
+from custody.intake.install.doctor import doctor
+from custody.ledger.records import records
+from custody.ledger.sessions import log
+from custody.ledger.verify import verify
+from custody.share.export import export
+from custody.workspace.workspace import Desk
 from tests.builders.hooks import a_hook_event
 from tests.hostile.traps import ENVIRONMENTS, TRAPS, a_trap
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.model.ids import CommitSha
+from custody.core.ids import CommitSha
 from tests.builders.repo import Built, a_history, a_repository
 
 PLAIN_SECONDS_MAX = 0.5

@@ -14,16 +14,16 @@ MakeHouse = Callable[[str], House]
 # contract → (file under src/custody, what is planted at its end)
 PLANTED_IMPORTS = {
     "floors": [
-        ("model/planted.py", "import custody.wire"),
-        ("wire/planted.py", "import custody.world.store"),
-        ("trust/planted.py", "import custody.attribute"),
-        ("dedupe/planted.py", "import custody.wire"),
+        ("model/planted.py", "import custody.core.wire"),
+        ("wire/planted.py", "import custody.store"),
+        ("trust/planted.py", "import custody.attribution"),
+        ("dedupe/planted.py", "import custody.core.wire"),
         ("graph/planted.py", "import custody.trust"),
-        ("sketch/planted.py", "import custody.dedupe"),
+        ("sketch/planted.py", "import custody.dupes"),
         ("facts/planted.py", "import custody.sketch"),
         ("model/planted.py", "import custody.sketch"),
         ("attribute/planted.py", "import custody.gate"),
-        ("gate/planted.py", "import custody.wire"),
+        ("gate/planted.py", "import custody.core.wire"),
         ("world/store/planted.py", "import custody.app"),
         ("app/planted.py", "def f() -> None:\n    import custody.cli"),
         ("app/planted.py", "import custody.sdk"),
@@ -34,21 +34,21 @@ PLANTED_IMPORTS = {
         ("reports/planted.py", "a_room_without_a_floor = True"),
     ],
     "doors": [
-        ("world/store/planted.py", "import custody.world.git"),
-        ("world/git/planted.py", "import custody.world.hook"),
-        ("world/hook/planted.py", "import custody.world.spool"),
-        ("world/spool/planted.py", "import custody.world.store"),
-        ("world/clock/planted.py", "import custody.world.git"),
-        ("world/config/planted.py", "import custody.world.git"),
-        ("world/pool/planted.py", "import custody.world.clock"),
-        ("world/worker/planted.py", "import custody.world.spool"),
-        ("world/servers/planted.py", "import custody.world.worker"),
-        ("world/links/planted.py", "import custody.world.clock"),
+        ("world/store/planted.py", "import custody.git"),
+        ("world/git/planted.py", "import custody.capture.hook"),
+        ("world/hook/planted.py", "import custody.capture.spool"),
+        ("world/spool/planted.py", "import custody.store"),
+        ("world/clock/planted.py", "import custody.git"),
+        ("world/config/planted.py", "import custody.git"),
+        ("world/pool/planted.py", "import custody.workspace.clock"),
+        ("world/worker/planted.py", "import custody.capture.spool"),
+        ("world/servers/planted.py", "import custody.sdk.worker"),
+        ("world/links/planted.py", "import custody.workspace.clock"),
         ("world/fax/planted.py", "a_door_without_a_contract = True"),
     ],
     "landings": [
-        ("__init__.py", "import custody.model"),
-        ("world/__init__.py", "import custody.world.store"),
+        ("__init__.py", "import custody.core"),
+        ("world/__init__.py", "import custody.store"),
     ],
     "model": [
         ("model/planted.py", "import os"),
@@ -88,7 +88,7 @@ PLANTED_IMPORTS = {
     ],
     "hook": [
         ("world/hook/planted.py", "import msgspec"),
-        ("world/hook/planted.py", "from custody.model import ids"),
+        ("world/hook/planted.py", "from custody.core import ids"),
     ],
     "sdk": [
         ("sdk/spans.py", "import asyncio"),
@@ -96,15 +96,15 @@ PLANTED_IMPORTS = {
         ("sdk/decorators.py", "import inspect"),
     ],
     "thin": [
-        ("cli/planted.py", "import custody.world.store"),
+        ("cli/planted.py", "import custody.store"),
         ("cli/planted.py", "import custody.trust.rules"),
         ("cli/planted.py", "import custody.gate.codes"),
         ("cli/planted.py", "def f() -> None:\n    from custody.world import git"),
         ("writer/planted.py", "import custody.cite.audit"),
-        ("service/planted.py", "import custody.world.store"),
-        ("sdk/planted.py", "import custody.world.spool"),
-        ("demo/planted.py", "import custody.world.git"),
-        ("__main__.py", "import custody.world.git"),
+        ("service/planted.py", "import custody.store"),
+        ("sdk/planted.py", "import custody.capture.spool"),
+        ("demo/planted.py", "import custody.git"),
+        ("__main__.py", "import custody.git"),
     ],
     "programs": [
         ("app/planted.py", "import subprocess"),
@@ -153,10 +153,10 @@ PLANTED_IMPORTS = {
         ("planted.py", "import opentelemetry.sdk.trace"),
     ],
     "cycles": [
-        ("model/planted.py", "import custody.model.planted_too"),
+        ("model/planted.py", "import custody.core.planted_too"),
     ],
 }
-CYCLE_BACK = ("model/planted_too.py", "import custody.model.planted")
+CYCLE_BACK = ("model/planted_too.py", "import custody.core.planted")
 
 PLANTS = [
     pytest.param(contract, path, code, id=f"{contract}-{path}-{number}")
@@ -191,8 +191,8 @@ def test_a_planted_import_is_caught(house: House, contract: str, path: str, code
 
 def test_the_spool_may_use_the_hook(house: House) -> None:
     house.plant("world/hook/planted.py", "")
-    house.plant("world/spool/planted.py", "import custody.world.hook\nimport custody.world.hook.planted")
-    house.plant("world/spool/__init__.py", "import custody.world.hook\nimport custody.world.hook.planted")
+    house.plant("world/spool/planted.py", "import custody.capture.hook\nimport custody.capture.hook.planted")
+    house.plant("world/spool/__init__.py", "import custody.capture.hook\nimport custody.capture.hook.planted")
     assert says(report := house.imports(), "doors", "KEPT"), report
 
 
@@ -281,7 +281,7 @@ UNTYPED = {
     "type-arg": "def f(x: dict) -> None: ...",
     "explicit-any": "from typing import Any\n\n\ndef f(x: dict[str, Any]) -> None: ...",
     "arg-type": (
-        "from custody.model.ids import CommitSha, SessionId\n\n\n"
+        "from custody.core.ids import CommitSha, SessionId\n\n\n"
         "def f(commit: CommitSha) -> None: ...\n\n\nf(SessionId('a session is not a commit'))"
     ),
     "exhaustive-match": (
@@ -296,7 +296,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> str:
     house = House(tmp_path_factory.mktemp("typed"))
     for number, code in enumerate(UNTYPED.values()):
         house.plant(f"model/untyped_{number}.py", code)
-    return house.mypy("src/custody/model")
+    return house.mypy("src/custody/core")
 
 
 @pytest.mark.parametrize("code", UNTYPED)

@@ -15,9 +15,9 @@ import pytest
 
 import bench
 import tools
-from custody.model.errors import InputError, Outcome, WorldError
-from custody.world.store import sqlite
-from custody.world.store.migrate import migrations
+from custody.core.errors import InputError, Outcome, WorldError
+from custody.store import sqlite
+from custody.store.migrate import migrations
 from tools import docs, fragments, links, markdown
 from tools.conformance import DOCUMENTS, FOLDER
 from tools.pages import cli, database, errors, schemas

@@ -15,13 +15,13 @@ from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
 from opentelemetry.trace import Link, Status, StatusCode, use_span
 
 from custody import otel
-from custody.app.desk import Desk
-from custody.app.otlp_keeping import SpanSpool
-from custody.model.errors import InputError, SpoolError
-from custody.model.views import SpanKind, SpanSeen, SpanStatus
+from custody.core.errors import InputError, SpoolError
+from custody.core.views import SpanKind, SpanSeen, SpanStatus
+from custody.core.wire.canonical import parse
+from custody.graph.otlp.span_intake import SpanSpool
+from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
-from custody.wire.canonical import parse
-from custody.wire.otlp import OtlpSpan
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, spool_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -122,7 +122,7 @@ def test_a_disk_that_refuses_loses_nothing_until_it_takes_again(
         raise SpoolError("cannot make the event durable")
 
     with monkeypatch.context() as patch:
-        patch.setattr("custody.world.spool.Spool.put_all", refuse)
+        patch.setattr("custody.capture.spool.Spool.put_all", refuse)
         with traced.tracer.start_as_current_span("x"):
             pass
         assert traced.provider.force_flush() is False
@@ -203,7 +203,7 @@ def test_outside_a_repository_the_constructor_says_so(tmp_path: Path) -> None:
 def test_without_the_extra_its_name_is_said() -> None:
     code = (
         "import sys; sys.modules['opentelemetry.sdk.trace'] = None\n"
-        "from custody.model.errors import MissingExtra\n"
+        "from custody.core.errors import MissingExtra\n"
         "try:\n    import custody.otel\nexcept MissingExtra as e:\n    print(e.message, '|', e.hint)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.trust_folder import folder_desk
-from custody.app.trust_verify import trust_verify
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.trust.app.folder import folder_desk
+from custody.trust.app.verify import trust_verify
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager, TrustTier, UnknownAgent
 
 NOON = 1_769_860_800_000_000_000

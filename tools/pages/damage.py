@@ -1,6 +1,6 @@
 """The page of what ``custody verify`` can find."""
 
-from custody.model.damage import DamageCode
+from custody.core.chain_check import DamageCode
 from tools import markdown
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from custody.world.store import postgres, sqlite
+from custody.store import postgres, sqlite
 from tools import markdown
 from tools.problems import Undocumented
 
@@ -118,8 +118,8 @@ def tables_of(migrations: Mapping[str, str]) -> list[Table]:
     return list(reader.tables.values())
 
 
-STORE = "custody.world.store"
-CONTROL = "custody.world.store.control"
+STORE = "custody.store"
+CONTROL = "custody.server.control"
 
 
 def database_page() -> str:

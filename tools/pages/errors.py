@@ -3,8 +3,8 @@
 import inspect
 from types import ModuleType
 
-from custody.model import errors
-from custody.model.errors import EXIT, EXIT_BUG, HTTP_BUG, CustodyError, Outcome
+from custody.core import errors
+from custody.core.errors import EXIT, EXIT_BUG, HTTP_BUG, CustodyError, Outcome
 from tools import markdown
 
 HTTP_FINE = 200

@@ -5,9 +5,9 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
 
+from custody.config import TABLES, VARIABLES, Rule, documents, rules_of
+from custody.core.wire.rules_digest import Rules
 from custody.trust.rules import TIERS
-from custody.wire.rules import Rules
-from custody.world.config import TABLES, VARIABLES, Rule, documents, rules_of
 from tools import markdown
 from tools.problems import Undocumented
 

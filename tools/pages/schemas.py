@@ -20,7 +20,7 @@ def schemas_page() -> str:
 
 
 def _schemas() -> Mapping[str, Schema]:
-    from custody.wire.schema import schemas
+    from custody.cli.json_schema import schemas
 
     return schemas()
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from custody.cite.checks import listed, numbering, pointing, shape
+from custody.cite.checks import list_checks as listed
+from custody.cite.checks import marker_checks as pointing
+from custody.cite.checks import numbering, shape
 from custody.cite.codes import Code
 from custody.cite.coverage import Coverage, coverage_of
 from custody.cite.rules import CiteRules

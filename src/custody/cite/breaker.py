@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from custody.cite.rules import CiteRules
-from custody.model.rules import check_range
+from custody.core.rules import check_range
 
 _RULES = CiteRules()
 

@@ -20,12 +20,12 @@ from hashlib import sha256
 
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
-from custody.cite.known import APART
 from custody.cite.model import ResearchSource, SourceID, UnknownSource
 from custody.cite.prose import language_of
 from custody.cite.rules import CiteRules
+from custody.cite.source_texts import APART
 from custody.cite.support import terms_of
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 
 INDENT = "    "
 NO_TEXT = "(no passage of it was kept)"

@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.cite.compression import Compressed, Level, compress
-from custody.cite.known import Candidate
 from custody.cite.model import ResearchSource, SourceID, number_of
 from custody.cite.rules import CiteRules
-from custody.cite.standing import Attention, Standing, standings
-from custody.model.errors import InputError
+from custody.cite.source_rank import Attention, Standing, standings
+from custody.cite.source_texts import Candidate
+from custody.core.errors import InputError
 
 HEAD = "Sources by id; cite them as [S1]. Any of them can be had in full by its id.\n"
 OBJECTIVES = "Objectives:\n"

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from custody.cite.circles import circle
 from custody.cite.document import CiteError, Form, Label, Listing, Marker
-from custody.cite.gathering import IN_CODE
-from custody.cite.listing import find_listing
+from custody.cite.footnote_cycles import circle
+from custody.cite.list_entries import IN_CODE
+from custody.cite.list_rewrite import Change, list_changes
+from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markers import scan
 from custody.cite.plan import Plan, Target
-from custody.cite.ranges import Layout, lay_out
-from custody.cite.relisting import Change, list_changes
+from custody.cite.source_list import find_listing
 
 _LINE_START = b" \t>*+-.)0123456789"
 _BEFORE_TEXT = re.compile(rb"(?:[ \t>*+-]|[0-9]{1,9}[.)](?=[ \t]))*")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from custody.cite.document import Entry
+from custody.cite.markdown_text import plain
 from custody.cite.works import work_key
-from custody.cite.writing import plain
 
 _YEAR = re.compile(r"[(（]\s*(?P<year>1[5-9][0-9]{2}|20[0-9]{2})[^)）]{0,20}[)）]")
 

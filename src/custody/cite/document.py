@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 
 
 class CiteError(InputError):

@@ -14,17 +14,17 @@ from custody.cite.codes import Code
 from custody.cite.convert import convert
 from custody.cite.document import Entry, Form, Kind, Label, Listing
 from custody.cite.footnotes import FootnoteFormatter
-from custody.cite.listing import find_listing
+from custody.cite.markdown_ranges import Layout, lay_out
+from custody.cite.markdown_text import plain
 from custody.cite.model import ResearchSource, SourceID, number_of
 from custody.cite.plan import Target
-from custody.cite.ranges import Layout, lay_out
 from custody.cite.registry import ARTIFACT_CHARS_MAX
-from custody.cite.richer import cleaned
 from custody.cite.rules import CiteRules
+from custody.cite.source_list import find_listing
+from custody.cite.source_merge import cleaned
 from custody.cite.subject import Found, Subject, brief, named
 from custody.cite.urls import url_key
 from custody.cite.walk import HEADING
-from custody.cite.writing import plain
 
 UNNAMED = "report"
 OWN_LISTS_MAX = 4

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from custody.cite.document import Entry, Kind, Label
 from custody.cite.labels import NUMBER, compiled, number_text
-from custody.cite.ranges import Layout
+from custody.cite.markdown_ranges import Layout
 from custody.cite.walk import Link
 
 _NUMBER_IN_BRACKETS = rf"(?:\[|［|【)[ \t]?(?P<s1>[Ss]?)(?P<n1>{NUMBER})[ \t]?(?:\](?!\()|］|】)"

@@ -9,7 +9,7 @@ from enum import Enum
 from custody.cite.keys import Keys
 from custody.cite.links import Look
 from custody.cite.model import ArtifactType, ResearchSource
-from custody.model.views import Reading
+from custody.core.views import Reading
 
 
 class How(Enum):

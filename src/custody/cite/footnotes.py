@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from custody.cite.markdown_text import address, shown
 from custody.cite.model import FootnoteNumber, SourceID
-from custody.cite.writing import address, shown
 
 
 class Citable(Protocol):

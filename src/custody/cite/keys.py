@@ -13,7 +13,7 @@ from custody.cite.identifiers import Work
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.urls import loose_key, url_key
 from custody.cite.works import PAGE, arxiv_version, work_key, works_in
-from custody.sketch.bottom import Bottom, bottom_of, containment
+from custody.sketch.bottom_k import Bottom, bottom_of, containment
 from custody.sketch.winnow import fingerprints_of
 
 __all__ = [

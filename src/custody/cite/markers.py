@@ -22,8 +22,8 @@ from typing import NamedTuple
 from custody.cite.document import Form, Kind, Label, Listing, Marker
 from custody.cite.entries import YEARS, shown_number
 from custody.cite.labels import GROUP, NUMBER, compiled, note_label, read_group
+from custody.cite.markdown_ranges import Layout
 from custody.cite.names import Names
-from custody.cite.ranges import Layout
 
 UNLISTED_MAX = 9_999
 

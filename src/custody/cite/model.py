@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Literal, NewType, TypeAlias, TypeGuard
 
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 
 SourceID: TypeAlias = str
 """``S1``, ``S2``, …: what a registry calls a source, for good."""

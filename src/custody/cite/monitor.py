@@ -8,8 +8,8 @@ the same cause.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from custody.model.errors import InputError
-from custody.model.rules import check_range
+from custody.core.errors import InputError
+from custody.core.rules import check_range
 
 ENOUGH_LOOKS = 32
 """With fewer look-ups nothing is adapted."""

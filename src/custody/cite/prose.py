@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
 from custody.cite.document import Entry
-from custody.cite.ranges import readable
+from custody.cite.markdown_ranges import readable
 from custody.cite.subject import Subject
 from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, Block
 

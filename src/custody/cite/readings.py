@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from custody.cite.urls import loose_key, opened, parts_of
 from custody.cite.works import work_key
-from custody.model.views import OPENED, Reading
+from custody.core.views import OPENED, Reading
 
 _PRIVATE = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
 _NUMBERS = re.compile(r"[\d.]+|\[.*\]")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 
-from custody.cite.applying import spelling_of, with_registration
+from custody.cite.event_fold import spelling_of, with_registration
 from custody.cite.events import (
     Checked,
     Excerpted,
@@ -34,10 +34,10 @@ from custody.cite.model import (
     id_of,
     number_of,
 )
-from custody.cite.richer import cleaned
 from custody.cite.shelf import Entry, Shelf
-from custody.model.errors import InputError
-from custody.model.views import Reading
+from custody.cite.source_merge import cleaned
+from custody.core.errors import InputError
+from custody.core.views import Reading
 
 ARTIFACT_CHARS_MAX = 1000
 

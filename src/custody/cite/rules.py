@@ -5,7 +5,7 @@ Which addresses may be asked is no number and stands in no rules: a repository's
 
 from dataclasses import dataclass
 
-from custody.model.rules import check_range, check_ranges
+from custody.core.rules import check_range, check_ranges
 
 LINK_SECONDS_MOST = 3600
 LINK_HOLD_HOURS_MOST = 24 * 366

@@ -8,7 +8,7 @@ from typing import Any
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.results import source_from
-from custody.cite.richer import cleaned
+from custody.cite.source_merge import cleaned
 
 UNUSABLE = "unusable"
 """The metadata's name for what was said and cannot be used."""

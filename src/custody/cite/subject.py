@@ -7,10 +7,10 @@ from functools import cached_property
 from custody.cite.codes import Code
 from custody.cite.document import Entry, Label, Listing, Marker
 from custody.cite.entries import is_web
-from custody.cite.listing import find_listing
+from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markers import find_markers
 from custody.cite.names import Names
-from custody.cite.ranges import Layout, lay_out
+from custody.cite.source_list import find_listing
 from custody.cite.urls import Parts, parts_of
 
 MESSAGE_CHARACTERS_MAX = 80

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from custody.cite.model import SourceID
 from custody.cite.support import terms_of
-from custody.model.errors import InputError, MissingExtra
-from custody.sketch.hashing import hash64
+from custody.core.errors import InputError, MissingExtra
+from custody.sketch.hash import hash64
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,19 +4,9 @@ from pathlib import Path
 
 import click
 
-from custody.app.desk import Desk
-from custody.app.import_ import import_export
-from custody.app.import_agents import import_agents
-from custody.app.import_events import import_events
-from custody.app.import_otlp import import_otlp
-from custody.app.import_traces import import_traces
-from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import TOOLS, What, what_is
-from custody.cli.frame import answer, json_option, the_desk
-from custody.model.errors import InputError
-from custody.wire.claims_reports import ImportEntireReport, ImportGitAiReport
-from custody.wire.otlp_reports import ImportOtlpReport
-from custody.wire.reports import (
+from custody.cli.import_kind import TOOLS, What, what_is
+from custody.core.errors import InputError
+from custody.core.wire.report import (
     ImportAgentsReport,
     ImportEventsReport,
     ImportProblem,
@@ -24,6 +14,16 @@ from custody.wire.reports import (
     ImportTracesReport,
     ImportTranscriptsReport,
 )
+from custody.graph.otlp.import_ import import_otlp
+from custody.graph.otlp.report import ImportOtlpReport
+from custody.intake.import_agents import import_agents
+from custody.intake.import_events import import_events
+from custody.intake.import_traces import import_traces
+from custody.intake.import_transcripts import import_transcripts
+from custody.intake.wire.claims import ImportEntireReport, ImportGitAiReport
+from custody.share.import_ import import_export
+from custody.terminal.frame import answer, json_option, the_desk
+from custody.workspace.workspace import Desk
 
 SHOWN_MAX = 20
 OTLP = "otlp"
@@ -124,11 +124,11 @@ def _claims(
         )
     place = paths[1] if len(paths) > 1 else None
     if TOOLS[str(paths[0])] is What.GIT_AI:
-        from custody.app.import_gitai import import_gitai
+        from custody.intake.import_git_ai import import_gitai
 
         notes = import_gitai(desk, place, ref)
         return answer(notes, _note_words(notes), as_json=as_json)
-    from custody.app.import_entire import import_entire
+    from custody.intake.import_entire import import_entire
 
     checkpoints = import_entire(desk, place, ref)
     return answer(checkpoints, _checkpoint_words(checkpoints), as_json=as_json)

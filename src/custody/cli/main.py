@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from custody import __version__
-from custody.model.errors import EXIT_BUG, CustodyError, WorldError, exit_status
+from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status
 
 SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
@@ -65,6 +65,44 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 """Every verb with its one-line help, so that the overview imports none of them. A test holds them to the verbs' own."""
 
 
+MODULES: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "blame": "custody.attribution.cli.blame",
+        "cite": "custody.cite.cli.cite",
+        "completion": "custody.cli.completion",
+        "demo": "custody.cli.demo",
+        "doctor": "custody.intake.cli.doctor",
+        "dupes": "custody.dupes.cli.dupes",
+        "erase": "custody.ledger.cli.erase",
+        "export": "custody.cli.export",
+        "gate": "custody.gate.cli.gate",
+        "github": "custody.server.cli.github",
+        "graph": "custody.graph.cli.graph",
+        "import": "custody.cli.import_",
+        "init": "custody.intake.cli.init",
+        "log": "custody.ledger.cli.log",
+        "project": "custody.server.cli.project",
+        "pull": "custody.share.cli.pull",
+        "push": "custody.share.cli.push",
+        "record": "custody.intake.cli.record",
+        "records": "custody.ledger.cli.records",
+        "remote": "custody.share.cli.remote",
+        "report": "custody.server.cli.report",
+        "rules": "custody.cli.rules",
+        "serve": "custody.server.cli.serve",
+        "show": "custody.ledger.cli.show",
+        "stats": "custody.attribution.cli.stats",
+        "token": "custody.server.cli.token",
+        "trust": "custody.trust.cli.trust",
+        "uninstall": "custody.intake.cli.uninstall",
+        "verify": "custody.cli.verify",
+        "why": "custody.why.cli.why",
+        "worker": "custody.server.cli.worker",
+    }
+)
+"""The module of every verb: its slice's, or one of this package where a verb asks several slices."""
+
+
 class Verbs(click.Group):
     """A group that finds its verbs by name and shows them in sections."""
 
@@ -76,7 +114,7 @@ class Verbs(click.Group):
         """Import one verb."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = import_module(f"custody.cli.{cmd_name.replace('-', '_')}_")
+        module = import_module(MODULES[cmd_name])
         command: click.Command = module.command
         return command
 

@@ -9,8 +9,8 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from custody.core.errors import GitError
 from custody.demo.clock import StoryClock
-from custody.model.errors import GitError
 
 START = "2026-03-02 09:00"
 KEPT = ("PATH", "TMPDIR", "SYSTEMROOT")

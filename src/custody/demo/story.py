@@ -1,7 +1,7 @@
 """The story itself: every verb in turn. A new verb is a command in one of these steps, or a step of its own."""
 
-from custody.demo.asking import ASKED, RECORDED
-from custody.demo.judging import JUDGED, KEPT
+from custody.demo.first_half import ASKED, RECORDED
+from custody.demo.second_half import JUDGED, KEPT
 from custody.demo.step import Step
 
 STORY: tuple[Step, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from custody.model.lines import Lines
+from custody.core.lines import Lines
 
 
 class Level(Enum):

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from custody.core.errors import InputError
 from custody.gate.codes import Code, Level, Reason
 from custody.gate.model import Seen, Verdict
 from custody.gate.rules import GateRules
-from custody.model.errors import InputError
 
 Check = Callable[[Seen, GateRules], Iterable[Reason]]
 """Says what it has to say about a change; nothing if all is well."""

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.attribute.model import Grade
+from custody.attribution.model import Grade
 from custody.cite.codes import Code as CiteCode
-from custody.dedupe.model import Category
-from custody.dedupe.verdict import Says
+from custody.core.lines import Lines
+from custody.dupes.model import Category
+from custody.dupes.verdict import Says
 from custody.gate.codes import Level, Reason
-from custody.model.lines import Lines
 from custody.trust.approval import Author
 from custody.trust.model import Approval
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from custody.attribute.model import Grade
-from custody.attribute.rules import TIERS
+from custody.attribution.model import Grade
+from custody.attribution.rules import TIERS
+from custody.core.errors import RulesError
+from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
 from custody.gate.codes import CODES, Code, Level, Reason, Spot
-from custody.model.errors import RulesError
-from custody.model.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
 
 LevelName = Literal["approve", "review", "block"]
 

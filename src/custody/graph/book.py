@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from custody.graph.acyclic import Around, Order
-from custody.graph.learn import Called, Lesson
+from custody.graph.lessons import Called, Lesson
 from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Kind, Node
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from custody.graph.looks import Palette, Theme, Value, legend_of, style_of, width_of
+from custody.graph.edge_style import Palette, Theme, Value, legend_of, style_of, width_of
 from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Witness
 
 Element = dict[str, Value]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from custody.graph.book import Book
 from custody.graph.calls import Place
 from custody.graph.dag import Dag, dag_of
-from custody.graph.drafts import Told
-from custody.graph.learn import lessons_of
+from custody.graph.lessons import lessons_of
 from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
-from custody.graph.next import NextModel, Session, Suggestion, explained
 from custody.graph.paths import Cost, Path, shortest_path
+from custody.graph.prediction import NextModel, Session, Suggestion, explained
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, EdgeShelf
-from custody.graph.similar import Formula, Similar, adamic_adar
+from custody.graph.similarity import Formula, Similar, adamic_adar
+from custody.graph.span_drafts import Told
 from custody.graph.spans import Repairs, forest_of
 from custody.graph.table import weight_of
 

@@ -6,7 +6,7 @@ from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from custody.model.views import SpanKind
+from custody.core.views import SpanKind
 
 Plain = str | int | float | bool
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from custody.model.errors import RulesError
-from custody.model.rules import check_keys, check_one_of, check_order, check_range, check_ranges
+from custody.core.errors import RulesError
+from custody.core.rules import check_keys, check_one_of, check_order, check_range, check_ranges
 
 PROMOTIONS = ("observations", "executions")
 NEXT_ORDER_MAX = 16

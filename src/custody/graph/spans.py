@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
-from custody.graph.drafts import Draft, Told, agree, read
 from custody.graph.model import Span
 from custody.graph.rules import GraphRules
+from custody.graph.span_drafts import Draft, Told, agree, read
 
 
 class Mended(Enum):

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.graph.learn import Seen, newest
+from custody.graph.lessons import Seen, newest
 from custody.graph.model import EdgeSource, EdgeType, Witness
 from custody.graph.rules import GraphRules
 

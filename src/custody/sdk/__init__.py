@@ -7,7 +7,7 @@ the code that is traced, and nothing changes what that code gives.
 
 from typing import TYPE_CHECKING, Any
 
-from custody.sdk.bound import bind
+from custody.sdk.binding import bind
 from custody.sdk.decorators import capability, tool
 from custody.sdk.outbox import configure, flush, lost, shutdown
 from custody.sdk.propagation import (

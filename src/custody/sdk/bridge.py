@@ -12,13 +12,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from custody.app.worker import Ending, Limits, Worker
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 from custody.sdk.execution import Call, Calls, TooManyCalls, TraceEvent
 from custody.sdk.propagation import HEADER, VARIABLE, current_traceparent
 from custody.sdk.results import ToolFailed, plain_result
 from custody.sdk.spans import running
-from custody.wire.worker import CapabilityEnd, CapabilityStart, Result, RpcCall, RpcResult, Task, read_said, write
+from custody.sdk.worker_door import Ending, Limits, Worker
+from custody.sdk.worker_messages import (
+    CapabilityEnd,
+    CapabilityStart,
+    Result,
+    RpcCall,
+    RpcResult,
+    Task,
+    read_said,
+    write,
+)
 
 ERROR_MAX = 2000
 WAITING_MAX = 256

@@ -6,8 +6,8 @@ from functools import wraps
 from typing import Any, TypeVar, overload
 
 from custody.sdk.calls import is_async_generator_function, is_coroutine_function, is_generator_function
+from custody.sdk.generator_span import AsyncSteps, Steps
 from custody.sdk.spans import Span
-from custody.sdk.stepping import AsyncSteps, Steps
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -166,7 +166,7 @@ class Outbox:
 
     def _send(self, batch: Batch) -> None:
         if self.exporter is None:
-            from custody.app.spans import exporter_to
+            from custody.intake.span_spool import exporter_to
 
             self.exporter = exporter_to(self.folder or ".", *self.session)
         if self.exporter is None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from struct import Struct
 
-from custody.sketch.hashing import begun_hash64
+from custody.sketch.hash import begun_hash64
 
 _VALUE_BYTES = 2
 

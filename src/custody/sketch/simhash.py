@@ -6,7 +6,7 @@ winnowing it tells how alike two whole bags are, and hardly notices a small one 
 
 from collections.abc import Mapping
 
-from custody.sketch.hashing import hash64
+from custody.sketch.hash import hash64
 
 BITS = 64
 _FIELD = "simhash"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from custody.sketch import shingles
-from custody.sketch.hashing import hash64
+from custody.sketch.hash import hash64
 
 _PRIME = (1 << 61) - 1
 _BASE = 0x1B87_3593_CC9E_2D51

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from custody.model.globs import matches
+from custody.core.glob import matches
 from custody.trust.model import Against, Approval, Never, Trust
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import against_record, against_size, lines_max

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from custody.model.ids import AgentName
+from custody.core.ids import AgentName
 from custody.trust.model import Entry, Overridden, Recovered, Standing
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY

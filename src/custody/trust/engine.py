@@ -6,7 +6,7 @@ A fold can be carried on from where it stood, as long as what comes is later in 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from custody.model.ids import AgentName
+from custody.core.ids import AgentName
 from custody.trust.corrections import overrides_in
 from custody.trust.fold import Fold, faded
 from custody.trust.model import Account, Entry, Folded, Order, Overridden, Running, Standing, Step, Trust

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import assert_never
 
-from custody.model.ids import AgentName
+from custody.core.ids import AgentName
 from custody.trust.corrections import UNSPECIFIED, against_override, against_recovery
 from custody.trust.model import (
     Decided,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.model.errors import InputError
-from custody.model.ids import RecordRef
+from custody.core.errors import InputError
+from custody.core.ids import RecordRef
 
 
 class UnknownAgent(InputError):

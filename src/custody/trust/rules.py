@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from custody.model.errors import RulesError
-from custody.model.rules import (
+from custody.core.errors import RulesError
+from custody.core.rules import (
     check_keys,
     check_length,
     check_one_of,

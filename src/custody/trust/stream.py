@@ -19,7 +19,7 @@ from custody.trust.measures import (
     passed_from,
 )
 from custody.trust.model import DecisionType
-from custody.trust.past import happenings
+from custody.trust.past_decisions import happenings
 from custody.trust.risk import Control, Risk
 from custody.trust.rivals import BetaPerAgent, Constant, DocumentScore, Ours, Rival
 from custody.trust.rules import TrustRules

@@ -6,7 +6,7 @@ pydantic-ai is imported when one of these is called and needs it; without it, ``
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from custody.app.sources import (
+from custody.cite.app.library import (
     CiteRules,
     MissingExtra,
     ResearchSource,

@@ -5,8 +5,7 @@ import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from custody.app.report_writing import Drafting, best_of
-from custody.app.sources import (
+from custody.cite.app.library import (
     Attempt,
     CitedReport,
     CiteRules,
@@ -15,7 +14,8 @@ from custody.app.sources import (
     cited_report,
     save_report_object,
 )
-from custody.writer.asking import called
+from custody.cite.app.writing_steps import Drafting, best_of
+from custody.writer.maybe_await import called
 from custody.writer.tools import Repository
 
 Ask: TypeAlias = Callable[[str], Any]

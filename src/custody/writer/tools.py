@@ -7,8 +7,7 @@ from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, Protocol
 
-from custody.app.report_writing import assembled, is_hit, named_ids
-from custody.app.sources import (
+from custody.cite.app.library import (
     ArtifactType,
     Contradiction,
     FindingCluster,
@@ -22,7 +21,8 @@ from custody.app.sources import (
     degraded,
     source_of_hit,
 )
-from custody.writer.asking import called
+from custody.cite.app.writing_steps import assembled, is_hit, named_ids
+from custody.writer.maybe_await import called
 
 NESTING_MAX = 6
 """Hits that stand deeper in a tool's answer are not looked for."""

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.doctor import doctor
-from custody.app.import_transcripts import import_transcripts
-from custody.app.init import TITLES, Wanted, init
-from custody.wire.reports import AgentSeen
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.capture import TRANSCRIPT_READERS
+from custody.core.wire.report import AgentSeen
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.intake.install.doctor import doctor
+from custody.intake.install.init import TITLES, Wanted, init
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody
 from tests.builders.gemini import Gemini, run_gemini_hook
 from tests.builders.repo import Built, a_repository

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from custody.app.blame_document import document_findings
-from custody.app.desk import Desk
-from custody.app.import_traces import reading_with_traces
-from custody.app.proposals import Proposals
-from custody.attribute.engine import NONE_TOUCHED, NOT_ENOUGH
-from custody.attribute.merging import merged
-from custody.attribute.model import Attributed, Finding, Grade
-from custody.attribute.rules import AttributeRules
-from custody.model.digests import content_hash
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.wire.times import text_from
-from custody.world.store import Store
+from custody.attribution.answer_merge import merged
+from custody.attribution.app.blame_document import document_findings
+from custody.attribution.app.proposals import Proposals
+from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
+from custody.attribution.model import Attributed, Finding, Grade
+from custody.attribution.rules import AttributeRules
+from custody.core.digest import content_hash
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.wire.time import text_from
+from custody.intake.import_traces import reading_with_traces
+from custody.store import Store
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_history, a_repository

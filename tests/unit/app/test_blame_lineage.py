@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.findings import BEFORE_CAPTURE, NOT_THIS_CALL, NOTHING_SHOWS, TOO_LITTLE
-from custody.model.digests import digest_of
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.wire.reports import encode_report
-from custody.world.store import StoreUnwritable
-from custody.world.store.sqlite import SqliteDb
+from custody.attribution.app.blame import blame
+from custody.attribution.app.findings import BEFORE_CAPTURE, NOT_THIS_CALL, NOTHING_SHOWS, TOO_LITTLE
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.wire.report import encode_report
+from custody.ledger.erase import erase
+from custody.store import StoreUnwritable
+from custody.store.sqlite import SqliteDb
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
@@ -585,7 +585,7 @@ def test_a_store_that_cannot_be_written_answers_the_same(
             pass
     elif lived == "replayed":
         scene.marks()
-    monkeypatch.setattr("custody.app.desk.open_sqlite", unwritable)
+    monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
     waiting = spool_of(scene.built.path).names()
     without = scene.report()
     assert spool_of(scene.built.path).names() == waiting, "nothing on disk was changed"

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from custody.app.cite_links import Wanted, cite_check_links
-from custody.app.desk import Desk, Progress
-from custody.app.source_keepers import InStore
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.links import Wanted, cite_check_links
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import DAY_NS, HOUR_NS, Answer, Found, Look, NotAsked
 from custody.cite.rules import CiteRules
-from custody.model.errors import InputError
-from custody.wire.cite_links import CiteLink, CiteLinksReport
-from custody.wire.times import text_from
+from custody.cite.wire.links import CiteLink, CiteLinksReport
+from custody.core.errors import InputError
+from custody.core.wire.time import text_from
+from custody.workspace.workspace import Desk, Progress
 from tests.builders.cli import a_git_folder
 from tests.builders.sources import a_source
 from tests.builders.stores import NOON

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.cite_audit import cite_audit
-from custody.app.desk import Desk
-from custody.app.gate import Request, gate
-from custody.app.import_transcripts import import_transcripts
-from custody.model.errors import InputError
-from custody.wire.cite import CiteAuditReport
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.capture import TRANSCRIPT_READERS
+from custody.cite.app.audit import cite_audit
+from custody.cite.wire.audit import CiteAuditReport
+from custody.core.errors import InputError
+from custody.gate.app.gate import Request, gate
+from custody.intake.import_transcripts import import_transcripts
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository

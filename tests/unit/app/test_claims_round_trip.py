@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.app.attributing import Attributing
-from custody.app.blame import blame
-from custody.app.export_gitai import export_gitai, export_gitai_notes
-from custody.app.export_traces import export_agent_trace
-from custody.app.import_gitai import import_gitai
-from custody.app.import_traces import import_traces
-from custody.attribute.carry import signs_of
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.wire.blame import BlameReport
-from custody.wire.gitai import print_note
-from custody.wire.gitai_note import Author
+from custody.attribution.app.blame import blame
+from custody.attribution.app.context import Attributing
+from custody.attribution.app.export_agent_trace import export_agent_trace
+from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
+from custody.attribution.carry import signs_of
+from custody.attribution.wire.blame import BlameReport
+from custody.capture.claims.git_ai import print_note
+from custody.capture.claims.git_ai_note import Author
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.intake.import_git_ai import import_gitai
+from custody.intake.import_traces import import_traces
 from tests.builders.cli import custody
 from tests.builders.drawn_lines import Turn, lives
 from tests.builders.events import an_event

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.dupes_bench import dupes_bench
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_cluster import dupes_cluster
-from custody.app.dupes_index import Wanted, dupes_index, sketch_all
-from custody.app.dupes_learning import dupes_label
-from custody.app.dupes_reading import Unread
-from custody.app.dupes_show import dupes_show
-from custody.app.dupes_what import REFS, changes_in, typed_change
-from custody.app.gate import Request, gate
-from custody.dedupe.rules import DedupeRules
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.wire.dupes import DupesCheckReport
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.dupes.app.bench import dupes_bench
+from custody.dupes.app.change_reader import Unread
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.cluster import dupes_cluster
+from custody.dupes.app.index import Wanted, dupes_index, sketch_all
+from custody.dupes.app.labels import dupes_label
+from custody.dupes.app.select import REFS, changes_in, typed_change
+from custody.dupes.app.show import dupes_show
+from custody.dupes.rules import DedupeRules
+from custody.dupes.wire.report import DupesCheckReport
+from custody.gate.app.gate import Request, gate
+from custody.workspace.workspace import Desk
 from tests.builders.repo import Built, Files, a_repository
 
 RULES = DedupeRules()

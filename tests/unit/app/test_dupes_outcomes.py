@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.dupes_learning import answers_about, dupes_label
-from custody.app.trust_outcomes import OutcomeWord, Told, record_outcome
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.wire.trust import TrustOutcomeReport
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.labels import answers_about, dupes_label
+from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
+from custody.trust.wire.report import TrustOutcomeReport
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, Files, a_repository

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.app import export_otlp as exporting
-from custody.app.desk import Desk
-from custody.app.export_otlp import Wanted, export_otlp_to
-from custody.app.import_otlp import import_otlp
-from custody.model.errors import InputError
-from custody.model.ids import EventId
-from custody.model.span_merging import merged_spans
-from custody.model.views import SpanSeen
-from custody.wire.arrivals import arrival_from
-from custody.wire.otlp_events import event_of
-from custody.wire.otlp_out import otlp_of
+from custody.core.errors import InputError
+from custody.core.ids import EventId
+from custody.core.span_merge import merged_spans
+from custody.core.views import SpanSeen
+from custody.core.wire.arrival import arrival_from
+from custody.graph.otlp import export as exporting
+from custody.graph.otlp.event import event_of
+from custody.graph.otlp.export import Wanted, export_otlp_to
+from custody.graph.otlp.import_ import import_otlp
+from custody.graph.otlp.span_export import otlp_of
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.otlp import a_request, an_otlp_span, spans_seen

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.change import change_of
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.gate import Request, gate
-from custody.app.trust_show import trust_list
+from custody.capture.hook.event_home import add_gap
+from custody.core.errors import InputError
+from custody.core.wire.time import text_from
+from custody.gate.app.gate import Request, gate
 from custody.gate.codes import CODES
-from custody.model.errors import InputError
-from custody.wire.gate import GateReport
-from custody.wire.times import text_from
-from custody.world.hook.homes import add_gap
+from custody.gate.wire.report import GateReport
+from custody.ledger.erase import erase
+from custody.trust.app.show import trust_list
+from custody.workspace.change import change_of
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from custody.app import gate as gate_module
-from custody.app import gate_seen
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.erase import erase
-from custody.app.gate import Request, gate
-from custody.app.gate_rests import head_of, rests_on
-from custody.app.pull import pull_git
-from custody.app.push import push_git
-from custody.app.verify import verify
-from custody.app.verify_verdict import Relied, verify_verdict
-from custody.model.errors import InputError, StoreError
-from custody.wire.gate import GateReport
-from custody.wire.reports import encode_report
-from custody.world.store import StoreUnwritable
+from custody.core.errors import InputError, StoreError
+from custody.core.wire.report import encode_report
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.gate.app import gate as gate_module
+from custody.gate.app import gather as gate_seen
+from custody.gate.app.evidence_basis import head_of, rests_on
+from custody.gate.app.gate import Request, gate
+from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.gate.wire.report import GateReport
+from custody.ledger.erase import erase
+from custody.ledger.verify import verify
+from custody.share.pull import pull_git
+from custody.share.push import push_git
+from custody.store import StoreUnwritable
+from custody.workspace.workspace import Desk
 from tests.builders.hooks import home_of
 from tests.builders.repo import NOON
 from tests.builders.team import Team, ana_of
@@ -305,7 +305,7 @@ class TestCannot:
             raise StoreUnwritable(f"cannot write '{path}'")
 
         with monkeypatch.context() as patch:
-            patch.setattr("custody.app.desk.open_sqlite", unwritable)
+            patch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
             court.rejected()
             verdict = court.said()
         assert [chain.store for chain in verdict.chains].count("pending") == 1

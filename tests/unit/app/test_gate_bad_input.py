@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from custody.app import history
-from custody.app.desk import Desk
-from custody.app.gate import Request, gate
-from custody.model.errors import CustodyError, InputError
-from custody.model.ids import CommitSha
-from custody.wire.gate import GateReport
+from custody.attribution.app import history
+from custody.core.errors import CustodyError, InputError
+from custody.core.ids import CommitSha
+from custody.gate.app.gate import Request, gate
+from custody.gate.wire.report import GateReport
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody, spool_of
 from tests.builders.judged import NEW, OLD, Judged, codes
 from tests.builders.processes import started_from_now

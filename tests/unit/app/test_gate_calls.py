@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.gate import Request, gate
-from custody.wire.gate import GateReport
-from custody.wire.times import text_from
+from custody.core.wire.time import text_from
+from custody.gate.app.gate import Request, gate
+from custody.gate.wire.report import GateReport
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, a_repository

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.import_entire import import_entire
-from custody.app.import_gitai import import_gitai
-from custody.wire.times import text_from
+from custody.attribution.app.blame import blame
+from custody.core.wire.time import text_from
+from custody.intake.import_entire import import_entire
+from custody.intake.import_git_ai import import_gitai
 from tests.builders.cli import spool_of
 from tests.builders.hooks import an_edit, installed, run_hook
 from tests.builders.judged import DAY, NEW, NS, OLD, Judged, codes

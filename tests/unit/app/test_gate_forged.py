@@ -18,21 +18,21 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.export import export_to
-from custody.app.import_ import import_export
-from custody.app.import_events import import_events
-from custody.app.import_traces import import_traces
-from custody.app.import_transcripts import import_transcripts
-from custody.attribute.introduce import Line
-from custody.attribute.lineage import UNKNOWN, Origin
-from custody.attribute.packing import pack_version
-from custody.model.errors import InputError
-from custody.wire.gate import GateReport
-from custody.wire.reports import encode_report
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
-from custody.world.store import open_sqlite
+from custody.attribution.lineage import UNKNOWN, Origin
+from custody.attribution.origin_search import Line
+from custody.attribution.packing import pack_version
+from custody.capture import TRANSCRIPT_READERS
+from custody.core.errors import InputError
+from custody.core.wire.report import encode_report
+from custody.core.wire.time import text_from
+from custody.gate.wire.report import GateReport
+from custody.intake.import_events import import_events
+from custody.intake.import_traces import import_traces
+from custody.intake.import_transcripts import import_transcripts
+from custody.share.export import export_to
+from custody.share.import_ import import_export
+from custody.store import open_sqlite
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.hooks import an_edit, installed, run_hook
 from tests.builders.judged import ADDED, DAY, LEVELS, NEW, NS, OLD, Judged, codes, shown

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.cite_registry import cite_list
-from custody.app.desk import Desk
-from custody.app.gate import Request, gate
-from custody.wire.gate import ReasonGiven
+from custody.cite.app.registry import cite_list
+from custody.gate.app.gate import Request, gate
+from custody.gate.wire.report import ReasonGiven
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_history, a_repository

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.github_deliveries import Answer, Gatekeeper, Sent, Taken
-from custody.app.github_settings import GitHubSettings, github_settings
-from custody.model.errors import InputError
-from custody.wire.github import is_signed
-from custody.world.store.control import Control, JobState, control_in_file
+from custody.core.errors import InputError
+from custody.server.app.github_deliveries import Answer, Gatekeeper, Sent, Taken
+from custody.server.app.github_settings import GitHubSettings, github_settings
+from custody.server.control import Control, JobState, control_in_file
+from custody.server.github.shapes import is_signed
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 
 BASE, HEAD = "b" * 40, "a" * 40

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.control import control_of
-from custody.app.desk import Desk
-from custody.app.github_connecting import backfill, connect, connected, disconnect
-from custody.app.github_deliveries import Gatekeeper, Sent
-from custody.app.github_settings import GitHubSettings, github_settings
-from custody.app.jobs import KINDS
-from custody.app.projects import create_project, init_database
-from custody.app.working import Tally, Worker
-from custody.model.errors import InputError
-from custody.model.views import Decision
-from custody.wire.times import text_from
-from custody.world.store.control import JobState
+from custody.core.errors import InputError
+from custody.core.views import Decision
+from custody.core.wire.time import text_from
+from custody.server.app.control import control_of
+from custody.server.app.github_connection import backfill, connect, connected, disconnect
+from custody.server.app.github_deliveries import Gatekeeper, Sent
+from custody.server.app.github_settings import GitHubSettings, github_settings
+from custody.server.app.jobs import KINDS
+from custody.server.app.projects import create_project, init_database
+from custody.server.app.worker import Tally, Worker
+from custody.server.control import JobState
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import NOON, Built, a_history, a_repository

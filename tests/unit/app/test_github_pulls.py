@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.github_pulls import CHECK, Bench, Fate, Judgement
-from custody.model.ids import CommitSha
-from custody.wire.gate_forms import MARK
-from custody.wire.github import Pull
-from custody.world.github import GitHub, GitHubBusy, PlainToken
+from custody.core.ids import CommitSha
+from custody.gate.wire.forms import MARK
+from custody.server.app.github_pull_requests import CHECK, Bench, Fate, Judgement
+from custody.server.github.api import GitHub, GitHubBusy, PlainToken
+from custody.server.github.shapes import Pull
+from custody.workspace.workspace import Desk
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import Built, a_history, a_repository
 

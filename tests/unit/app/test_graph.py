@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.graph import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
-from custody.app.graph_learn import OPEN
-from custody.model.errors import InputError
-from custody.wire.graph import GraphShowReport
-from custody.wire.times import text_from
+from custody.core.errors import InputError
+from custody.core.wire.time import text_from
+from custody.graph.app.learn import OPEN
+from custody.graph.app.questions import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
+from custody.graph.wire.report import GraphShowReport
 from tests.builders.calls import HOUR, NS, World
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

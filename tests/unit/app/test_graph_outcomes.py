@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from custody.app.graph import Look, graph_show
-from custody.app.trust_outcomes import Told, record_outcome
-from custody.wire.times import text_from
+from custody.core.wire.time import text_from
+from custody.graph.app.questions import Look, graph_show
+from custody.trust.app.outcomes import Told, record_outcome
 from tests.builders.trust import NS, TrustWorld
 
 

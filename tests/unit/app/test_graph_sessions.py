@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.desk import Desk
-from custody.app.graph_sessions import Captured, call_span, execution_of, spans_from, spans_of_session
-from custody.app.import_transcripts import import_transcripts
-from custody.model.digests import digest_of
-from custody.model.ids import AgentName, CallId, PromptId, SessionId
-from custody.model.merging import merged_calls
-from custody.model.views import (
+from custody.capture import TRANSCRIPT_READERS
+from custody.core.digest import digest_of
+from custody.core.ids import AgentName, CallId, PromptId, SessionId
+from custody.core.view_merge import merged_calls
+from custody.core.views import (
     CallStatus,
     Prompt,
     Session,
@@ -25,11 +23,13 @@ from custody.model.views import (
     Text,
     ToolCall,
 )
-from custody.wire.canonical import dump, parse
-from custody.wire.otlp_events import event_of
-from custody.wire.otlp_out import otlp_of
-from custody.wire.views import views_of
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.event_views import views_of
+from custody.graph.app.session_spans import Captured, call_span, execution_of, spans_from, spans_of_session
+from custody.graph.otlp.event import event_of
+from custody.graph.otlp.span_export import otlp_of
+from custody.intake.import_transcripts import import_transcripts
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.transcripts import Transcript

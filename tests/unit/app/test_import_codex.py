@@ -7,17 +7,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import What, what_is
-from custody.app.log import log_session
-from custody.model.merging import merged_calls, merged_session
-from custody.model.paths import RepoPath
-from custody.model.views import CallStatus, CommitLink, FileEdit, Prompt, Session, SourceRead, ToolCall
-from custody.wire.reports import ImportTranscriptsReport
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.attribution.app.blame import blame
+from custody.capture import TRANSCRIPT_READERS
+from custody.cli.import_kind import What, what_is
+from custody.core.paths import RepoPath
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, SourceRead, ToolCall
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.ledger.sessions import log_session
+from custody.workspace.workspace import Desk
 from tests.builders import transcripts
 from tests.builders.codex import (
     MODEL,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from custody.app import import_entire as entire
-from custody.app.import_entire import import_entire
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.model.views import CommitLink, LinkOrigin
-from custody.wire.entire import checkpoint_of_ref, folders, session_of, trailers
-from custody.wire.times import ns_from
+from custody.capture.claims.entire import checkpoint_of_ref, folders, session_of, trailers
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.views import CommitLink, LinkOrigin
+from custody.core.wire.time import ns_from
+from custody.intake import import_entire as entire
+from custody.intake.import_entire import import_entire
 from tests.builders.cli import custody
 from tests.builders.gemini import Gemini
 from tests.builders.lines import Scene, moment, text

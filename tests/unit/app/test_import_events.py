@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.import_events import import_events
+from custody.intake.import_events import import_events
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import KINDS, an_event
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from custody.app.import_gitai import import_gitai
-from custody.app.import_traces import import_traces
-from custody.app.stats import stats
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
+from custody.attribution.app.stats import stats
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.intake.import_git_ai import import_gitai
+from custody.intake.import_traces import import_traces
 from tests.builders.cli import custody
 from tests.builders.lines import Scene, text
 from tests.builders.repo import a_clone, a_repository
@@ -152,7 +152,7 @@ def test_a_note_that_is_too_large_is_named(scene: Noted, monkeypatch: pytest.Mon
     second = scene.committed(first, at=15, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
     scene.noted(second, a_note("app.py\n  s_1::t_1 2\n", s_1={**CLAUDE, "model": "m" * 2000}))
-    monkeypatch.setattr("custody.app.import_gitai.NOTE_BYTES_MAX", 1000)
+    monkeypatch.setattr("custody.intake.import_git_ai.NOTE_BYTES_MAX", 1000)
     report = import_gitai(scene.desk)
     assert (report.notes, report.unreadable, report.lines) == (2, 1, 1)
     assert [problem.what for problem in report.problems] == ["its text is too large"]

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.app import import_otlp as importing
-from custody.app import otlp_files
-from custody.app.desk import Desk
-from custody.app.import_otlp import import_otlp
-from custody.app.import_what import What, what_is
-from custody.model.errors import InputError
-from custody.model.ids import ExecutionId
-from custody.model.views import SpanSeen
-from custody.wire.otlp import Mend, Trouble
-from custody.wire.otlp_events import event_of
-from custody.wire.otlp_json import spans_in
-from custody.wire.otlp_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
-from custody.wire.otlp_proto import dump_proto
-from custody.wire.otlp_reports import ImportOtlpReport
+from custody.cli.import_kind import What, what_is
+from custody.core.errors import InputError
+from custody.core.ids import ExecutionId
+from custody.core.views import SpanSeen
+from custody.graph.otlp import import_ as importing
+from custody.graph.otlp import span_file as otlp_files
+from custody.graph.otlp.event import event_of
+from custody.graph.otlp.import_ import import_otlp
+from custody.graph.otlp.json_reader import spans_in
+from custody.graph.otlp.protobuf_spans import dump_proto
+from custody.graph.otlp.report import ImportOtlpReport
+from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
+from custody.graph.wire.otlp_span import Mend, Trouble
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.otlp import TRACE, a_request, an_otlp_span
 

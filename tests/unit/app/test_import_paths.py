@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.import_paths import Paths, paths_of_history
-from custody.world.capture import Named
-from custody.world.git import discover
+from custody.capture import Named
+from custody.git import discover
+from custody.intake.transcript_paths import Paths, paths_of_history
 from tests.builders.repo import a_history, a_repository
 
 HISTORY = frozenset(("src/app.py", "app.py", "README.md", "lib/deep/x.py"))

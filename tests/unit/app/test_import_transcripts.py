@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk, Progress
-from custody.app.import_transcripts import import_transcripts
-from custody.app.log import log, log_session
-from custody.model.merging import merged_calls, merged_session
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.attribution.app.blame import blame
+from custody.capture import TRANSCRIPT_READERS
+from custody.capture import line_reader as lines
+from custody.core.paths import RepoPath
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import (
     CallStatus,
     CommitLink,
     FileEdit,
@@ -26,10 +25,12 @@ from custody.model.views import (
     SourceRead,
     ToolCall,
 )
-from custody.wire.reports import ImportTranscriptsReport
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS, lines
-from custody.world.store import Store
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.ledger.sessions import log, log_session
+from custody.store import Store
+from custody.workspace.workspace import Desk, Progress
 from tests.builders.hooks import a_hook_event, an_edit, installed, run_hook
 from tests.builders.repo import Built, a_repository, a_worktree
 from tests.builders.transcripts import Transcript, a_transcript, many_transcripts, project_name
@@ -134,7 +135,7 @@ def test_an_import_that_was_killed_goes_on(built: Built, folder: Path, monkeypat
     for n in range(40):
         session.edit("src/app.py", f"{n}\n", f"{n}", f"{n + 1}")
     session.put(folder)
-    monkeypatch.setattr("custody.app.import_transcripts.BATCH_RECORDS", 7)
+    monkeypatch.setattr("custody.intake.import_transcripts.BATCH_RECORDS", 7)
     append = Store.append
     calls = iter(range(100))
 
@@ -461,7 +462,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     built: Built, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "LINE_BYTES_MAX", 5000)
-    monkeypatch.setattr("custody.world.capture.transcripts.LINE_BYTES_MAX", 5000)
+    monkeypatch.setattr("custody.capture.transcripts.LINE_BYTES_MAX", 5000)
     session = a_session(built)
     session.line(type="from-the-future", version="3.0.0")
     session.line(type="user", message={"content": "x"}, timestamp="yesterday")
@@ -494,7 +495,7 @@ def test_a_line_without_a_uuid_is_known_by_its_bytes(built: Built, folder: Path)
 def test_problems_are_counted_beyond_those_that_are_named(
     built: Built, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.app.import_transcripts.PROBLEMS_MAX", 3)
+    monkeypatch.setattr("custody.intake.import_transcripts.PROBLEMS_MAX", 3)
     folder.mkdir()
     (folder / "a.jsonl").write_text("bad\n" * 10)
     report = imported(built, folder)
@@ -569,7 +570,7 @@ def test_what_cannot_be_redacted_is_kept_as_digest_and_size(
     def failing(*_: Any) -> Any:
         raise ValueError
 
-    monkeypatch.setattr("custody.app.redacting.redact_value", failing)
+    monkeypatch.setattr("custody.intake.redaction.redact_value", failing)
     a_session(built).prompt("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8").put(folder)
     report = imported(built, folder)
     assert (report.new, len(views(built, Prompt)), report.problem_count) == (2, 1, 1)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from bench.faults.tamper import RECORDS, TAMPERS, a_store
-from custody.app import integrity
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.integrity import checked
-from custody.app.verify import verified, verify
-from custody.wire.reports import VerifyReport
-from custody.world.store import open_sqlite
+from custody.core.wire.report import VerifyReport
+from custody.ledger import integrity
+from custody.ledger.erase import erase
+from custody.ledger.integrity import checked
+from custody.ledger.verify import verified, verify
+from custody.store import open_sqlite
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of

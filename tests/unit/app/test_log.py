@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.log import ENDS_READ_MAX, log, log_session
-from custody.world.store import projection
+from custody.ledger.sessions import ENDS_READ_MAX, log, log_session
+from custody.store import projection
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 

@@ -6,9 +6,9 @@ from threading import Event
 
 import pytest
 
-from custody.app import pages_kept
-from custody.app.pages_kept import Lately
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.server.page_data import cache as pages_kept
+from custody.server.page_data.cache import Lately
 
 WAIT = 30.0
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.report_folder import LIST, write_folder
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.server.app.report_folder import LIST, write_folder
 
 
 def test_a_report_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.retention import DAY_NS, retain
-from custody.app.verify import verify
-from custody.model.paths import RepoPath
-from custody.wire.times import ns_from
+from custody.core.paths import RepoPath
+from custody.core.wire.time import ns_from
+from custody.ledger.verify import verify
+from custody.server.app.retention import DAY_NS, retain
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import KINDS, an_arrival
 

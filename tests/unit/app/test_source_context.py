@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.source_context import AttentionAwareContextManager
-from custody.app.source_keepers import InFile, InMemory, InStore, Keeper
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.registry_stores import InFile, InMemory, InStore, Keeper
+from custody.cite.app.source_context import AttentionAwareContextManager
+from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Level, Unrestorable
 from custody.cite.context import HEAD, Context
-from custody.cite.known import APART
 from custody.cite.model import UnknownSource
 from custody.cite.monitor import ContextPerformanceMonitor, ContextSettings
 from custody.cite.rules import CiteRules
-from custody.model.views import Reading
+from custody.cite.source_texts import APART
+from custody.core.views import Reading
 from custody.sources import AppendOnlySourceRepository, InMemorySourceRepository
-from custody.world.store import Store
+from custody.store import Store
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.sources import StoreDesk, a_registry, a_source
 from tests.builders.stores import a_sqlite_store

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.source_keepers import InStore
-from custody.app.source_registry import SourceRegistry
-from custody.cite.viewing import excerpts_of
-from custody.model.ids import EventId
-from custody.wire.arrivals import arrival_from
-from custody.wire.canonical import Json
-from custody.world.store import Store
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.registry_view import excerpts_of
+from custody.core.ids import EventId
+from custody.core.wire.arrival import arrival_from
+from custody.core.wire.canonical import Json
+from custody.store import Store
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_arrival, an_event
 from tests.builders.sources import a_source

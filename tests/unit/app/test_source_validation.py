@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from custody.cite.rules import CiteRules
+from custody.cite.web import guarded_client
 from custody.sources import (
     CircuitBreaker,
     InMemorySourceRepository,
@@ -16,7 +17,6 @@ from custody.sources import (
     SourceValidationPipeline,
     is_validated,
 )
-from custody.world.links import guarded_client
 from tests.builders.web import HANG, Page, Web, a_web, names, said
 
 R = TypeVar("R")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk, Progress
-from custody.app.history import History
-from custody.app.stats import DAYS_MAX, Count, stats
-from custody.model.errors import InputError
-from custody.model.paths import RepoPath
-from custody.wire.stats import Share, StatsReport
+from custody.attribution.app.blame import blame
+from custody.attribution.app.history import History
+from custody.attribution.app.stats import DAYS_MAX, Count, stats
+from custody.attribution.wire.stats import Share, StatsReport
+from custody.core.errors import InputError
+from custody.core.paths import RepoPath
+from custody.workspace.workspace import Desk, Progress
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import LINK, Built, a_repository

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.export_traces import export_agent_trace
-from custody.app.import_traces import SEEN, import_traces, reading_with_traces
-from custody.model.errors import InputError
-from custody.model.ids import PENDING, CommitSha, SessionId
-from custody.model.views import CommitLink, TracedFile
-from custody.world.store import Store, StoreUnwritable
+from custody.attribution.app.export_agent_trace import export_agent_trace
+from custody.core.errors import InputError
+from custody.core.ids import PENDING, CommitSha, SessionId
+from custody.core.views import CommitLink, TracedFile
+from custody.intake.import_traces import SEEN, import_traces, reading_with_traces
+from custody.store import Store, StoreUnwritable
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
 from tests.builders.traces import HASH, OTHER_TRACE, TRACE, a_conversation, a_link, a_range, a_trace, written
@@ -115,7 +115,7 @@ def test_unchanged_traces_are_not_read_again(desk: Desk, monkeypatch: pytest.Mon
     own(desk, a_trace())
     with reading_with_traces(desk):
         pass
-    monkeypatch.setattr("custody.app.import_traces._content", lambda *_: pytest.fail("it was read again"))
+    monkeypatch.setattr("custody.intake.import_traces._content", lambda *_: pytest.fail("it was read again"))
     with reading_with_traces(desk) as store:
         assert len(traced(store)) == 1
 

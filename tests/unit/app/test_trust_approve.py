@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from custody.app.records import records, show
-from custody.app.trust_approve import Request, trust_approve
-from custody.app.trust_record import Wanted, record_commit, revert
-from custody.app.trust_show import trust_list, trust_show, trust_why
-from custody.app.trust_verify import trust_verify
-from custody.model.errors import InputError, StoreError
+from custody.core.errors import InputError, StoreError
+from custody.ledger.records import records, show
+from custody.trust.app.approve import Request, trust_approve
+from custody.trust.app.record import Wanted, record_commit, revert
+from custody.trust.app.show import trust_list, trust_show, trust_why
+from custody.trust.app.verify import trust_verify
 from custody.trust.approval import is_drawn
 from custody.trust.model import DecisionType
 from custody.trust.rules import TrustRules
-from custody.wire.trust import TrustApproveReport
+from custody.trust.wire.report import TrustApproveReport
 from tests.builders.hooks import home_of
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE
 from tests.builders.trust import OLD, TrustWorld

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from custody.app.desk import Desk, Progress
-from custody.app.trust_bench import trust_bench
-from custody.wire.trust_chance import TrustBenchReport
+from custody.trust.app.bench import trust_bench
+from custody.trust.wire.chance import TrustBenchReport
+from custody.workspace.workspace import Desk, Progress
 from tests.builders.decisions import a_row, a_stream, written
 
 

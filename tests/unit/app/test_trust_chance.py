@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.trust import settled
-from custody.app.trust_chance import ChanceSaid, chance_of, memory_of, recorded
-from custody.app.trust_record import Wanted, record, revert
-from custody.app.trust_show import trust_why
+from custody.core.wire.time import text_from
+from custody.trust.app.chance import ChanceSaid, chance_of, memory_of, recorded
+from custody.trust.app.decisions import settled
+from custody.trust.app.record import Wanted, record, revert
+from custody.trust.app.show import trust_why
 from custody.trust.model import ChangeComplexity, DecisionType
 from custody.trust.rules import TrustRules
-from custody.wire.times import text_from
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import a_repository

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from custody.app.import_events import import_events
-from custody.app.import_gitai import import_gitai
-from custody.app.records import show
-from custody.app.trust_approve import Request, trust_approve
-from custody.app.trust_outcomes import OutcomeWord, Told, record_outcome
-from custody.app.trust_record import Wanted, record_commit
-from custody.app.trust_show import trust_show
+from custody.core.wire.time import text_from
+from custody.intake.import_events import import_events
+from custody.intake.import_git_ai import import_gitai
+from custody.ledger.records import show
+from custody.trust.app.approve import Request, trust_approve
+from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
+from custody.trust.app.record import Wanted, record_commit
+from custody.trust.app.show import trust_show
 from custody.trust.model import DecisionType
-from custody.wire.times import text_from
-from custody.wire.trust import TrustApproveReport, TrustOutcomeReport
+from custody.trust.wire.report import TrustApproveReport, TrustOutcomeReport
 from tests.builders.events import an_event
 from tests.builders.trust import NS, OLD, TrustWorld
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.app.records import records, show
-from custody.app.trust_approve import Request, trust_approve
-from custody.app.trust_outcomes import OutcomeWord, Told, record_outcome
-from custody.app.trust_record import Wanted, record_commit
-from custody.app.trust_show import trust_list, trust_show, trust_why
-from custody.app.trust_verify import trust_verify
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.ledger.records import records, show
+from custody.trust.app.approve import Request, trust_approve
+from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
+from custody.trust.app.record import Wanted, record_commit
+from custody.trust.app.show import trust_list, trust_show, trust_why
+from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
-from custody.wire.trust import TrustOutcomeReport
+from custody.trust.wire.report import TrustOutcomeReport
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld
 

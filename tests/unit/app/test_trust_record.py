@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.records import records, show
-from custody.app.trust_record import Wanted, override, record, record_commit, recover, revert
-from custody.app.trust_show import trust_list, trust_show, trust_why
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.ledger.records import records, show
+from custody.trust.app.record import Wanted, override, record, record_commit, recover, revert
+from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.records import records
-from custody.app.trust_reverts import trust_reverts
-from custody.app.trust_show import trust_show, trust_why
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.wire.trust import RevertFound, TrustRevertsReport
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.ledger.records import records
+from custody.trust.app.reverts import trust_reverts
+from custody.trust.app.show import trust_show, trust_why
+from custody.trust.wire.report import RevertFound, TrustRevertsReport
+from custody.workspace.workspace import Desk
 from tests.builders.repo import Built, Files, a_clone, a_repository
 from tests.builders.trust import TrustWorld
 

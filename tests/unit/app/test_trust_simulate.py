@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.trust_folder import folder_desk
-from custody.app.trust_simulate import IN_FORCE, moment_before, trust_simulate
-from custody.model.errors import InputError
+from custody.core.errors import InputError
+from custody.core.wire.time import ns_from, text_from
+from custody.trust.app.folder import folder_desk
+from custody.trust.app.simulate import IN_FORCE, moment_before, trust_simulate
+from custody.trust.wire.chance import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
-from custody.wire.times import ns_from, text_from
-from custody.wire.trust_chance import SimulatedPolicy, TrustSimulateReport
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_repository

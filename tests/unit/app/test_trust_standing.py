@@ -10,19 +10,19 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from custody.app import trust_standing
-from custody.app.desk import READERS
-from custody.app.erase import erase
-from custody.app.trust import Asked, account_of, agents_in, settled
-from custody.app.trust_folder import folder_desk
-from custody.app.trust_record import Wanted, override, record, revert
-from custody.app.trust_show import trust_list, trust_show
-from custody.app.trust_standing import position_of, standing_of
-from custody.model.ids import StoreId
+from custody.core.ids import StoreId
+from custody.core.wire.arrival import Arrival
+from custody.core.wire.time import text_from
+from custody.ledger.erase import erase
+from custody.store import Store, overlay
+from custody.trust.app import standing as trust_standing
+from custody.trust.app.decisions import Asked, account_of, agents_in, settled
+from custody.trust.app.folder import folder_desk
+from custody.trust.app.record import Wanted, override, record, revert
+from custody.trust.app.show import trust_list, trust_show
+from custody.trust.app.standing import position_of, standing_of
 from custody.trust.model import Decided, DecisionType, Entry, Overridden, Recovered, Standing
-from custody.wire.arrivals import Arrival
-from custody.wire.times import text_from
-from custody.world.store import Store, overlay
+from custody.workspace.workspace import READERS
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store, surroundings
 from tests.unit.trust.building import CAUTIOUS, DAY, NOON, ROBOT, a_decision, a_landing, an_override, histories

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.erase import erase
-from custody.app.trust_folder import FolderDesk, folder_desk
-from custody.app.trust_record import Wanted, record, revert
-from custody.app.trust_show import trust_list, trust_show
-from custody.app.trust_verify import trust_verify
+from custody.ledger.erase import erase
+from custody.trust.app.folder import FolderDesk, folder_desk
+from custody.trust.app.record import Wanted, record, revert
+from custody.trust.app.show import trust_list, trust_show
+from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
 
 NOON = 1_769_860_800_000_000_000

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.gate_statement import stated
-from custody.model.errors import InputError
-from custody.wire.canonical import dump
-from custody.wire.reports import encode_report
-from custody.wire.statement import encode_statement
-from custody.wire.verdict import VerdictReport
+from custody.core.errors import InputError
+from custody.core.wire.canonical import dump
+from custody.core.wire.report import encode_report
+from custody.gate.app.statement import stated
+from custody.gate.wire.statement import encode_statement
+from custody.gate.wire.verdict import VerdictReport
 from tests.builders.verdicts import Court, Key, a_key, changed
 
 

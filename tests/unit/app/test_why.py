@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.erase import erase
-from custody.app.why import UNCAPTURED, WHOLE, why
-from custody.model.errors import InputError
-from custody.wire.why import (
+from custody.core.errors import InputError
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.ledger.erase import erase
+from custody.why.report import (
     CallLink,
     ChangeLink,
     CommitLink,
@@ -22,6 +20,8 @@ from custody.wire.why import (
     SubagentLink,
     WhyReport,
 )
+from custody.why.why import UNCAPTURED, WHOLE, why
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import SESSION, a_hook_event, an_edit

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from custody.app import why_sources
-from custody.app.cite_registry import cite_list, cite_merge
-from custody.app.desk import Desk
-from custody.app.why import why
-from custody.wire.why import SourcesLink
+from custody.cite.app.registry import cite_list, cite_merge
+from custody.why import sources as why_sources
+from custody.why.report import SourcesLink
+from custody.why.why import why
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.app.control import control_of
-from custody.app.desk import Desk
-from custody.app.jobs import KINDS, NewJob, Work, add_due, add_job, list_jobs, retry_job
-from custody.app.projects import retain_project
-from custody.app.working import Worker, WorkRules, back_off_ns
-from custody.model.errors import InputError, StoreError
-from custody.world.store.control import Control, Job, JobState
-from custody.world.store.migrate import migrate, migrations
-from custody.world.store.sqlite import overlay
+from custody.core.errors import InputError, StoreError
+from custody.server.app.control import control_of
+from custody.server.app.jobs import KINDS, NewJob, Work, add_due, add_job, list_jobs, retry_job
+from custody.server.app.projects import retain_project
+from custody.server.app.worker import Worker, WorkRules, back_off_ns
+from custody.server.control import Control, Job, JobState
+from custody.store.migrate import migrate, migrations
+from custody.store.sqlite import overlay
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.stores import NOON
 
@@ -216,7 +216,7 @@ def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_r
     """Two workers, step by step in any order; one that dies forgets everything. At last one works to the end."""
     clock, effects, ends = Clock(), Counter[str](), Counter[str]()
     with Control(overlay(None)) as control:
-        migrate(control.db, migrations("custody.world.store.control"))
+        migrate(control.db, migrations("custody.server.control"))
         add(control, *keys)
         holding: dict[int, Job | None] = dict.fromkeys(range(2))
         for worker, step in steps:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from custody.attribute.engine import attribute
-from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
-from custody.attribute.rules import AttributeRules
-from custody.model.digests import content_hash, digest_of
-from custody.model.ids import AgentName, CommitSha, ContentHash, RecordRef, Seq, SessionId, StoreId
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
+from custody.attribution.engine import attribute
+from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
+from custody.attribution.rules import AttributeRules
+from custody.core.digest import content_hash, digest_of
+from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, Seq, SessionId, StoreId
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
 
 DOCUMENT = AttributeRules(profile="document")
 LINEAGE = AttributeRules()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from custody.attribute.rules import TIERS, AttributeRules
-from custody.model.errors import RulesError
+from custody.attribution.rules import TIERS, AttributeRules
+from custody.core.errors import RulesError
 from tests.builders.rules import taken_though_impossible
 
 RULES = AttributeRules()

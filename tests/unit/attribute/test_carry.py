@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute import carry
-from custody.attribute.carry import (
+from custody.attribution import carry
+from custody.attribution.carry import (
     Gap,
     Only,
     Words,

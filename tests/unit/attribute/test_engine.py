@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from custody.attribute.engine import NONE_TOUCHED, NOT_ENOUGH
-from custody.attribute.model import Attributed, Entry, Grade, Unattributed
-from custody.attribute.rules import AttributeRules
-from custody.attribute.signals import SIGNALS
-from custody.attribute.tiers import COMBINATIONS, STRUCTURAL, is_enough, tier_of
-from custody.model.evidence import Evidence, Signal
-from custody.model.lines import Lines
+from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
+from custody.attribution.model import Attributed, Entry, Grade, Unattributed
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import SIGNALS
+from custody.attribution.tiers import COMBINATIONS, STRUCTURAL, is_enough, tier_of
+from custody.core.evidence import Evidence, Signal
+from custody.core.lines import Lines
 from tests.unit.attribute.building import (
     AT_ANCESTOR,
     AT_PARENT,

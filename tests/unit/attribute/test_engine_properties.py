@@ -8,12 +8,12 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.engine import attribute
-from custody.attribute.model import Attributed, Candidate, Entry, Finding, Grade, Segment
-from custody.attribute.rules import AttributeRules
-from custody.attribute.signals import SIGNALS, look
-from custody.attribute.tiers import is_enough
-from custody.model.lines import Lines
+from custody.attribution.engine import attribute
+from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import SIGNALS, look
+from custody.attribution.tiers import is_enough
+from custody.core.lines import Lines
 from tests.unit.attribute.building import (
     ANCESTOR,
     DIGEST,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from custody.attribute.introduce import (
+from custody.attribution.lineage import BETWEEN, UNKNOWN, Known, Origin
+from custody.attribution.origin_search import (
     Commit,
     Donor,
     Hunk,
@@ -17,10 +18,9 @@ from custody.attribute.introduce import (
     joined,
     spliced,
 )
-from custody.attribute.lineage import BETWEEN, UNKNOWN, Known, Origin
-from custody.attribute.rules import AttributeRules
-from custody.attribute.text import is_informative, key_of, keys_of
-from custody.model.ids import CommitSha
+from custody.attribution.rules import AttributeRules
+from custody.attribution.text import is_informative, key_of, keys_of
+from custody.core.ids import CommitSha
 
 RULES = AttributeRules()
 SHA, EARLIER = CommitSha("c" * 40), CommitSha("b" * 40)

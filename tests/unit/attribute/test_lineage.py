@@ -2,8 +2,8 @@
 
 import pytest
 
-from custody.attribute.lineage import BETWEEN, NOTHING, UNKNOWN, Known, Origin, Step, carried, person_at, replayed
-from custody.attribute.rules import AttributeRules
+from custody.attribution.lineage import BETWEEN, NOTHING, UNKNOWN, Known, Origin, Step, carried, person_at, replayed
+from custody.attribution.rules import AttributeRules
 
 RULES = AttributeRules()
 OLD = ["import alpha_module", "price = read_price()", "print_all(price)"]

@@ -7,11 +7,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.introduce import Commit, Donor, Hunk, Line, Open, Removed, Version, spliced
-from custody.attribute.lineage import BETWEEN, UNKNOWN, Known, Origin, Step, carried, replayed
-from custody.attribute.rules import AttributeRules
-from custody.attribute.text import bare, is_informative, keys_of, words_of
-from custody.model.ids import CommitSha
+from custody.attribution.lineage import BETWEEN, UNKNOWN, Known, Origin, Step, carried, replayed
+from custody.attribution.origin_search import Commit, Donor, Hunk, Line, Open, Removed, Version, spliced
+from custody.attribution.rules import AttributeRules
+from custody.attribution.text import bare, is_informative, keys_of, words_of
+from custody.core.ids import CommitSha
 from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
 
 RULES = AttributeRules()

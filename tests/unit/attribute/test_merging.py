@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from custody.attribute.merging import merged
-from custody.attribute.model import Finding
-from custody.model.lines import Lines
+from custody.attribution.answer_merge import merged
+from custody.attribution.model import Finding
+from custody.core.lines import Lines
 from tests.unit.attribute.building import LINKED, OTHER_FILE, a_candidate, a_segment, an_entry, found
 
 

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.introduce import Line
-from custody.attribute.lineage import BETWEEN, UNKNOWN, Origin, person_at
-from custody.attribute.packing import pack_origins, pack_version, unpack_origins, unpack_version
-from custody.attribute.text import is_informative, key_of
-from custody.model.ids import CommitSha
+from custody.attribution.lineage import BETWEEN, UNKNOWN, Origin, person_at
+from custody.attribution.origin_search import Line
+from custody.attribution.packing import pack_origins, pack_version, unpack_origins, unpack_version
+from custody.attribution.text import is_informative, key_of
+from custody.core.ids import CommitSha
 
 ORIGINS = st.sampled_from((UNKNOWN, BETWEEN, person_at(3), person_at(2**40))) | st.builds(
     Origin, st.integers(1, 2**62), st.integers(0, 1_000_000).map(lambda part: part / 1_000_000)

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from custody.attribute.model import Candidate, Segment
-from custody.attribute.rules import AttributeRules
-from custody.attribute.signals import SIGNALS
-from custody.model.ids import CommitSha, ContentHash
-from custody.model.lines import Lines
+from custody.attribution.model import Candidate, Segment
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import SIGNALS
+from custody.core.ids import CommitSha, ContentHash
+from custody.core.lines import Lines
 from tests.unit.attribute.building import (
     ANCESTOR,
     AT_ANCESTOR,

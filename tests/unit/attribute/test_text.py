@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribute.text import bare, is_informative, key_of, keys_of, lines_of, text_of, words_of
+from custody.attribution.text import bare, is_informative, key_of, keys_of, lines_of, text_of, words_of
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from custody.attribute.paths import could_name, endings, file_named
-from custody.model.paths import RepoPath
+from custody.attribution.paths import could_name, endings, file_named
+from custody.core.paths import RepoPath
 
 
 def path(text: str) -> RepoPath:

@@ -14,9 +14,9 @@ from litestar.testing import TestClient
 from bench import service, service_blame, service_ingest, service_load
 from bench.bars import BenchError, at_least
 from bench.service_load import CLOCK
-from custody.app.desk import Desk
-from custody.app.intake import Intake, Refused
-from custody.service.routes import blame as route
+from custody.server.app.intake import Intake, Refused
+from custody.server.routes import blame as route
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.house.not_run import CannotBeHad
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from bench.__main__ import main
 from bench.trust import parts_of
-from custody.app.desk import Desk
-from custody.app.trust_bench import read_stream
+from custody.trust.app.bench import read_stream
+from custody.workspace.workspace import Desk
 from tests.builders.decisions import a_row, a_stream, written
 
 

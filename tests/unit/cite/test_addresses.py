@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.capture.hook.redact import MARKER
 from custody.cite.addresses import (
     GLOBAL_V6,
     LOCAL_NAMES,
@@ -17,7 +18,6 @@ from custody.cite.addresses import (
     why_not_public,
 )
 from custody.cite.targets import REDACTED, Target, Unfit, redirected, target_of
-from custody.world.hook.redact import MARKER
 
 PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
 PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from custody.cite.audit import CHECKS, Audit, audit
 from custody.cite.codes import CODES, Code
 from custody.cite.convert import convert
-from custody.cite.opened import CHECKS as READING_CHECKS
+from custody.cite.opened_check import CHECKS as READING_CHECKS
 from custody.cite.plan import Target
-from custody.cite.recorded import READING_CODES, RECORD_CODES
+from custody.cite.record_findings import READING_CODES, RECORD_CODES
 from custody.cite.rules import CiteRules
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
 from tests.unit.cite.reports import PASSING, a_report
 
 RULES = CiteRules()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.cite.breaker import BreakerState, CircuitBreaker, Ticket, breaker_per_host
 from custody.cite.rules import CiteRules
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 
 
 def entered(breaker: CircuitBreaker, now: float = 0.0) -> Ticket:

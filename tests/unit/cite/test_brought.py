@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.brought import brought, unregistered
+from custody.cite.change_findings import brought, unregistered
 from custody.cite.codes import Code
 from custody.cite.rules import CiteRules
 

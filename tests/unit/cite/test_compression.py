@@ -17,10 +17,10 @@ from custody.cite.compression import (
     key_sentences,
 )
 from custody.cite.events import Excerpted, Stamp
-from custody.cite.known import APART, known_text
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.rules import CiteRules
-from custody.model.errors import InputError
+from custody.cite.source_texts import APART, known_text
+from custody.core.errors import InputError
 
 RULES = CiteRules()
 TEXT = "Caches store answers. Nobody came. Shared caches store answers for many. It rained."

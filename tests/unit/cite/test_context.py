@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from custody.cite.compression import Level
 from custody.cite.context import HEAD, Asked, Context, build_context, tokens_of
-from custody.cite.known import Candidate
 from custody.cite.model import ResearchSource
 from custody.cite.rules import CiteRules
-from custody.cite.standing import Attention, standings
-from custody.model.errors import InputError, RulesError
+from custody.cite.source_rank import Attention, standings
+from custody.cite.source_texts import Candidate
+from custody.core.errors import InputError, RulesError
 
 LONG = "The cache stores answers for later. " * 20 + "Mackerel swim north. Prices rose by 4 percent in 2024."
 

@@ -5,13 +5,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.cite.audit import audit
-from custody.cite.cited import CitationWarning, cited_report
 from custody.cite.codes import Code
 from custody.cite.drafts import Draft, audit_draft, cited_sections, footnoted
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
-from custody.cite.richer import cleaned
+from custody.cite.report import CitationWarning, cited_report
 from custody.cite.rules import CiteRules
+from custody.cite.source_merge import cleaned
 from custody.cite.subject import Subject
 from tests.unit.cite.drafts import SOURCES, TEXT, a_passing_text, a_wild_text, some_sources, without
 

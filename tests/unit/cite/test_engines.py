@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
 from custody.cite.convert import convert
+from custody.cite.markdown_ranges import OPTIONS
 from custody.cite.plan import Target
-from custody.cite.ranges import OPTIONS
 from tests.unit.cite.reports import a_report, cited, listed
 
 SCRIPT = b"Words [1].\n\n## Sources\n\n1. <script>alert(1)</script> Generic<T> https://example.org/a>b\n"

@@ -27,9 +27,9 @@ from custody.cite.links import (
     told,
     verdict_of,
 )
-from custody.cite.patience import retry_after_seconds
+from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
 
 RULES = CiteRules()
 URL = "https://example.org/a"

@@ -1,7 +1,7 @@
 import pytest
 
-from custody.cite.listing import find_listing
-from custody.cite.ranges import lay_out
+from custody.cite.markdown_ranges import lay_out
+from custody.cite.source_list import find_listing
 
 
 def entries(text: str) -> list[tuple[str, str, str | None]]:

@@ -1,9 +1,9 @@
 import pytest
 
 from custody.cite.document import Form
-from custody.cite.listing import find_listing
+from custody.cite.markdown_ranges import lay_out
 from custody.cite.markers import find_markers
-from custody.cite.ranges import lay_out
+from custody.cite.source_list import find_listing
 
 NUMBERED = "\n\n## Sources\n\n" + "\n".join(f"{n}. Title {n} https://example.org/{n}" for n in range(1, 13))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.codes import Code
-from custody.cite.missing import Holding, Judged, Tracker, no_file, no_issue, no_package, no_symbol
+from custody.cite.missing_names import Holding, Judged, Tracker, no_file, no_issue, no_package, no_symbol
 from custody.cite.subject import Found, Subject
 
 TEXTS = {

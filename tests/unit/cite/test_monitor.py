@@ -18,7 +18,7 @@ from custody.cite.monitor import (
     ContextPerformanceMonitor,
     ContextSettings,
 )
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 
 MIDDLING_NS = LATENCY_NS_MAX // 2
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.near import WAYS, WORDS_MIN, Near, Way, compute_semantic_hash, find_duplicates, near_to
+from custody.cite.near_copies import WAYS, WORDS_MIN, Near, Way, compute_semantic_hash, find_duplicates, near_to
 from custody.cite.vectors import VectorIndex, lexical
-from custody.model.errors import InputError, MissingExtra
+from custody.core.errors import InputError, MissingExtra
 from custody.sketch.simhash import distance
 
 VOCABULARY = [f"{a}{b}" for a in ("fish", "cache", "north", "price", "paper", "river") for b in "abcdefghijklmnop"]

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.codes import Code
-from custody.cite.opened import CHECKS, Written
+from custody.cite.opened_check import CHECKS, Written
 from custody.cite.readings import Opening, Readings, is_page
 from custody.cite.rules import CiteRules
 from custody.cite.subject import Subject
-from custody.model.views import Reading
+from custody.core.views import Reading
 
 PAGE = "https://example.org/a"
 REPORT = f"""# Report

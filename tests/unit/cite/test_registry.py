@@ -6,15 +6,15 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.applying import GAP_NUMBERS_MAX, MEMBERS_MAX, apply
+from custody.cite.event_fold import GAP_NUMBERS_MAX, MEMBERS_MAX, apply
 from custody.cite.events import How, Lost, Merged, Parted, Registered, RegistryEvent, Stamp, Unmerged, Used
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource, number_of
 from custody.cite.registry import to_merge, to_register, to_unmerge, to_use
-from custody.cite.richer import ALSO_BYTES_MAX, ALSO_VALUES_MAX, cleaned, richer
+from custody.cite.registry_view import aliases_of, identity_of, merges_of, source_of, sources, usage_of
 from custody.cite.shelf import MemoryShelf
-from custody.cite.viewing import aliases_of, identity_of, merges_of, source_of, sources, usage_of
-from custody.model.errors import InputError
+from custody.cite.source_merge import ALSO_BYTES_MAX, ALSO_VALUES_MAX, cleaned, richer
+from custody.core.errors import InputError
 from tests.builders.sources import a_source
 
 WORDS = st.text("ab \u202e漢\0\n", max_size=5).map(lambda text: f"t{text}")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.keys import keys_of
-from custody.cite.richer import cleaned
 from custody.cite.salvage import UNUSABLE, salvaged
+from custody.cite.source_merge import cleaned
 
 NAMES = st.sampled_from(
     "title url author publisher date source_type credibility_score relevance_score metadata source_id canonical_key"

@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.applying import apply
+from custody.cite.event_fold import apply
 from custody.cite.events import RegistryEvent, Stamp
 from custody.cite.links import Answer, Look, Memory
 from custody.cite.model import ArtifactType, ResearchSource, id_of
 from custody.cite.registry import to_excerpt, to_merge, to_read, to_register, to_use
+from custody.cite.registry_view import sources, suggestions_for, usage_of
 from custody.cite.shelf import MemoryShelf, Shelf
-from custody.cite.staging import StagedShelf
-from custody.cite.viewing import sources, suggestions_for, usage_of
-from custody.model.errors import InputError
-from custody.model.views import Reading
+from custody.cite.staged_shelf import StagedShelf
+from custody.core.errors import InputError
+from custody.core.views import Reading
 
 STEPS = st.lists(st.tuples(st.sampled_from("register read use excerpt merge".split()), st.integers(1, 4)), max_size=14)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from custody.cli.main import SECTIONS, cli
-from custody.model.errors import InputError
-from custody.wire.canonical import EVENT_BYTES_MAX
+from custody.core.errors import InputError
+from custody.core.wire.canonical import EVENT_BYTES_MAX
 from tests.builders.cli import a_git_folder, custody, recorded, spool_of
 from tests.builders.events import an_event
 
@@ -80,7 +80,7 @@ def test_an_unknown_schema_version(repository: Path) -> None:
 def test_a_newer_event_waits_for_a_newer_custody(repository: Path) -> None:
     recorded(repository)
     spool = spool_of(repository)
-    from custody.world.hook.durable import new_name, write_event
+    from custody.capture.hook.durable import new_name, write_event
 
     newer = json.loads(an_event("prompt", id="newer")) | {"custody": 2}
     write_event(str(spool.folder), new_name(), json.dumps(newer).encode())
@@ -166,7 +166,7 @@ def test_export_into_a_closed_pipe_is_nobodys_error(repository: Path) -> None:
 
 
 def test_a_clock_set_back_loses_and_reorders_nothing(repository: Path) -> None:
-    from custody.world.spool import Spool
+    from custody.capture.spool import Spool
 
     names = iter(["00000000000000000009-1-" + "a" * 16, "00000000000000000001-1-" + "b" * 16])
     spool = Spool(spool_of(repository).folder, lambda: next(names))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.source_keepers import InStore
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.context import HEAD
-from custody.cite.known import APART
+from custody.cite.source_texts import APART
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.sources import a_source
 

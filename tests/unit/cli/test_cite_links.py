@@ -11,11 +11,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from custody.app import cite_links
+from custody.cite.app import links as cite_links
 from custody.cite.links import Found
 from custody.cite.rules import CiteRules
+from custody.cite.web import LinkChecker, guarded_client, look_at_all
 from custody.cli.main import cli
-from custody.world.links import LinkChecker, guarded_client, look_at_all
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.web import HANG, Page, Web, a_web, names, said
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.doctor_hooks import look_at_hooks
-from custody.app.init import Wanted, init
-from custody.world.hook.homes import add_gap, fallback_of
+from custody.capture.hook.event_home import add_gap, fallback_of
+from custody.intake.install.hook_check import look_at_hooks
+from custody.intake.install.init import Wanted, init
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.hooks import home_of
 
@@ -136,10 +136,10 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
     ((state_, what, hint),) = looked()
     assert (state_, hint) == ("note", again) and "'/gone/python3', which runs the hook, is gone" in what
     file.write_text(whole)
-    (hook / "lib/quick.py").write_text("# older\n")
+    (hook / "lib/fast_primitives.py").write_text("# older\n")
     ((state_, what, hint),) = looked()
     assert (state_, hint) == ("note", again) and "another version's" in what
-    (hook / "lib/quick.py").unlink()
+    (hook / "lib/fast_primitives.py").unlink()
     (state_, what, hint) = looked()[0]
     assert (state_, hint) == ("ill", again) and "of which not everything is there" in what
 

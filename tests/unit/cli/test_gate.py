@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.wire.times import text_from
+from custody.core.wire.time import text_from
 from tests.builders.cli import Ran, custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, a_history, a_repository

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.init import Recorder, Wanted, init, installed_agents
-from custody.app.uninstall import uninstall
-from custody.model.errors import WorldError
+from custody.core.errors import WorldError
+from custody.intake.install.init import Recorder, Wanted, init, installed_agents
+from custody.intake.install.uninstall import uninstall
+from custody.workspace.workspace import Desk
 from tests.builders.cli import Ran, a_git_folder, custody
 from tests.settings.plain import said
 

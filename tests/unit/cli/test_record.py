@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.hook.homes import gaps_in
+from custody.capture.hook.event_home import gaps_in
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.hooks import home_of
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.rules import rules as rules_at
-from custody.world.config import TABLES, rules_of
+from custody.config import TABLES, rules_of
+from custody.workspace.rules_in_force import rules as rules_at
+from custody.workspace.workspace import Desk
 from tests.builders.cli import Ran, a_git_folder, custody
 from tools.pages import rules as page
 

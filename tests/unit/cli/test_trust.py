@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from custody.core.wire.time import text_from
 from custody.trust_lineage import DecisionType, TrustLineageManager
-from custody.wire.times import text_from
-from custody.world.clock import now_ns
+from custody.workspace.clock import now_ns
 from tests.builders.cli import Ran, a_git_folder, custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository

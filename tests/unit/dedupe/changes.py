@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from custody.dedupe.changeset import ChangeSet, FilePrints
-from custody.dedupe.model import Described, Piece, Run, Shape
-from custody.facts.changed import Changed
-from custody.facts.model import Channel
-from custody.model.ids import CommitSha
+from custody.core.ids import CommitSha
+from custody.dupes.changeset import ChangeSet, FilePrints
+from custody.dupes.facts.model import Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.model import Described, Piece, Run, Shape
 from custody.sketch.winnow import Fingerprint
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.canonical import (
+from custody.dupes.canonical import (
     Canonical,
     Checks,
     NoCanonical,
@@ -19,7 +19,7 @@ from custody.dedupe.canonical import (
     scopes_of,
     why_not_viable,
 )
-from custody.facts.model import Channel
+from custody.dupes.facts.model import Channel
 from tests.unit.dedupe.changes import a_described, a_piece
 
 

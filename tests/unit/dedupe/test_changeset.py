@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from custody.dedupe.changeset import Mode, change_set
-from custody.dedupe.model import Run
-from custody.dedupe.rules import DedupeRules
-from custody.facts.changed import Changed
-from custody.facts.model import Channel
+from custody.dupes.changeset import Mode, change_set
+from custody.dupes.facts.model import Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.model import Run
+from custody.dupes.rules import DedupeRules
 from tests.unit.dedupe.changes import a_described, a_piece, some_code
 
 RULES = DedupeRules()

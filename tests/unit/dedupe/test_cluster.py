@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.cluster import Link, clusters_of
-from custody.dedupe.model import Category
-from custody.dedupe.rules import DedupeRules
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
+from custody.dupes.cluster import Link, clusters_of
+from custody.dupes.model import Category
+from custody.dupes.rules import DedupeRules
 
 RULES = DedupeRules()
 SAME, FEATURE, COMPETING = Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from custody.dedupe.rules import CHANNELS, DedupeRules
-from custody.facts.channels import channel_of
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
+from custody.dupes.facts.channels import channel_of
+from custody.dupes.rules import CHANNELS, DedupeRules
 from tests.builders.rules import taken_though_impossible
 
 RULES = DedupeRules()

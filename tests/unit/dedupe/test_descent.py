@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.changeset import ChangeSet, Mode
-from custody.dedupe.descent import Descent, Edge, descent_of, edges_between, mode_for
-from custody.dedupe.rules import DedupeRules
+from custody.dupes.changeset import ChangeSet, Mode
+from custody.dupes.descent import Descent, Edge, descent_of, edges_between, mode_for
+from custody.dupes.rules import DedupeRules
 from tests.unit.dedupe.changes import a_set, sets
 
 RULES = DedupeRules()

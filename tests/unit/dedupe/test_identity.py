@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.identity import KINDS, exact_hashes
-from custody.dedupe.model import Described, ExactKind, Likeness, Piece, Run, Shape
-from custody.dedupe.rules import DedupeRules
-from custody.facts.model import Channel
+from custody.dupes.facts.model import Channel
+from custody.dupes.identity import KINDS, exact_hashes
+from custody.dupes.model import Described, ExactKind, Likeness, Piece, Run, Shape
+from custody.dupes.rules import DedupeRules
 from tests.unit.dedupe.changes import a_described, a_piece
 
 RULES = DedupeRules()

@@ -1,6 +1,13 @@
 import pytest
 
-from custody.dedupe.labelled import Told, calibration_error, exact_recall, false_flags, recall_at, recall_at_precision
+from custody.dupes.labelled_pairs import (
+    Told,
+    calibration_error,
+    exact_recall,
+    false_flags,
+    recall_at,
+    recall_at_precision,
+)
 
 
 def told(

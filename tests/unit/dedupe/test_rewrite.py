@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.changeset import ChangeSet, change_set
-from custody.dedupe.rewrite import Match, compare_rewrites, rewrite_reason
-from custody.dedupe.rules import DedupeRules
+from custody.dupes.changeset import ChangeSet, change_set
+from custody.dupes.rewrite import Match, compare_rewrites, rewrite_reason
+from custody.dupes.rules import DedupeRules
 from tests.unit.dedupe.changes import a_described, a_piece, a_set, sets, some_code
 
 RULES = DedupeRules()

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.model import Category, ExactKind, Likeness, Signature
-from custody.dedupe.rules import DedupeRules
-from custody.dedupe.score import prod_score, scored
-from custody.dedupe.similar import DOCUMENTS, SIGNALS, similarities
-from custody.facts.model import Channel
+from custody.dupes.facts.model import Channel
+from custody.dupes.model import Category, ExactKind, Likeness, Signature
+from custody.dupes.rules import DedupeRules
+from custody.dupes.score import prod_score, scored
+from custody.dupes.similarity import DOCUMENTS, SIGNALS, similarities
 
 RULES = DedupeRules()
 A = Signature(prod_hash=1)

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.rules import DedupeRules
-from custody.dedupe.search import NAMED, asked_terms, kept_terms, search_of
+from custody.dupes.rules import DedupeRules
+from custody.dupes.search import NAMED, asked_terms, kept_terms, search_of
 
 RULES = DedupeRules()
 FIELDS = sorted(RULES.field_weights)

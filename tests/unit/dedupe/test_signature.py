@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.dedupe.model import Described, Signature
-from custody.dedupe.packing import packed, unpacked
-from custody.dedupe.rules import DedupeRules
-from custody.dedupe.signature import sketched
-from custody.dedupe.similar import similarities
-from custody.facts.changed import Changed
-from custody.facts.model import Channel
-from custody.model.errors import StoreError
-from custody.model.ids import CommitSha
-from custody.sketch.bottom import Bottom, bottom_of
+from custody.core.errors import StoreError
+from custody.core.ids import CommitSha
+from custody.dupes.facts.model import Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.model import Described, Signature
+from custody.dupes.packing import packed, unpacked
+from custody.dupes.rules import DedupeRules
+from custody.dupes.signature import sketched
+from custody.dupes.similarity import similarities
+from custody.sketch.bottom_k import Bottom, bottom_of
 from tests.unit.dedupe.changes import a_described, a_piece, some_code
 
 RULES = DedupeRules()

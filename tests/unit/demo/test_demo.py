@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import demo_
+from custody.cli import demo as demo_
 from custody.cli.main import SECTIONS, main
-from custody.demo.asking import RECORDED
 from custody.demo.changes import SECRET, History
+from custody.demo.first_half import RECORDED
+from custody.demo.narrator import tell
 from custody.demo.step import Command, Step
 from custody.demo.story import STORY
-from custody.demo.telling import tell
 from custody.demo.verbs import Verbs
 from tests.builders.cli import custody
 

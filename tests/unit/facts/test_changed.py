@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.facts.changed import Changed, changed
-from custody.facts.extract import facts_of
-from custody.facts.model import Declared, Facts
-from custody.model.lines import Lines
+from custody.core.lines import Lines
+from custody.dupes.facts.extractor import facts_of
+from custody.dupes.facts.model import Declared, Facts
+from custody.dupes.facts.touched_facts import Changed, changed
 
 SOURCE = b"""\
 import a from './a.js';

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dedupe.rules import DedupeRules
-from custody.facts.channels import channel_of, is_generated, is_source, refined
-from custody.facts.extract import facts_of
-from custody.facts.model import Channel, Facts
-from custody.model import globs
+from custody.core import glob as globs
+from custody.dupes.facts.channels import channel_of, is_generated, is_source, refined
+from custody.dupes.facts.extractor import facts_of
+from custody.dupes.facts.model import Channel, Facts
+from custody.dupes.rules import DedupeRules
 
 RULES = DedupeRules().channel_patterns
 DOCUMENT = {

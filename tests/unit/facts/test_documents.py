@@ -2,10 +2,10 @@
 
 import pytest
 
-from custody.facts.extract import facts_of
-from custody.facts.limits import FactLimits
-from custody.facts.model import Block, Heading, Reference, Structure
-from custody.model.lines import Lines
+from custody.core.lines import Lines
+from custody.dupes.facts.extractor import facts_of
+from custody.dupes.facts.limits import FactLimits
+from custody.dupes.facts.model import Block, Heading, Reference, Structure
 
 
 def headings(structure: Structure) -> list[str]:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.facts.channels import channel_of
-from custody.facts.extract import facts_of, language_of
-from custody.facts.limits import FactLimits
-from custody.facts.model import Facts
-from custody.model.lines import Lines
+from custody.core.lines import Lines
+from custody.dupes.facts.channels import channel_of
+from custody.dupes.facts.extractor import facts_of, language_of
+from custody.dupes.facts.limits import FactLimits
+from custody.dupes.facts.model import Facts
 from tests.unit.facts import test_documents, test_languages, test_scripts
 
 PATHS = ["a.ts", "a.tsx", "a.js", "a.py", "a.go", "a.rs", "a.java", "a.md", "a.rst", "a.txt"]
@@ -213,7 +213,7 @@ def test_a_long_stretch_without_syntax_is_not_read() -> None:
 
 
 def test_a_missing_grammar_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from custody.facts import parsing
+    from custody.dupes.facts import syntax_tree as parsing
 
     parsing._language.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
@@ -237,7 +237,7 @@ def test_a_long_path_has_a_channel() -> None:
 
 def test_nobody_pays_who_never_parses() -> None:
     code = (
-        "import sys, custody.facts.extract as e; e.facts_of('a.md', b'# A'); "
+        "import sys, custody.dupes.facts.extractor as e; e.facts_of('a.md', b'# A'); "
         "print([name for name in sys.modules if 'tree_sitter' in name])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from custody.facts.extract import facts_of, language_of
-from custody.facts.model import Facts
+from custody.dupes.facts.extractor import facts_of, language_of
+from custody.dupes.facts.model import Facts
 from tests.unit.facts.told import declared, exports, imports, names_of_tests, suites
 
 PYTHON = b'''\

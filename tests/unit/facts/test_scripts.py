@@ -2,7 +2,7 @@
 
 import pytest
 
-from custody.facts.extract import facts_of
+from custody.dupes.facts.extractor import facts_of
 from tests.unit.facts.told import declared, exports, imports, names_of_tests, suites
 
 SERVICE = b"""\

@@ -1,6 +1,6 @@
 """Facts in a form that fits into a table."""
 
-from custody.facts.model import Facts
+from custody.dupes.facts.model import Facts
 
 
 def declared(facts: Facts) -> list[str]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from custody.attribute.model import Grade
+from custody.attribution.model import Grade
+from custody.core.lines import Lines
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.calls import calls
 from custody.gate.checks.citations import citations
@@ -15,7 +16,6 @@ from custody.gate.codes import Code, Level
 from custody.gate.engine import judge
 from custody.gate.model import AddedTo, Answered, Gap, Period, Recorded, Seen, Stretch, Unseen, Verdict, Whose
 from custody.gate.rules import GateRules, LevelName
-from custody.model.lines import Lines
 from custody.trust.approval import Author
 from custody.trust.model import Against, Approval, Never
 

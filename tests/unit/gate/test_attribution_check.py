@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from custody.attribute.model import Grade
+from custody.attribution.model import Grade
 from custody.gate.model import Gap, Stretch, Unseen, Whose
 from tests.unit.gate.building import (
     HOUR_NS,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from custody.core.errors import InputError
 from custody.gate.checks.attribution import attribution
 from custody.gate.codes import CODES, Code, Level, Reason
 from custody.gate.engine import judge
 from custody.gate.model import Seen
 from custody.gate.rules import GateRules
-from custody.model.errors import InputError
 from tests.unit.gate.building import a_change, agents, level, nobodys, rules_with, verdict
 
 RULES = GateRules()

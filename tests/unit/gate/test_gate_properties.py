@@ -6,14 +6,14 @@ from dataclasses import replace
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from custody.attribute.model import Grade
+from custody.attribution.model import Grade
 from custody.cite.codes import Code as CiteCode
-from custody.dedupe.model import Category
-from custody.dedupe.verdict import Says
+from custody.core.lines import Lines
+from custody.dupes.model import Category
+from custody.dupes.verdict import Says
 from custody.gate.codes import Code, Level
 from custody.gate.model import AddedTo, Answered, Before, Gap, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
-from custody.model.lines import Lines
 from custody.trust.model import Against, Approval, Never
 from tests.unit.gate.building import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from custody.config import load
+from custody.core.errors import InputError, RulesError
 from custody.gate.codes import Code, Level
 from custody.gate.rules import GateRules, LevelName
-from custody.model.errors import InputError, RulesError
-from custody.world.config import load
 from tests.builders.rules import reader, taken_though_impossible
 from tests.unit.gate.building import rules_with
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine
-from custody.graph.learn import Seen, lessons_of
+from custody.graph.lessons import Seen, lessons_of
 from custody.graph.model import EdgeKey, EdgeType, EventType, Kind, Span, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.core.errors import InputError
 from custody.graph.engine import GraphEngine, Snapshot, Template
 from custody.graph.model import EdgeSource, EdgeType, Span
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
-from custody.model.errors import InputError
 from tests.unit.graph.building import (
     CONTAINS,
     DEPENDENCY,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from custody.core.errors import RulesError
 from custody.graph.model import EdgeSource, EdgeType
 from custody.graph.rules import GraphRules
-from custody.model.errors import RulesError
 
 RULES = GraphRules()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.learn import lessons_of
+from custody.graph.lessons import lessons_of
 from custody.graph.model import Span, Status, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of

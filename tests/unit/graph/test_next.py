@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.graph.calls import Call, Place
-from custody.graph.next import PARTS, NextModel, Session, fitted
 from custody.graph.ngrams import Grams
+from custody.graph.prediction import PARTS, NextModel, Session, fitted
 from custody.graph.rules import GraphRules
 from tests.unit.graph.building import RULES, SEQUENCE, a_graph
 

@@ -11,7 +11,7 @@ from custody.graph.csr import Matrix
 from custody.graph.engine import GraphEngine
 from custody.graph.model import Kind
 from custody.graph.rules import GraphRules
-from custody.graph.similar import Formula, pair_score
+from custody.graph.similarity import Formula, pair_score
 from tests.unit.graph.building import CONTAINS, SEQUENCE, a_graph, a_span, graphs
 
 FORMULAS: tuple[Formula, ...] = ("page", "document")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.core.views import SpanPhase, SpanSeen, SpanStatus
 from custody.graph.model import EventType, Kind, Span, Status, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import Forest, Mended, forest_of
-from custody.model.views import SpanPhase, SpanSeen, SpanStatus
 from tests.unit.graph.building import RULES, a_span, ended, entered, left, started
 
 

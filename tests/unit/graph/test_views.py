@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.graph.edge_style import ARROWS, COLOURS, LINES, OPACITY, legend_of, style_of, width_of
 from custody.graph.elements import View
 from custody.graph.engine import GraphEngine
+from custody.graph.graph_view import difference_view, graph_view
+from custody.graph.lane_view import MOMENT_X, lanes_view
 from custody.graph.layout import placed
-from custody.graph.looks import ARROWS, COLOURS, LINES, OPACITY, legend_of, style_of, width_of
 from custody.graph.model import EdgeSource, EdgeType, Kind, Span, Status
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
-from custody.graph.view_graph import difference_view, graph_view
-from custody.graph.view_lanes import MOMENT_X, lanes_view
-from custody.graph.view_tree import MORE, tree_view
+from custody.graph.tree_view import MORE, tree_view
 from tests.unit.graph.building import CONTAINS, RULES, SEQUENCE, a_graph, a_span, graphs
 
 FEW = GraphRules(spans_drawn_max=10)

@@ -10,9 +10,9 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from custody.model.damage import Damage, DamageCode, check_chain
-from custody.model.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
-from custody.model.record import Entry, Head, Record, chained, empty_head, head_at
+from custody.core.chain_check import Damage, DamageCode, check_chain
+from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
+from custody.core.record import Entry, Head, Record, chained, empty_head, head_at
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 OTHER_STORE = StoreId("6" * 32)

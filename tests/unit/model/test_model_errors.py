@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from custody.model.errors import (
+from custody.core.errors import (
     EXIT,
     CustodyError,
     GitError,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.globs import matches
+from custody.core.glob import matches
 
 
 @pytest.mark.parametrize(

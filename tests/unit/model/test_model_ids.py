@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.ids import PENDING, RecordRef, Seq, StoreId
+from custody.core.ids import PENDING, RecordRef, Seq, StoreId
 
 refs = st.builds(
     RecordRef, st.sampled_from(("0" * 32, "f" * 32, PENDING)).map(StoreId), st.integers(1, 2**63 - 1).map(Seq)

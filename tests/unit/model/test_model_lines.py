@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.lines import Lines
+from custody.core.errors import InputError
+from custody.core.lines import Lines
 
 numbers = st.integers(1, 40)
 stretches = st.tuples(numbers, numbers).map(lambda ends: Lines(min(ends), max(ends)))

@@ -5,9 +5,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.ids import AgentName, CallId, SessionId
-from custody.model.merging import merged_calls, merged_session
-from custody.model.views import CallStatus, Session, ToolCall
+from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import CallStatus, Session, ToolCall
 
 A, S = AgentName("robot"), SessionId("s")
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.paths import PATH_BYTES_MAX, RepoPath
+from custody.core.errors import InputError
+from custody.core.paths import PATH_BYTES_MAX, RepoPath
 
 parts = (
     st.binary(min_size=1, max_size=12)

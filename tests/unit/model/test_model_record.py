@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from custody.model.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
-from custody.model.record import GENESIS, Entry, Head, Record, chained, empty_head, head_at, link_of
+from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
+from custody.core.record import GENESIS, Entry, Head, Record, chained, empty_head, head_at, link_of
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 ENTRY = Entry(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from custody.model.errors import RulesError
-from custody.model.rules import (
+from custody.core.errors import RulesError
+from custody.core.rules import (
     check_falling,
     check_keys,
     check_length,

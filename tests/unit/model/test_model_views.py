@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from custody.model.digests import digest_of
-from custody.model.ids import AgentName, CallId, SessionId
-from custody.model.paths import RepoPath
-from custody.model.views import CallStatus, FileEdit, Text, ToolCall, View
+from custody.core.digest import digest_of
+from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.paths import RepoPath
+from custody.core.views import CallStatus, FileEdit, Text, ToolCall, View
 
 
 def test_what_was_not_captured_of_an_edit_is_none_and_not_empty() -> None:

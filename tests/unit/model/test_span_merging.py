@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.ids import ExecutionId, SpanId
-from custody.model.span_merging import merged_spans
-from custody.model.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
+from custody.core.ids import ExecutionId, SpanId
+from custody.core.span_merge import merged_spans
+from custody.core.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
 
 WHOLE = SpanSeen(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)
 START = replace(WHOLE, phase=SpanPhase.START, ended_ns=None, status=None, parent=SpanId("p"), attributes=(("x", 1),))

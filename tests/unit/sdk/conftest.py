@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.model.views import SpanSeen
+from custody.core.views import SpanSeen
 from custody.sdk import SpanRecord, configure
 from custody.sdk.outbox import OUT
 from custody.sdk.spans import running
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 
 

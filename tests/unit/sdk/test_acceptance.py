@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.graph import Look, graph_path, graph_show
+from custody.graph.app.questions import Look, graph_path, graph_show
+from custody.graph.wire.report import GraphShowReport
 from custody.sdk import configure, flush
-from custody.wire.graph import GraphShowReport
-from custody.world.clock import now_ns
+from custody.workspace.clock import now_ns
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.unit.sdk.executing import execute

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
+from custody.core.ids import ExecutionId
+from custody.core.views import SpanPhase, SpanSeen, SpanStatus
 from custody.graph.engine import GraphEngine
-from custody.model.ids import ExecutionId
-from custody.model.views import SpanPhase, SpanSeen, SpanStatus
 from custody.sdk import configure, flush, span
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import TraceEvent
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.unit.sdk.conftest import Kept
 from tests.unit.sdk.executing import CAPABILITIES, QUICK, Files, events, execute

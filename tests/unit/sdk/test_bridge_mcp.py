@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.graph_run import open_server
-from custody.model.errors import InputError, WorldError
+from custody.core.errors import InputError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.wire.mcp_servers import McpServer, read_servers
+from custody.sdk.script_inputs import open_server
+from custody.sdk.server_file import McpServer, read_servers
 from tests.builders.cli import a_git_folder, custody
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,9 +85,9 @@ def test_a_server_that_does_not_start_is_named(server: McpServer) -> None:
 
 def test_a_server_that_never_greets_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from custody.sdk import configure
-    from custody.sdk.running import run_script
+    from custody.sdk.script_run import run_script
 
-    monkeypatch.setattr("custody.sdk.running.START_SECONDS", 1.0)
+    monkeypatch.setattr("custody.sdk.script_run.START_SECONDS", 1.0)
     config = a_config(tmp_path, args=["-m", "tests.support.mcp_server", "--silent"])
     (tmp_path / "s.py").write_text("1")
     with pytest.raises(WorldError, match="said nothing in 1 s"):

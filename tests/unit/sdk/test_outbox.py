@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from custody.model.views import SpanStatus
+from custody.core.views import SpanStatus
 from custody.sdk import configure, flush, lost, shutdown, span
 from custody.sdk.outbox import QUEUE
 from tests.builders.cli import spool_of
@@ -252,5 +252,5 @@ def test_importing_it_imports_nothing_of_the_rest() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {"custody", "custody.sdk"} | {
         f"custody.sdk.{name}"
-        for name in ("bound", "calls", "decorators", "outbox", "propagation", "records", "spans", "stepping")
+        for name in ("binding", "calls", "decorators", "generator_span", "outbox", "propagation", "records", "spans")
     }

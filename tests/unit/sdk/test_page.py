@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.model.views import SpanSeen
+from custody.core.views import SpanSeen
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "graph-tracing.md"

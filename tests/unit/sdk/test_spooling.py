@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.spans import SpoolExporter
-from custody.model.ids import EventId
-from custody.model.views import SpanSeen
+from custody.capture.hook.event_home import gaps_in
+from custody.capture.spool import Spool
+from custody.core.ids import EventId
+from custody.core.views import SpanSeen
+from custody.core.wire.arrival import arrival_of
+from custody.core.wire.canonical import parse
+from custody.core.wire.event_views import views_of
+from custody.intake.span_spool import SpoolExporter
 from custody.sdk import SpanRecord, configure, flush, shutdown, span
-from custody.wire.arrivals import arrival_of
-from custody.wire.canonical import parse
-from custody.wire.views import views_of
-from custody.world.hook.homes import gaps_in
-from custody.world.spool import Spool
 from tests.builders.cli import custody, spool_of
 from tests.unit.sdk.conftest import spans_in
 
@@ -35,7 +35,7 @@ def test_when_no_disk_takes_them_it_is_counted_as_a_gap(repository: Path, monkey
 
     configure(folder=repository)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.world.spool.spool.write_event", full)
+        patch.setattr("custody.capture.spool.spool.write_event", full)
         with span("lost"):
             pass
         assert not shutdown()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.desk import Desk
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.service import Asked, TestKeeper, a_keeper, asked
 

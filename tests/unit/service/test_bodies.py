@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from custody.service.settings import Limits
+from custody.server.settings import Limits
 from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked, bearer
 
 TAKING = ("/api/v1/traces", "/api/v1/commit-links", "/api/v1/conversations", "/api/v1/spans", "/api/v1/evidence")

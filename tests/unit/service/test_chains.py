@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.chain_sharing import stretch_lines
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.remote_cache import cached
-from custody.app.sharing_service import pull_service, push_service
-from custody.app.verify import verify
-from custody.model.errors import WorldError
-from custody.model.lines import Lines
-from custody.model.record import head_at
-from custody.service.settings import Limits
-from custody.wire.reports import encode_report
-from custody.wire.sharing import PullReport, PushReport, about_of, encode_about
-from custody.world.remote import NamedRemote, Refused, RemoteService, client
+from custody.attribution.app.blame import blame
+from custody.core.errors import WorldError
+from custody.core.lines import Lines
+from custody.core.record import head_at
+from custody.core.wire.report import encode_report
+from custody.ledger.erase import erase
+from custody.ledger.verify import verify
+from custody.server.settings import Limits
+from custody.share.chain_exchange import stretch_lines
+from custody.share.remote import NamedRemote, Refused, RemoteService, client
+from custody.share.remote_cache import cached
+from custody.share.service_transport import pull_service, push_service
+from custody.share.wire.sharing import PullReport, PushReport, about_of, encode_about
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.lines import an_edit_event, moment
@@ -114,8 +114,8 @@ def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Desk
 def test_long_chains_are_sent_and_taken_in_stretches(
     served: Served, ana: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.app.sharing_service.STRETCH_RECORDS_MAX", 3)
-    monkeypatch.setattr("custody.app.sharing_service.STRETCH_BYTES_MAX", 2000)
+    monkeypatch.setattr("custody.share.service_transport.STRETCH_RECORDS_MAX", 3)
+    monkeypatch.setattr("custody.share.service_transport.STRETCH_BYTES_MAX", 2000)
     push_service(ana, served.remote)
     bob = served.team.clone("bob")
     assert outcomes(pull_service(bob, served.remote)) == [("taken", 10)]

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from custody.app.tenancy_model import Grant, Scope
-from custody.model.errors import StoreError
-from custody.service.auth import PerStartKeeper
-from custody.service.door import Rates
-from custody.service.endpoints import Endpoint
-from custody.service.routes import ENDPOINTS
-from custody.service.settings import LOOPBACK_NAMES, Limits
+from custody.core.errors import StoreError
+from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.auth import PerStartKeeper
+from custody.server.endpoints import Endpoint
+from custody.server.gatekeeper import Rates
+from custody.server.routes import ENDPOINTS
+from custody.server.settings import LOOPBACK_NAMES, Limits
 from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_trace, asked, bearer
 
 GUARDED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]

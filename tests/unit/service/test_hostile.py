@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from custody.service.settings import Limits
+from custody.server.settings import Limits
 from tests.builders.service import ALL, TestKeeper, a_trace, listening
 
 LIMITS = Limits(head_seconds=0.3, body_seconds=0.3, head_bytes=4_096, body_bytes=100_000)

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.app.desk import Desk
-from custody.app.import_traces import import_traces
+from custody.intake.import_traces import import_traces
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.service import AT, Asked, a_keeper, a_prompt, a_span, a_trace, asked, bearer
 

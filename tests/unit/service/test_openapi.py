@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.service_fuzz import TOKEN, a_service, fuzz
-from custody.service.routes import ENDPOINTS
+from custody.server.routes import ENDPOINTS
 from tests.builders.service import Asked
 
 SEEDS = range(5)

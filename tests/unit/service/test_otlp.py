@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from custody.wire.otlp import OtlpSpan
-from custody.wire.otlp_proto import dump_proto
-from custody.wire.protobuf import fields_of
+from custody.graph.otlp.protobuf import fields_of
+from custody.graph.otlp.protobuf_spans import dump_proto
+from custody.graph.wire.otlp_span import OtlpSpan
 from tests.builders.service import Asked, bearer
 
 TRACE, SPAN = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174"

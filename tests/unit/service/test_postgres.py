@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 import psycopg
 from litestar.testing import TestClient
 
-from custody.app.desk import Desk
-from custody.app.projects import init_database
-from custody.app.tenancy import KeptTenancy
-from custody.app.tenancy_model import Scope
-from custody.app.tokens import Wanted, create_token, revoke_token
-from custody.service.app import create_app
-from custody.service.settings import Settings
+from custody.server.app.projects import init_database
+from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy_model import Scope
+from custody.server.app.tokens import Wanted, create_token, revoke_token
+from custody.server.assembly import create_app
+from custody.server.settings import Settings
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.service import a_keeper, a_trace, asked, bearer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.service.problems import LATER, HttpProblem
-from custody.service.reading import LONG_THREADS, Readers
+from custody.server.problems import LATER, HttpProblem
+from custody.server.reader_pool import LONG_THREADS, Readers
 from tests.builders.service import TestKeeper
 
 
@@ -50,7 +50,7 @@ def test_a_program_ends_while_a_question_goes_on_unheard(tmp_path: Path) -> None
     program.write_text(
         """
 import asyncio, threading
-from custody.service.reading import Readers
+from custody.server.reader_pool import Readers
 
 async def told():
     readers = Readers(keeper=None)

@@ -97,7 +97,7 @@ def test_the_words_of_a_conversation_need_their_scope_and_are_noted(either: Aske
 
 
 def test_a_read_that_cannot_be_noted_is_not_given(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    from custody.model.errors import StoreError
+    from custody.core.errors import StoreError
 
     def fails(*_: object) -> None:
         raise StoreError("the list of reads is full")

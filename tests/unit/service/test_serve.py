@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bench.service_kill import killed
-from custody.app.desk import Desk
-from custody.app.tenancy_model import Scope
-from custody.app.tokens import Wanted, create_token
+from custody.server.app.tenancy_model import Scope
+from custody.server.app.tokens import Wanted, create_token
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.service import Started, a_prompt, started
 from tests.house.not_run import CannotBeHad, not_run

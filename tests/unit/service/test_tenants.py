@@ -6,7 +6,7 @@ import pytest
 
 from bench import tenants
 from bench.tenants_looks import LOOKS
-from custody.app.desk import Desk
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 
 CALLS = 300

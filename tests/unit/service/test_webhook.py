@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from custody.app.control import control_of
-from custody.app.desk import Desk
-from custody.app.github_settings import GitHubSettings
-from custody.world.store.control import JobState
+from custody.server.app.control import control_of
+from custody.server.app.github_settings import GitHubSettings
+from custody.server.control import JobState
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 from tests.builders.service import Asked, a_keeper, asked

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from custody.app import ingest
-from custody.app.ingest import Fate, Keeping, Kept
-from custody.app.intake import Intake
-from custody.model.errors import StoreError
-from custody.service.metrics import Metrics
-from custody.service.problems import HttpProblem
-from custody.service.writing import GROUP_EVENTS, Writer
-from custody.wire.arrivals import Arrival
+from custody.core.errors import StoreError
+from custody.core.wire.arrival import Arrival
+from custody.server.app import ingest
+from custody.server.app.ingest import Fate, Keeping, Kept
+from custody.server.app.intake import Intake
+from custody.server.metrics import Metrics
+from custody.server.problems import HttpProblem
+from custody.server.writer_queue import GROUP_EVENTS, Writer
 from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked
 
 
@@ -146,7 +146,7 @@ def test_a_store_that_cannot_be_used_is_a_503_until_it_is_back(
 
         with monkeypatch.context() as patch:
             patch.setattr(ingest, "keep", gone)
-            patch.setattr("custody.app.desk.open_sqlite", gone)
+            patch.setattr("custody.workspace.workspace.open_sqlite", gone)
             for answer in (made.send("traces", a_trace()), made.get("/ready"), made.get("/api/v1/traces")):
                 assert answer.status_code == 503
                 assert int(answer.headers["retry-after"]) > 0

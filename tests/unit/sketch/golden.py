@@ -6,11 +6,11 @@ values is also worked out by the slow code beside this file.
 
 import json
 
-from custody.sketch.bottom import bottom_of, pack
-from custody.sketch.hashing import hash32, hash64
+from custody.sketch.bottom_k import bottom_of, pack
+from custody.sketch.hash import hash32, hash64
 from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
-from custody.sketch.rare import rarest
+from custody.sketch.rare_terms import rarest
 from custody.sketch.shingles import shingles_of
 from custody.sketch.tokens import identifiers_of, masked, normalised_line, tokens_of, words_of
 from custody.sketch.winnow import fingerprints_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch import shingles
-from custody.sketch.bottom import EMPTY, Bottom, bottom_of, containment, jaccard, pack, unpack
+from custody.sketch.bottom_k import EMPTY, Bottom, bottom_of, containment, jaccard, pack, unpack
 
 K = 256
 HASHES = st.integers(0, 2**32 - 1)

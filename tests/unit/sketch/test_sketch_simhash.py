@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch.forest import Forest
-from custody.sketch.hashing import hash64
+from custody.sketch.hash import hash64
 from custody.sketch.simhash import BITS, distance, simhash_of
 
 bags = st.dictionaries(st.text(max_size=8), st.integers(1, 50), max_size=20)

@@ -4,7 +4,7 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from custody.model.ids import AgentName, RecordRef, Seq, StoreId
+from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.trust.engine import trust_at
 from custody.trust.model import (
     ChangeComplexity,

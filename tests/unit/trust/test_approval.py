@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
 from custody.trust.approval import (
     Author,
     Case,

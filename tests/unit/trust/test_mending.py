@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from custody.trust.mending import Said, labels_of
+from custody.trust.repair_words import Said, labels_of
 from custody.trust.rules import TrustRules
 from custody.trust.signatures import signed_by
 from tests.unit.trust.building import DAY, NOON

@@ -9,7 +9,7 @@ from hypothesis import given
 from custody.trust.engine import replay
 from custody.trust.levels import Case
 from custody.trust.model import DecisionType, Entry
-from custody.trust.past import HERE, Past, pasts_of, remembered
+from custody.trust.past_decisions import HERE, Past, pasts_of, remembered
 from tests.unit.trust.building import (
     CAUTIOUS,
     DAY,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from custody.trust.approval import Touched
 from custody.trust.model import ChangeComplexity, Decided, DecisionType, Stakes
-from custody.trust.past import Past
+from custody.trust.past_decisions import Past
 from custody.trust.rules import TrustRules
 from custody.trust.simulate import NO_SIZE, Judged, simulate
 from tests.unit.trust.building import DAY, NOON, a_decision

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import RulesError
+from custody.core.errors import RulesError
 from custody.trust.engine import newcomer, trust_at
 from custody.trust.model import Against, Approval, Never, TrustTier
 from custody.trust.rules import TrustRules

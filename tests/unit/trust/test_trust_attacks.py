@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.ids import AgentName
+from custody.core.ids import AgentName
 from custody.trust.approval import Author, Case, Proposed, Spent, budget_since_ns, may_land
 from custody.trust.engine import replay, trust_at
 from custody.trust.model import ChangeComplexity, Decided, DecisionType, Entry, Running, Stakes, Trust, TrustTier

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from custody.model.errors import RulesError
-from custody.model.views import DecisionKind
+from custody.core.errors import RulesError
+from custody.core.views import DecisionKind
 from custody.trust.model import ChangeComplexity, DecisionType, TrustTier
 from custody.trust.rules import TIERS, TrustRules
 from tests.builders.rules import taken_though_impossible

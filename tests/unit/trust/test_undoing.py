@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.rules import TrustRules
-from custody.trust.undoing import States, Taken, Undone, lines_of, undone_lines, undone_whole
+from custody.trust.undo_check import States, Taken, Undone, lines_of, undone_lines, undone_whole
 
 RULES = TrustRules()
 FILES = st.lists(st.sampled_from([b"one", b"two", b"three", b"four", b"}"]), max_size=12)

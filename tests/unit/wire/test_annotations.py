@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.wire.annotations import Annotation, encode_annotations
-from custody.wire.blame import Attribution, BlameReport, ClaimBeside
-from custody.wire.blame_forms import encode_blame_annotations, encode_blame_sarif
-from custody.wire.gate import PlaceGiven, ReasonGiven
-from custody.wire.gate_forms import encode_gate_annotations
+from custody.attribution.wire.blame import Attribution, BlameReport, ClaimBeside
+from custody.attribution.wire.blame_forms import encode_blame_annotations, encode_blame_sarif
+from custody.core.wire.annotation import Annotation, encode_annotations
+from custody.gate.wire.forms import encode_gate_annotations
+from custody.gate.wire.report import PlaceGiven, ReasonGiven
 from tests.builders.cli import a_git_folder, custody
 from tests.unit.wire.test_gate_forms import HOSTILE, a_report
 

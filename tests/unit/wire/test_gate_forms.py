@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec import structs
 
+from custody.core.wire.sarif import SarifRule
 from custody.gate.codes import CODES
-from custody.wire.gate import AddedLines, GateReport, PlaceGiven, ReasonGiven
-from custody.wire.gate_forms import (
+from custody.gate.wire.forms import (
     cut,
     encode_check_run,
     encode_gate_annotations,
@@ -19,7 +19,7 @@ from custody.wire.gate_forms import (
     encode_markdown,
     escaped,
 )
-from custody.wire.sarif import SarifRule
+from custody.gate.wire.report import AddedLines, GateReport, PlaceGiven, ReasonGiven
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @everyone #12 `code` **b** | ~~s~~ \x1b[2J\u202e\n# H"
 HERE = PlaceGiven("src/first.py", 7, 7)

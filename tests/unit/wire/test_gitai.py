@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.lines import Lines
-from custody.wire.gitai import is_printable, parse_note, print_note
-from custody.wire.gitai_note import OURS, Author, Entry, claimed
+from custody.capture.claims.git_ai import is_printable, parse_note, print_note
+from custody.capture.claims.git_ai_note import OURS, Author, Entry, claimed
+from custody.core.errors import InputError
+from custody.core.lines import Lines
 
 COMMIT = "7734793b756b3921c88db5375a8c156e9532447b"
 AGENT = {"tool": "claude", "id": "conv_abc", "model": "claude-sonnet-4-5"}

@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.digests import digest_of
-from custody.model.errors import InputError
-from custody.model.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.model.views import FileEdit, Observation, Prompt, SpanKind, SpanPhase, SpanSeen, Text, ToolCall, View
-from custody.wire.origins import (
+from custody.attribution.wire.origins import (
     FileOrigins,
     StateTold,
     decode_origins,
@@ -19,7 +13,13 @@ from custody.wire.origins import (
     unpack_keys,
     unpacked_states,
 )
-from custody.wire.outlines import outline_of, views_from
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import FileEdit, Observation, Prompt, SpanKind, SpanPhase, SpanSeen, Text, ToolCall, View
+from custody.core.wire.outline import outline_of, views_from
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))

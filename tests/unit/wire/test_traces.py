@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.model.ids import EventId
-from custody.model.lines import Lines
-from custody.model.views import CommitLink, LinkOrigin, Observation, Session, TracedFile, TracedRange, View
-from custody.wire.arrivals import arrival_from
-from custody.wire.canonical import Json
-from custody.wire.traces import event_of, link_views, moment, trace_views, traced_path
+from custody.capture.claims.traces import event_of, link_views, moment, trace_views, traced_path
+from custody.core.errors import InputError
+from custody.core.ids import EventId
+from custody.core.lines import Lines
+from custody.core.views import CommitLink, LinkOrigin, Observation, Session, TracedFile, TracedRange, View
+from custody.core.wire.arrival import arrival_from
+from custody.core.wire.canonical import Json
 from tests.builders.traces import AT, HASH, OTHER_TRACE, TRACE, a_conversation, a_link, a_range, a_trace
 
 NOW = "2026-02-01T00:00:00Z"

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from custody.model.digests import digest_of
-from custody.model.errors import InputError
-from custody.model.ids import Digest, EventId, Link, Seq
-from custody.model.record import Head
-from custody.wire.arrivals import SYSTEM_KINDS, Arrival, arrival_of, continues, erased
-from custody.wire.bodies import join, parts
-from custody.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
-from custody.wire.views import views_of
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import Digest, EventId, Link, Seq
+from custody.core.record import Head
+from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, erased
+from custody.core.wire.body import join, parts
+from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
+from custody.core.wire.event_views import views_of
 from tests.builders.drawn import (
     STORE,
     awkward_names,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.digests import digest_of
-from custody.model.errors import InputError
-from custody.model.ids import Digest
-from custody.wire.bodies import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
-from custody.wire.canonical import Json, dump, parse, text_bytes
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import Digest
+from custody.core.wire.body import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
+from custody.core.wire.canonical import Json, dump, parse, text_bytes
 from tests.builders.drawn import MARKS, exactly, marked_values, of_size
 
 LONG = "a long text\n" * 1000

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, bytes_text, dump, parse, text_bytes
+from custody.core.errors import InputError
+from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, bytes_text, dump, parse, text_bytes
 from tests.builders.drawn import exactly, json_objects, json_values, scalars, texts, turned
 
 BAD = {

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.wire.cite_writing import (
+from custody.cite.wire.writing import (
     BESIDE_BYTES_MAX,
     Beside,
     ReportFinding,
@@ -14,6 +13,7 @@ from custody.wire.cite_writing import (
     decode_beside,
     encode_beside,
 )
+from custody.core.errors import InputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 BESIDES = st.builds(

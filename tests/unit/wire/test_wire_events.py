@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.digests import content_hash
-from custody.model.errors import InputError
-from custody.wire.arrivals import SYSTEM_KINDS
-from custody.wire.canonical import Json
-from custody.wire.events import (
+from custody.core.digest import content_hash
+from custody.core.errors import InputError
+from custody.core.wire.arrival import SYSTEM_KINDS
+from custody.core.wire.canonical import Json
+from custody.core.wire.event import (
     EVENTS,
     GENERIC,
     EditEvent,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.model.digests import digest_of
-from custody.model.errors import InputError
-from custody.model.ids import PENDING, Digest, Link, Seq, StoreId
-from custody.model.record import Entry, Head, Record
-from custody.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
-from custody.wire.exports import (
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import PENDING, Digest, Link, Seq, StoreId
+from custody.core.record import Entry, Head, Record
+from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
+from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
     ChainHead,

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.wire.canonical import dump, parse
-from custody.wire.events import SpanEvent, decode_event
-from custody.wire.otlp import Mend, OtlpLink, OtlpSpan, Trouble
-from custody.wire.otlp_events import Made, event_of
-from custody.wire.otlp_json import is_otlp, spans_in
-from custody.wire.otlp_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.event import SpanEvent, decode_event
+from custody.graph.otlp.event import Made, event_of
+from custody.graph.otlp.json_reader import is_otlp, spans_in
+from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
+from custody.graph.wire.otlp_span import Mend, OtlpLink, OtlpSpan, Trouble
 from tests.builders.otlp import START_NS, TRACE, a_request, an_otlp_span
 
 SPAN = "0000000000000001"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.wire.otlp import OtlpLink, OtlpSpan, Trouble, Value
-from custody.wire.otlp_proto import dump_proto, looks_like_proto, proto_spans
-from custody.wire.protobuf import fields_of, put, put_fixed64
+from custody.graph.otlp.protobuf import fields_of, put, put_fixed64
+from custody.graph.otlp.protobuf_spans import dump_proto, looks_like_proto, proto_spans
+from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, Trouble, Value
 from tests.builders.otlp import START_NS, TRACE
 from tests.house.not_run import not_run
 

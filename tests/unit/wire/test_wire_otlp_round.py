@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.views import SpanSeen, View
-from custody.wire.canonical import dump, parse
-from custody.wire.otlp import OtlpSpan, Trouble
-from custody.wire.otlp_events import event_of
-from custody.wire.otlp_json import spans_in
-from custody.wire.otlp_json_out import dump_json
-from custody.wire.otlp_out import otlp_of
-from custody.wire.otlp_proto import dump_proto, proto_spans
-from custody.wire.views import views_of
+from custody.core.views import SpanSeen, View
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.event_views import views_of
+from custody.graph.otlp.event import event_of
+from custody.graph.otlp.json_reader import spans_in
+from custody.graph.otlp.json_writer import dump_json
+from custody.graph.otlp.protobuf_spans import dump_proto, proto_spans
+from custody.graph.otlp.span_export import otlp_of
+from custody.graph.wire.otlp_span import OtlpSpan, Trouble
 from tests.builders.otlp import spans_seen
 
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from custody.model.errors import Outcome
-from custody.wire.canonical import NESTING_MAX, Json, dump, parse
-from custody.wire.gate import ChainName, CommitId
-from custody.wire.reports import (
+from custody.cli.json_schema import REPORTS
+from custody.core.errors import Outcome
+from custody.core.wire.canonical import NESTING_MAX, Json, dump, parse
+from custody.core.wire.report import (
     EraseReport,
     Finding,
     ImportReport,
@@ -19,7 +19,7 @@ from custody.wire.reports import (
     ShowReport,
     encode_report,
 )
-from custody.wire.schema import REPORTS
+from custody.gate.wire.report import ChainName, CommitId
 from tests.builders.drawn import exactly, json_values, texts
 
 STORE = "5" * 32

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from custody.attribute.rules import AttributeRules
+from custody.attribution.rules import AttributeRules
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.rules_digest import encode_rules, rule_value, rules_digest, rules_values
 from custody.trust.rules import TrustRules
-from custody.wire.canonical import dump, parse
-from custody.wire.rules import encode_rules, rule_value, rules_digest, rules_values
 
 RULES = TrustRules()
 

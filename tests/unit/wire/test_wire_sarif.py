@@ -1,6 +1,6 @@
 import json
 
-from custody.wire.sarif import SarifResult, SarifRule, encode_sarif
+from custody.core.wire.sarif import SarifResult, SarifRule, encode_sarif
 
 RULES = [SarifRule("A-ONE", "one", "One thing.", "do one"), SarifRule("A-TWO", "two", "Two things.", "do two")]
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from custody.wire.events import EVENTS
-from custody.wire.exports import Line
-from custody.wire.schema import REPORTS, schemas
+from custody.cli.json_schema import REPORTS, schemas
+from custody.core.wire.event import EVENTS
+from custody.share.wire.export import Line
 from tests.builders.events import KINDS as GENERIC_KINDS
 from tests.builders.events import an_event
 

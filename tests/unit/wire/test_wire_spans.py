@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.ids import EventId
-from custody.model.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
-from custody.wire.arrivals import arrival_of
-from custody.wire.canonical import parse
-from custody.wire.events import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX, SpanEvent, decode_event
-from custody.wire.views import views_of
+from custody.core.errors import InputError
+from custody.core.ids import EventId
+from custody.core.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
+from custody.core.wire.arrival import arrival_of
+from custody.core.wire.canonical import parse
+from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX, SpanEvent, decode_event
+from custody.core.wire.event_views import views_of
 from tests.builders.drawn import names
 from tests.builders.events import an_arrival, an_event
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.wire.gate import AddedLines, ChainRead, GateReport
-from custody.wire.reports import encode_report
-from custody.wire.sshsig import fingerprint, public_key_of, public_line, strict_base64
-from custody.wire.statement import decode_verdict, encode_envelope, encode_statement, pae
+from custody.core.errors import InputError
+from custody.core.wire.report import encode_report
+from custody.gate.wire.report import AddedLines, ChainRead, GateReport
+from custody.gate.wire.ssh_signature import fingerprint, public_key_of, public_line, strict_base64
+from custody.gate.wire.statement import decode_verdict, encode_envelope, encode_statement, pae
 
 KEY = b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.wire.times import checked_ns, ns_from, text_from
+from custody.core.errors import InputError
+from custody.core.wire.time import checked_ns, ns_from, text_from
 from tests.builders.drawn import NS_MAX, moments_ns
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.model.ids import EventId
-from custody.wire.arrivals import arrival_from, transcript_key
+from custody.core.errors import InputError
+from custody.core.ids import EventId
+from custody.core.wire.arrival import arrival_from, transcript_key
 
 
 def a_line(**fields: Any) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.ids import EventId
-from custody.wire.arrivals import arrival_of
-from custody.wire.trim import KEPT_BYTES, OUTPUT_BYTES_MAX, trimmed
+from custody.core.ids import EventId
+from custody.core.wire.arrival import arrival_of
+from custody.core.wire.excerpt import KEPT_BYTES, OUTPUT_BYTES_MAX, trimmed
 from tests.builders.events import an_event
 
 

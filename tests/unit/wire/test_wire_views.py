@@ -7,9 +7,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 
-from custody.model.digests import content_hash, digest_of
-from custody.model.errors import InputError
-from custody.model.ids import (
+from custody.core.digest import content_hash, digest_of
+from custody.core.errors import InputError
+from custody.core.ids import (
     AgentName,
     CallId,
     CommitSha,
@@ -19,9 +19,9 @@ from custody.model.ids import (
     SessionId,
     SpanId,
 )
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     Change,
     CommitLink,
@@ -49,10 +49,10 @@ from custody.model.views import (
     TracedFile,
     View,
 )
-from custody.wire.bodies import join, split
-from custody.wire.canonical import Json, text_bytes
-from custody.wire.events import GENERIC, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
-from custody.wire.views import VIEWS, views_of
+from custody.core.wire.body import join, split
+from custody.core.wire.canonical import Json, text_bytes
+from custody.core.wire.event import GENERIC, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
+from custody.core.wire.event_views import VIEWS, views_of
 from tests.builders.drawn import texts
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_event
 

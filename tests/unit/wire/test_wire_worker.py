@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.wire.worker import CapabilityEnd, CapabilityStart, Result, RpcCall, RpcResult, Task, read_said, write
+from custody.core.errors import InputError
+from custody.sdk.worker_messages import (
+    CapabilityEnd,
+    CapabilityStart,
+    Result,
+    RpcCall,
+    RpcResult,
+    Task,
+    read_said,
+    write,
+)
 from tests.builders.drawn import json_values
 
 ID = "0123456789abcdef"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import CustodyError
+from custody.core.errors import CustodyError
 from custody.sources import (
     Attempt,
     CitationWarning,

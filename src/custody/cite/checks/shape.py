@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from custody.cite.circles import circles
 from custody.cite.codes import Code
+from custody.cite.footnote_cycles import circles
 from custody.cite.rules import CiteRules
 from custody.cite.subject import Found, Subject
 

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from custody.cite.codes import Code as CiteCode
+from custody.core.lines import Lines
 from custody.gate.codes import Code, Reason, Spot
 from custody.gate.model import Lack, Seen, Unseen
 from custody.gate.rules import GateRules
-from custody.model.lines import Lines
 
 SHOWN_MAX = 3
 """A reason names so many places; the audit names them all."""

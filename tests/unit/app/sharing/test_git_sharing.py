@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.export import export_to
-from custody.app.gate import Request, gate
-from custody.app.import_ import import_export
-from custody.app.pull import pull_git
-from custody.app.push import push_git
-from custody.app.records import show
-from custody.app.verify import verify
-from custody.app.why import why
-from custody.model.errors import GitError, InputError
-from custody.wire.reports import encode_report
-from custody.wire.sharing import PullReport, PushReport
-from custody.world.git import Exchange, Moved
+from custody.attribution.app.blame import blame
+from custody.core.errors import GitError, InputError
+from custody.core.wire.report import encode_report
+from custody.gate.app.gate import Request, gate
+from custody.git import Exchange, Moved
+from custody.ledger.erase import erase
+from custody.ledger.records import show
+from custody.ledger.verify import verify
+from custody.share.export import export_to
+from custody.share.import_ import import_export
+from custody.share.pull import pull_git
+from custody.share.push import push_git
+from custody.share.wire.sharing import PullReport, PushReport
+from custody.why.why import why
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment, text
 from tests.builders.repo import NOON, a_repository
@@ -134,8 +134,8 @@ def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: 
 
 
 def test_full_chunks_are_sent_once(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.app.sharing_git.CHUNK_RECORDS", 4)
-    monkeypatch.setattr("custody.wire.sharing.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("custody.share.git_transport.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("custody.share.wire.sharing.CHUNK_RECORDS", 4)
     push_git(ana, None)
     before = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
     recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
@@ -409,7 +409,7 @@ def test_a_push_that_is_cut_off_leaves_nothing_half(team: Team, ana: Desk, monke
     assert outcomes(push_git(ana, None)) == [("sent", 10)]
     bob = team.clone("bob")
     with monkeypatch.context() as patch:
-        patch.setattr("custody.app.pull.take", _cut_off)
+        patch.setattr("custody.share.pull.take", _cut_off)
         with pytest.raises(KeyboardInterrupt):
             pull_git(bob, None)
     assert verify(bob).records == 0

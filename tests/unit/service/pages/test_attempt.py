@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from custody.model.errors import GitError, InputError, StoreError, WorldError
-from custody.service.pages.attempt import attempted
+from custody.core.errors import GitError, InputError, StoreError, WorldError
+from custody.server.pages.attempt import attempted
 
 WORDS = "cannot open '/srv/custody/evidence.db' on db.internal"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.desk import Desk
-from custody.app.pages_blame import FileBlamed
-from custody.service.pages.blame_lines import CHAINS_MAX, CLASSES, LINES_MAX, PIECE_SIGNS_MAX, ROWS, FileLines, Only
-from custody.service.pages.files import FileLinks
-from custody.service.pages.shown import SIGNS_MAX
-from custody.wire.blame import Attribution, BlameReport, SignalSeen
+from custody.attribution.wire.blame import Attribution, BlameReport, SignalSeen
+from custody.server.page_data.blame import FileBlamed
+from custody.server.pages.blame_lines import CHAINS_MAX, CLASSES, LINES_MAX, PIECE_SIGNS_MAX, ROWS, FileLines, Only
+from custody.server.pages.files import FileLinks
+from custody.server.pages.safe_text import SIGNS_MAX
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in

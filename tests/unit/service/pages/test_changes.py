@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from custody.app import integrity, pages_clusters
-from custody.app.desk import Desk
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_cluster import clusters_among
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.gate import Request, gate
-from custody.app.pages_changes import change_judged, change_like, changes_listed
-from custody.app.pages_clusters import clusters_known
-from custody.app.pages_pairs import pair_seen
-from custody.app.questions import NotThere
-from custody.app.verify import verified
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.world.store.dupes import ChangeRow
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.cluster import clusters_among
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.gate.app.gate import Request, gate
+from custody.ledger import integrity
+from custody.ledger.verify import verified
+from custody.server.app.questions import NotThere
+from custody.server.page_data import clusters as pages_clusters
+from custody.server.page_data.changes import change_judged, change_like, changes_listed
+from custody.server.page_data.clusters import clusters_known
+from custody.server.page_data.pairs import pair_seen
+from custody.store.change_index import ChangeRow
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
 from tests.builders.rendered import HOSTILE, acts, in_files, links_in, nodes_of, rendered, words_of

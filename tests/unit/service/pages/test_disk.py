@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.questions import NotThere
+from custody.server.app.questions import NotThere
 from tests.builders.lines import Scene, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in
 from tests.builders.service import Asked, a_keeper, asked

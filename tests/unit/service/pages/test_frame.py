@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from custody.app.desk import Desk
-from custody.app.opened import in_work_tree
-from custody.service.pages.assets import assets
-from custody.service.pages.book import PAGES
-from custody.service.pages.frame import Around, Frame, block, environment, render
-from custody.service.pages.links import ServedLinks
-from custody.service.pages.opening import page_for
-from custody.service.pages.page import Page, View
-from custody.service.pages.refusal import refusal_page
-from custody.service.pages.shown import SIGNS_MAX, short, shown
+from custody.server.app.name_lookup import in_work_tree
+from custody.server.pages.assets import assets
+from custody.server.pages.book import PAGES
+from custody.server.pages.frame import Around, Frame, block, environment, render
+from custody.server.pages.links import ServedLinks
+from custody.server.pages.page import Page, View
+from custody.server.pages.page_lookup import page_for
+from custody.server.pages.refusal import refusal_page
+from custody.server.pages.safe_text import SIGNS_MAX, short, shown
+from custody.workspace.workspace import Desk
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
 

@@ -9,18 +9,18 @@ from urllib.parse import unquote
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.graph_learn import Learnt, graph_rules
-from custody.app.pages_graph import DRAWN_MAX, THEMES, Wanted, graph_picture
-from custody.app.pages_graph_kept import learnt_at_hand
-from custody.app.pages_graph_runs import edge_key, graph_runs
-from custody.app.questions import NotThere
-from custody.graph.looks import COLOURS
+from custody.core.errors import InputError
+from custody.core.wire.time import text_from
+from custody.graph.app.learn import Learnt, graph_rules
+from custody.graph.edge_style import COLOURS
 from custody.graph.model import EdgeType
 from custody.graph.shelf import EdgeRow, NodeRow
-from custody.model.errors import InputError
-from custody.service.pages.files import FileLinks
-from custody.wire.times import text_from
+from custody.server.app.questions import NotThere
+from custody.server.page_data.graph import DRAWN_MAX, THEMES, Wanted, graph_picture
+from custody.server.page_data.graph_cache import learnt_at_hand
+from custody.server.page_data.graph_runs import edge_key, graph_runs
+from custody.server.pages.files import FileLinks
+from custody.workspace.workspace import Desk
 from tests.builders.calls import HOUR, World
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.dupes_index import Wanted, dupes_index
-from custody.app.opened import among_records, in_work_tree
-from custody.model.errors import InputError
-from custody.service.pages.book import PAGES
-from custody.service.pages.opening import page_for
+from custody.core.errors import InputError
+from custody.dupes.app.index import Wanted, dupes_index
+from custody.server.app.name_lookup import among_records, in_work_tree
+from custody.server.pages.book import PAGES
+from custody.server.pages.page_lookup import page_for
+from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import a_repository

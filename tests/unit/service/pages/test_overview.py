@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.desk import Desk
-from custody.app.doctor import doctor, glance
-from custody.app.pages_kept import Lately
-from custody.app.pages_overview import ABILITIES, overview_seen
-from custody.app.questions import lines_counted
-from custody.service.pages import charts
-from custody.service.pages import overview as page
-from custody.service.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
-from custody.wire.stats import Period, Share, StatsReport
-from custody.world.store import looked_at
+from custody.attribution.wire.stats import Period, Share, StatsReport
+from custody.intake.install.doctor import doctor, glance
+from custody.server.app.questions import lines_counted
+from custody.server.page_data.cache import Lately
+from custody.server.page_data.overview import ABILITIES, overview_seen
+from custody.server.pages import charts
+from custody.server.pages import overview as page
+from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
+from custody.server.queries import activity as looked_at
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival, an_event
 from tests.builders.lines import Scene, moment, text

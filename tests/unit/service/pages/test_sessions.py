@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.desk import Desk
-from custody.app.erase import erase
-from custody.app.pages_sessions import CallRow, session_now, session_seen, sessions_listed
-from custody.app.questions import NotThere
-from custody.model.errors import InputError
-from custody.model.ids import AgentName, SessionId
-from custody.service.pages.sessions import STATES, tree_data
-from custody.world.store import looked_at
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, SessionId
+from custody.ledger.erase import erase
+from custody.server.app.questions import NotThere
+from custody.server.page_data.sessions import CallRow, session_now, session_seen, sessions_listed
+from custody.server.pages.sessions import STATES, tree_data
+from custody.server.queries import activity as looked_at
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
 from tests.builders.rendered import data_in, links_in, rendered, words_in

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.app import pages_state
-from custody.app.control import control_of
-from custody.app.desk import Desk
-from custody.app.integrity import checked
-from custody.app.jobs import NewJob, add_job, jobs_of_project
-from custody.app.pages_state import GAPS_MAX, state_seen
-from custody.wire.arrivals import lost
-from custody.world.hook.homes import add_gap
+from custody.capture.hook.event_home import add_gap
+from custody.core.wire.arrival import lost
+from custody.ledger.integrity import checked
+from custody.server.app.control import control_of
+from custody.server.app.jobs import NewJob, add_job, jobs_of_project
+from custody.server.page_data import health as pages_state
+from custody.server.page_data.health import GAPS_MAX, state_seen
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.events import an_arrival
 from tests.builders.rendered import rendered, words_in

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app import pages_simulate, pages_trust
-from custody.app.desk import Desk
-from custody.app.pages_simulate import SLIDERS, policy_tried, slider_values
-from custody.app.pages_trust import agent_account, agent_seen, agents_listed
-from custody.app.questions import NotThere
-from custody.app.trust_show import trust_list, trust_show, trust_why
-from custody.app.trust_simulate import trust_simulate
-from custody.model.errors import InputError
-from custody.service.pages.frame import environment
-from custody.service.pages.sparks import spark
+from custody.core.errors import InputError
+from custody.server.app.questions import NotThere
+from custody.server.page_data import simulation as pages_simulate
+from custody.server.page_data import trust as pages_trust
+from custody.server.page_data.simulation import SLIDERS, policy_tried, slider_values
+from custody.server.page_data.trust import agent_account, agent_seen, agents_listed
+from custody.server.pages.frame import environment
+from custody.server.pages.sparks import spark
+from custody.trust.app.show import trust_list, trust_show, trust_why
+from custody.trust.app.simulate import trust_simulate
 from custody.trust.model import Never
 from custody.trust.rules import TrustRules
+from custody.workspace.workspace import Desk
 from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld

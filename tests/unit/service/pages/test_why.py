@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.service.pages.files import FileLinks
+from custody.server.pages.files import FileLinks
+from custody.workspace.workspace import Desk
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
 from tests.builders.questions import LINE, MARK, SECRET, a_project

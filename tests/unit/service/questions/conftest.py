@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from custody.app.desk import Desk
+from custody.workspace.workspace import Desk
 from tests.builders.questions import a_project, a_still, told, what_happened
 from tests.builders.service import Asked, a_keeper, asked
 from tests.builders.teams import a_team

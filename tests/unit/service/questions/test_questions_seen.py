@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from custody.app.source_keepers import InStore
-from custody.app.source_registry import SourceRegistry
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.source_registry import SourceRegistry
 from tests.builders.question_cases import EVERYWHERE, IN_A_REPOSITORY, SESSION
 from tests.builders.questions import LINE, MARK, REPORT, SECRET
 from tests.builders.service import OTHER, Asked, a_keeper, asked

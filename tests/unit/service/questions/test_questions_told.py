@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.app.cite_registry import cite_show
-from custody.app.desk import Desk
-from custody.app.verify import verify
-from custody.wire.reports import Report, encode_report
-from custody.wire.trust import TrustRecordReport
+from custody.cite.app.registry import cite_show
+from custody.core.wire.report import Report, encode_report
+from custody.ledger.verify import verify
+from custody.trust.wire.report import TrustRecordReport
+from custody.workspace.workspace import Desk
 from tests.builders.questions import RETRY, a_project, a_still
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_keeper, a_prompt, asked

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.app.cite_registry import cite_list
-from custody.app.dupes_check import dupes_check
-from custody.app.dupes_show import dupes_show
-from custody.wire.reports import encode_report
+from custody.cite.app.registry import cite_list
+from custody.core.wire.report import encode_report
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.show import dupes_show
 from tests.builders.question_cases import ANYWHERE, EVERYWHERE, IN_A_REPOSITORY, SESSION, Case
 from tests.builders.service import Asked
 

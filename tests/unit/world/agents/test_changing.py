@@ -8,21 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import CustodyError, InputError, WorldError
-from custody.world.agents import (
-    AGENTS,
-    Edit,
-    Manifest,
-    Note,
-    apply,
-    changing,
-    diff,
-    files,
-    settings_edit,
-    unsettings_edit,
-)
-from custody.world.agents.files import FILE_BYTES_MAX, look
-from custody.world.agents.swaps import Swap, swapped, taken_back, unswapped
+from custody.core.errors import CustodyError, InputError, WorldError
+from custody.intake.settings import AGENTS, Edit, Manifest, Note, apply, diff, files, settings_edit, unsettings_edit
+from custody.intake.settings import transaction as changing
+from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
+from custody.intake.settings.files import FILE_BYTES_MAX, look
 from tests.builders.set_up import an_ask, set_up, take_out
 
 BEFORE = b'{\n  "model": "opus"\n}\n'

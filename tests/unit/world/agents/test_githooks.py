@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.world.agents import HOOKS, Edit, HookFolder, Manifest, apply, hook_edit, line_to_add, unhook_edit
-from custody.world.agents.edit import ASIDE
+from custody.core.errors import InputError
+from custody.intake.settings import HOOKS, Edit, HookFolder, Manifest, apply, hook_edit, line_to_add, unhook_edit
+from custody.intake.settings.edit import ASIDE
 from tests.builders.repo import Built, a_repository
 from tests.settings.hooks import SHAPES, TELL, Shape
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.world.agents.jsonc import Node, Unreadable, parse
+from custody.intake.settings.jsonc import Node, Unreadable, parse
 from tests.unit.world.agents.drawn import laid_out, values
 
 

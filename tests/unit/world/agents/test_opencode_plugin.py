@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from custody.app.desk import Desk
-from custody.app.init import installed_agents
-from custody.model.errors import InputError
-from custody.world.agents import AGENTS, Ask, settings_edit, settings_run, unsettings_edit
-from custody.world.agents.plugin import is_ours, plugin_runs, plugin_text
+from custody.core.errors import InputError
+from custody.intake.install.init import installed_agents
+from custody.intake.settings import AGENTS, Ask, settings_edit, settings_run, unsettings_edit
+from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
+from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MODEL, NEW, NEWEST, OLD, PROVIDER, SESSION, Opencode

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.world.agents import AGENTS, Places, state_folder
-from custody.world.hook.install import AGENTS as KNOWN_TO_THE_HOOK
+from custody.capture.hook.install import AGENTS as KNOWN_TO_THE_HOOK
+from custody.core.errors import InputError
+from custody.intake.settings import AGENTS, Places, state_folder
 
 
 def places(tmp_path: Path, work_tree: Path | None = None, environment: Mapping[str, str] | None = None) -> Places:

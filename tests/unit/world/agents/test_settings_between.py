@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.world.agents import AGENTS
-from custody.world.agents.settings import unsettings_edit
+from custody.intake.settings import AGENTS
+from custody.intake.settings.settings import unsettings_edit
 from tests.builders.set_up import HOME, an_ask, set_up, take_out
 from tests.settings.plain import said
 from tests.settings.table import FINE
@@ -142,7 +142,7 @@ def test_later_edits_by_others_are_kept(data: bytes, edits: list[tuple[Redo, int
 
 
 def _note(notes: Path, path: Path) -> Any:
-    from custody.world.agents import Manifest
+    from custody.intake.settings import Manifest
 
     return Manifest.of(notes).notes.get(str(path))
 

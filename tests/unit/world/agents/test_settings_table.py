@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from custody.model.errors import InputError
+from custody.core.errors import InputError
 from tests.builders.set_up import HOME, an_ask, set_up, take_out
 from tests.settings.plain import said
 from tests.settings.table import CASES, FINE, REFUSED, Case

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.digests import whole_hash
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import hook_views
+from custody.core.digest import whole_hash
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     CommitLink,
     FileEdit,
@@ -25,9 +26,8 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.wire.times import ns_from
-from custody.world.capture import hook_views
+from custody.core.wire.canonical import parse
+from custody.core.wire.time import ns_from
 from tests.builders.hooks import a_hook_event, an_edit
 
 ROOT = Path("/work tree")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.views import Prompt, ToolCall
-from custody.wire.canonical import parse
-from custody.world.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, transcript_views
-from custody.world.capture.claude_transcript import ClaudeTranscripts, project_name
+from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, transcript_views
+from custody.capture.agents.claude.transcript import ClaudeTranscripts, project_name
+from custody.core.errors import InputError
+from custody.core.views import Prompt, ToolCall
+from custody.core.wire.canonical import parse
 from tests.builders.drawn import json_values
 from tests.builders.transcripts import a_transcript
 from tests.builders.transcripts import project_name as expected_name
@@ -161,7 +161,7 @@ def test_a_model_that_changes_is_news_and_one_that_is_made_up_is_not(file: Path)
 
 
 def test_calls_that_wait_for_results_are_bounded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.world.capture.claude_transcript.PENDING_MAX", 2)
+    monkeypatch.setattr("custody.capture.agents.claude.transcript.PENDING_MAX", 2)
     session = a_transcript("s1", "/w")
     calls = [session.use("Edit", {"file_path": "/w/a", "old_string": "a", "new_string": "b"}) for _ in range(4)]
     for call in calls:

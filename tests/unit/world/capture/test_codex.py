@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import hook_views
+from custody.capture.hook.snapshot import phase_of
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     CommitLink,
     FileEdit,
@@ -22,9 +24,7 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.world.capture import hook_views
-from custody.world.hook.snapshot import phase_of
+from custody.core.wire.canonical import parse
 from tests.builders.codex import (
     MODEL,
     THREAD,

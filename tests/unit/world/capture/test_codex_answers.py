@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from custody.model.views import CallStatus, FileEdit, Prompt, SourceRead
-from custody.world.capture import Found
-from custody.world.capture.codex_answers import answer_of
+from custody.capture import Found
+from custody.capture.agents.codex.tool_output import answer_of
+from custody.core.views import CallStatus, FileEdit, Prompt, SourceRead
 from tests.builders.codex import THREAD, Rollout, a_rollout, added, patch_text, updated
 from tests.builders.codex_told import begun_in, ended, of, read, told
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.views import CallStatus, FileEdit, Reading, SourceRead
-from custody.world.capture import Found
-from custody.world.capture.codex_scripts import CHARS_MAX, ran_in
+from custody.capture import Found
+from custody.capture.agents.codex.script_commands import CHARS_MAX, ran_in
+from custody.core.views import CallStatus, FileEdit, Reading, SourceRead
 from tests.builders.codex import Rollout, a_rollout
 from tests.builders.codex_told import ended, of, read, told
 

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import hook_views
+from custody.capture.agents.copilot.hook_events import EVENTS
+from custody.capture.agents.copilot.tool_calls import EDITING, changes_by, plain
+from custody.capture.hook.call_name import COPILOTS, copilot_call, copilot_call_in, copilot_files, without_number
+from custody.capture.hook.snapshot import phase_of
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     FileEdit,
     Observation,
@@ -21,13 +26,8 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.wire.trim import OUTPUT_BYTES_MAX, trimmed
-from custody.world.capture import hook_views
-from custody.world.capture.copilot import EVENTS
-from custody.world.capture.copilot_tools import EDITING, changes_by, plain
-from custody.world.hook.calls import COPILOTS, copilot_call, copilot_call_in, copilot_files, without_number
-from custody.world.hook.snapshot import phase_of
+from custody.core.wire.canonical import parse
+from custody.core.wire.excerpt import OUTPUT_BYTES_MAX, trimmed
 from tests.builders.copilot import MODEL, SESSION, TOOLS, Copilot
 
 ROOT = Path("/work tree")

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import What, what_is
-from custody.model.merging import merged_calls
-from custody.model.views import FileEdit, FileState, Prompt, Session, ToolCall
-from custody.wire.reports import ImportTranscriptsReport
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.attribution.app.blame import blame
+from custody.capture import TRANSCRIPT_READERS
+from custody.cli.import_kind import What, what_is
+from custody.core.view_merge import merged_calls
+from custody.core.views import FileEdit, FileState, Prompt, Session, ToolCall
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.workspace.workspace import Desk
 from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot, run_copilot_hook

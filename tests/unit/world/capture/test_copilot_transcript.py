@@ -10,10 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.model.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall, View
-from custody.wire.canonical import parse
-from custody.wire.trim import OUTPUT_BYTES_MAX
-from custody.world.capture import (
+from custody.capture import (
     TRANSCRIPT_READERS,
     Found,
     Passed,
@@ -21,9 +18,12 @@ from custody.world.capture import (
     lines_of,
     transcript_views,
 )
-from custody.world.capture.copilot_parts import path_of, words_in
-from custody.world.capture.copilot_places import EVENTS, folder_of, is_opening
-from custody.world.hook.calls import copilot_call
+from custody.capture.agents.copilot.answer_part import path_of, words_in
+from custody.capture.agents.copilot.locations import EVENTS, folder_of, is_opening
+from custody.capture.hook.call_name import copilot_call
+from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall, View
+from custody.core.wire.canonical import parse
+from custody.core.wire.excerpt import OUTPUT_BYTES_MAX
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot
 
 READER = TRANSCRIPT_READERS["copilot"]

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import Found, hook_views
+from custody.capture.agents.cursor.conversation_reader import Reading as Conversation
+from custody.capture.agents.cursor.hook_events import EVENTS
+from custody.capture.agents.cursor.tool_calls import answer_of, given_of, kind_of
+from custody.capture.hook.call_match import OWN
+from custody.capture.hook.snapshot import phase_of
+from custody.capture.line_reader import lines_of
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     CommitLink,
     FileEdit,
@@ -22,14 +29,7 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.world.capture import Found, hook_views
-from custody.world.capture.cursor import EVENTS
-from custody.world.capture.cursor_reading import Reading as Conversation
-from custody.world.capture.cursor_tools import answer_of, given_of, kind_of
-from custody.world.capture.lines import lines_of
-from custody.world.hook.pairing import OWN
-from custody.world.hook.snapshot import phase_of
+from custody.core.wire.canonical import parse
 from tests.builders.cursor import MODEL, SESSION, Cursor
 from tests.builders.drawn import json_values
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.log import log_session
-from custody.model.merging import merged_calls, merged_session
-from custody.model.views import CommitLink, FileEdit, FileState, Session, SourceRead, ToolCall
+from custody.attribution.app.blame import blame
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import CommitLink, FileEdit, FileState, Session, SourceRead, ToolCall
+from custody.ledger.sessions import log_session
+from custody.workspace.workspace import Desk
 from tests.builders.cursor import MODEL, SESSION
 from tests.builders.cursor_sessions import (
     APP,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from custody.app.desk import Desk
-from custody.app.import_what import What, what_is
-from custody.app.why import why
-from custody.model.merging import merged_calls
-from custody.model.views import CallStatus, FileEdit, Prompt, Reading, SourceRead, ToolCall
-from custody.wire.why import SubagentLink
+from custody.cli.import_kind import What, what_is
+from custody.core.view_merge import merged_calls
+from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceRead, ToolCall
+from custody.why.report import SubagentLink
+from custody.why.why import why
+from custody.workspace.workspace import Desk
 from tests.builders.cli import custody
 from tests.builders.cursor import SESSION, Cursor, put_lines, put_rows
 from tests.builders.cursor_sessions import (

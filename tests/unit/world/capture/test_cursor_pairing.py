@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.world.hook import pairing
-from custody.world.hook.install import hook_argv, hook_shell
-from custody.world.hook.pairing import OWN, before_of, begun, call_of, copilot_session_of, files_of, session_of
+from custody.capture.hook import call_match as pairing
+from custody.capture.hook.call_match import OWN, before_of, begun, call_of, copilot_session_of, files_of, session_of
+from custody.capture.hook.install import hook_argv, hook_shell
 from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
 from tests.builders.hooks import home_of, installed

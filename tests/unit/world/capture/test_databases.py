@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.capture import databases
-from custody.world.capture.databases import Rows, is_database, lines_in, opened
-from custody.world.capture.lines import LINE_BYTES_MAX
+from custody.capture import database_rows as databases
+from custody.capture.database_rows import Rows, is_database, lines_in, opened
+from custody.capture.line_reader import LINE_BYTES_MAX
 
 ALL = Rows(table="kv", columns=("key", "value"), key="key")
 

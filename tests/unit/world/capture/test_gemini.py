@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.digests import whole_hash
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import hook_views
+from custody.capture.agents.gemini.hook_events import EVENTS
+from custody.capture.agents.gemini.tool_calls import placed, printed
+from custody.capture.hook.call_name import call_of
+from custody.core.digest import whole_hash
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     FileEdit,
     Observation,
@@ -21,11 +25,7 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.world.capture import hook_views
-from custody.world.capture.gemini import EVENTS
-from custody.world.capture.gemini_tools import placed, printed
-from custody.world.hook.calls import call_of
+from custody.core.wire.canonical import parse
 from tests.builders.gemini import MODEL, Gemini
 
 ROOT = Path("/work tree")

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import What, what_is
-from custody.app.log import log, log_session
-from custody.model.merging import merged_calls, merged_session
-from custody.model.paths import RepoPath
-from custody.model.views import CommitLink, FileState, Session, SourceRead, ToolCall
-from custody.wire.reports import ImportTranscriptsReport
-from custody.wire.times import text_from
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.attribution.app.blame import blame
+from custody.capture import TRANSCRIPT_READERS
+from custody.cli.import_kind import What, what_is
+from custody.core.paths import RepoPath
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import CommitLink, FileState, Session, SourceRead, ToolCall
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import text_from
+from custody.intake.import_transcripts import import_transcripts
+from custody.ledger.sessions import log, log_session
+from custody.workspace.workspace import Desk
 from tests.builders.captured import lines, views
 from tests.builders.cli import custody
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook

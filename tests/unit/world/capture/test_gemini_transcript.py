@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.views import Session, ToolCall, View
-from custody.wire.canonical import dump, parse
-from custody.world.capture import Found, Passed, Started, Trouble, lines_of, transcript_views
-from custody.world.capture.gemini_transcript import GeminiTranscripts
-from custody.world.hook.calls import call_of
+from custody.capture import Found, Passed, Started, Trouble, lines_of, transcript_views
+from custody.capture.agents.gemini.transcript import GeminiTranscripts
+from custody.capture.hook.call_name import call_of
+from custody.core.views import Session, ToolCall, View
+from custody.core.wire.canonical import dump, parse
 from tests.builders.gemini import SESSION, START, Gemini, project_hash
 
 ROOT = "/home/ana/shop"
@@ -275,7 +275,7 @@ def test_an_empty_chat_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.world.capture.gemini_chat.WHOLE_BYTES_MAX", 100)
+    monkeypatch.setattr("custody.capture.agents.gemini.chat.WHOLE_BYTES_MAX", 100)
     (what,) = troubles(a_chat().put(tmp_path, old=True))
     assert "may have 100 bytes" in what
 

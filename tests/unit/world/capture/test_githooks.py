@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from custody.model.views import CommitSeen, FileState, View
-from custody.wire.times import ns_from
-from custody.world.capture import hook_views, snapshot_views
+from custody.capture import hook_views, snapshot_views
+from custody.core.views import CommitSeen, FileState, View
+from custody.core.wire.time import ns_from
 
 AT = "2026-01-31T12:00:00Z"
 HEAD, OLD, OLDER = "a" * 40, "b" * 40, "c" * 40

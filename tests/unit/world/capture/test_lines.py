@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.capture import lines
-from custody.world.capture.lines import Line, files_below, lines_of
+from custody.capture import line_reader as lines
+from custody.capture.line_reader import Line, files_below, lines_of
 
 
 def test_lines_are_counted_from_one_and_lose_their_ends(tmp_path: Path) -> None:

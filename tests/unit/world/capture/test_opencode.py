@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.paths import RepoPath
-from custody.model.views import (
+from custody.capture import hook_views
+from custody.capture.hook.redact import redact_text
+from custody.capture.hook.snapshot import phase_of
+from custody.core.paths import RepoPath
+from custody.core.views import (
     CallStatus,
     CommitLink,
     FileEdit,
@@ -22,10 +25,7 @@ from custody.model.views import (
     ToolCall,
     View,
 )
-from custody.wire.canonical import parse
-from custody.world.capture import hook_views
-from custody.world.hook.redact import redact_text
-from custody.world.hook.snapshot import phase_of
+from custody.core.wire.canonical import parse
 from tests.builders.codex import added, deleted, patch_text, updated
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MIDDLE, MODEL, NEW, OLD, SESSION, Opencode

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.blame import blame
-from custody.app.desk import Desk
-from custody.app.import_transcripts import import_transcripts
-from custody.app.import_what import What, what_is
-from custody.app.log import log
-from custody.model.merging import merged_calls, merged_session
-from custody.model.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceRead, ToolCall
-from custody.wire.reports import ImportTranscriptsReport
-from custody.world.capture import TRANSCRIPT_READERS
+from custody.attribution.app.blame import blame
+from custody.capture import TRANSCRIPT_READERS
+from custody.cli.import_kind import What, what_is
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.intake.import_transcripts import import_transcripts
+from custody.ledger.sessions import log
+from custody.workspace.workspace import Desk
 from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.codex import patch_text, updated

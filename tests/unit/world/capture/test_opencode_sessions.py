@@ -10,21 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.views import CallStatus, FileEdit, Prompt, Session, SourceRead, ToolCall, View
-from custody.wire.canonical import parse
-from custody.world.capture import (
-    TRANSCRIPT_READERS,
-    Found,
-    Line,
-    Passed,
-    Trouble,
-    lines_for,
-    opencode_store,
-    transcript_views,
-)
-from custody.world.capture.fields import fields
-from custody.world.capture.opencode_reading import Reading
-from custody.world.capture.opencode_store import home_of, sessions_of
+from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, lines_for, transcript_views
+from custody.capture.agents.opencode import locations as opencode_store
+from custody.capture.agents.opencode.locations import home_of, sessions_of
+from custody.capture.agents.opencode.session_reader import Reading
+from custody.capture.typed_field import fields
+from custody.core.views import CallStatus, FileEdit, Prompt, Session, SourceRead, ToolCall, View
+from custody.core.wire.canonical import parse
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, START_MS, Opencode
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.world.capture.shell import COMMAND_CHARS_MAX, Write, writes
+from custody.capture.shell import COMMAND_CHARS_MAX, Write, writes
 
 HERE = "cat > a.txt <<'END'\nhello $USER `x`\nEND\n"
 

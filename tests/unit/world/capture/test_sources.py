@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.views import Reading, SourceRead, View
-from custody.wire.canonical import Json, parse
-from custody.wire.events import event_from
-from custody.world.capture import hook_views, lines_of
-from custody.world.capture.claude_transcript import ClaudeTranscripts
-from custody.world.capture.shell_sources import Outcome, opened_by
-from custody.world.capture.transcripts import Found
+from custody.capture import hook_views, lines_of
+from custody.capture.agents.claude.transcript import ClaudeTranscripts
+from custody.capture.shell_sources import Outcome, opened_by
+from custody.capture.transcripts import Found
+from custody.core.views import Reading, SourceRead, View
+from custody.core.wire.canonical import Json, parse
+from custody.core.wire.event import event_from
 from tests.builders.transcripts import Transcript, a_transcript
 
 PAGE = "https://example.org/a"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.world.config import FILE_BYTES_MAX, TABLES, load, rules_of
-from custody.world.config.walking import USERS, words_of
+from custody.config import FILE_BYTES_MAX, TABLES, load, rules_of
+from custody.config.table_walk import USERS, words_of
+from custody.core.errors import InputError
 from tests.builders.rules import home_with, reader
 
 TOML = "custody.toml"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.dedupe.rules import DedupeRules
+from custody.config import VARIABLES, documents, load
+from custody.config.rule_tables import known
+from custody.dupes.rules import DedupeRules
 from custody.trust.rules import TrustRules
-from custody.world.config import VARIABLES, documents, load
-from custody.world.config.registry import known
 from tests.builders.rules import reader
 
 # Document 001, "Config File (`.ai-git/config.yaml`)", as it stands there.

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
+from custody.config import TABLES, Effective, load, rules_of
+from custody.core.errors import InputError
+from custody.core.wire.rules_digest import rules_digest
 from custody.trust.rules import TrustRules
-from custody.wire.rules import rules_digest
-from custody.world.config import TABLES, Effective, load, rules_of
 from tests.builders.rules import home_with, reader, toml
 
 PLACES = ("document", "pyproject.toml", "custody.toml", "user")

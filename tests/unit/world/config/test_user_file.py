@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
+from custody.config import FILE_BYTES_MAX, load
+from custody.config.user_file import shown_path, user_file
+from custody.core.errors import InputError
 from custody.trust.rules import TrustRules
-from custody.world.config import FILE_BYTES_MAX, load
-from custody.world.config.user_file import shown_path, user_file
 from tests.builders.rules import home_with, reader
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.git import child
+from custody.git import process as child
 from tests.builders.repo import Built, a_history, a_repository
 from tests.unit.world.git.work_trees import FILES
 

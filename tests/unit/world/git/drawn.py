@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from custody.world.git.patch import Hunk, Sign
+from custody.git.patch import Hunk, Sign
 
 # Few distinct lines, so that versions share some of them and a diff has something to find.
 _TEXTS = st.sampled_from(

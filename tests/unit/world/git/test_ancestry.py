@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.world.git import Ancestry, discover
-from custody.world.git.ancestry import holding
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.git import Ancestry, discover
+from custody.git.ancestry import holding
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
 # Parents by place; each commit may have up to three among those before it.

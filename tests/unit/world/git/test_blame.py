@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from custody.model.errors import GitError, InputError
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.world.git import BlameEntry, Moment, Person, Previous, Repository, discover
-from custody.world.git.blame import parse_incremental, parse_porcelain
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.git import BlameEntry, Moment, Person, Previous, Repository, discover
+from custody.git.blame_parser import parse_incremental, parse_porcelain
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.unit.world.git.drawn import contents, lines_of, odd_names, versions
 

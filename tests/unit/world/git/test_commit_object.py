@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import GitError
-from custody.model.ids import CommitSha
-from custody.world.git import Moment, Object, Person, discover, parse_commit
+from custody.core.errors import GitError
+from custody.core.ids import CommitSha
+from custody.git import Moment, Object, Person, discover, parse_commit
 from tests.builders.repo import Built
 
 SHA = CommitSha("a" * 40)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from custody.model.errors import CustodyError, GitError, InputError
-from custody.world.git.complaint import Circumstances, explain, printable
+from custody.core.errors import CustodyError, GitError, InputError
+from custody.git.failure import Circumstances, explain, printable
 
 HERE = Circumstances()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError, InputError
-from custody.world.git import discover
-from custody.world.git.discovery import parse_place
+from custody.core.errors import GitError, InputError
+from custody.git import discover
+from custody.git.discovery import parse_place
 from tests.builders.repo import Built, a_clone, a_history, a_repository, a_worktree
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import GitError, InputError
-from custody.model.ids import CommitSha
-from custody.model.paths import RepoPath
-from custody.world.git import Moment, Person, Walk, discover
-from custody.world.git.history import Commit, parse_log, parse_parents
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.git import Moment, Person, Walk, discover
+from custody.git.commit_log import Commit, parse_log, parse_parents
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
 SAVED = b"\0".join(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError
-from custody.model.paths import RepoPath
-from custody.world.git import discover
-from custody.world.git.index import parse_setting, parse_tracked
+from custody.core.errors import GitError
+from custody.core.paths import RepoPath
+from custody.git import discover
+from custody.git.index_command import parse_setting, parse_tracked
 from tests.builders.repo import a_repository, a_worktree
 
 

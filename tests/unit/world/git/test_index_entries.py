@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError
-from custody.model.paths import RepoPath
-from custody.world.git.index_entries import (
+from custody.core.errors import GitError
+from custody.core.paths import RepoPath
+from custody.git.index_parser import (
     LISTING,
     IndexEntry,
     Remembered,
@@ -16,7 +16,7 @@ from custody.world.git.index_entries import (
     parse_entries,
     was_written_before,
 )
-from custody.world.git.work_settings import WorkSettings
+from custody.git.work_tree_settings import WorkSettings
 from tests.builders.repo import a_repository
 
 USUAL = WorkSettings()

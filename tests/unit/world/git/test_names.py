@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError
-from custody.model.ids import CommitSha
-from custody.model.paths import RepoPath
-from custody.world.git import Head, Ref, Repository, discover
-from custody.world.git.names import full_id, pathspecs, revision
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.git import Head, Ref, Repository, discover
+from custody.git.argument import full_id, pathspecs, revision
 from tests.builders.repo import Built, a_history, a_repository, a_worktree
 from tests.hostile.calls import CALLS, Asked
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import GitError, InputError
-from custody.model.ids import CommitSha
-from custody.model.paths import RepoPath
-from custody.world.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover
-from custody.world.git.objects import parse_infos, parse_objects
-from custody.world.git.trees import parse_tree
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover
+from custody.git.object_parser import parse_infos, parse_objects
+from custody.git.tree_parser import parse_tree
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE, Built, a_repository
 from tests.unit.world.git.drawn import contents, odd_names, versions
 

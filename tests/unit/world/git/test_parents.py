@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError, InputError
-from custody.model.ids import CommitSha
-from custody.world.git import discover
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.git import discover
 from tests.builders.repo import NOON, a_clone, a_repository
 
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from unidiff import PatchSet
 from unidiff.patch import Hunk as TheirHunk
 
-from custody.model.errors import GitError, InputError
-from custody.model.ids import CommitSha
-from custody.model.lines import Lines
-from custody.model.paths import RepoPath
-from custody.world.git import CommitDiff, Comparison, FileDiff, Hunk, Kind, PatchLimits, Shown, Sign, discover
-from custody.world.git.patch import parse_patches
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.git import CommitDiff, Comparison, FileDiff, Hunk, Kind, PatchLimits, Shown, Sign, discover
+from custody.git.patch import parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.unit.world.git.drawn import applied, contents, odd_names, plain_names, texts, versions
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError, InputError
-from custody.world.git.complaint import Circumstances, explain
-from custody.world.git.exchange import Exchange
-from custody.world.git.remotes import Address, Remote, address_of, parse_remotes
+from custody.core.errors import GitError, InputError
+from custody.git.exchange import Exchange
+from custody.git.failure import Circumstances, explain
+from custody.git.remotes import Address, Remote, address_of, parse_remotes
 
 HERE = Path("/home/x/repository")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError, InputError
-from custody.model.paths import RepoPath
-from custody.world.git import Comparison, Limits, Repository, discover, git_version
-from custody.world.git.answers import Answers
-from custody.world.git.run import Git
-from custody.world.git.surroundings import find_program, open_environment, sealed_environment
-from custody.world.git.version import parse_version
+from custody.core.errors import GitError, InputError
+from custody.core.paths import RepoPath
+from custody.git import Comparison, Limits, Repository, discover, git_version
+from custody.git.answer_stream import Answers
+from custody.git.command import Git
+from custody.git.environment import find_program, open_environment, sealed_environment
+from custody.git.version import parse_version
 from tests.builders.repo import Built, a_clone, a_history, a_repository
 
 Processes = list[subprocess.Popen[bytes]]

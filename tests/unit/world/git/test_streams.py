@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import GitError
-from custody.model.ids import CommitSha
-from custody.world.git.blame import parse_incremental, parse_porcelain
-from custody.world.git.changes import parse_changes
-from custody.world.git.history import LOG_OPTIONS, parse_log, parse_parents
-from custody.world.git.objects import parse_infos, parse_objects
-from custody.world.git.patch import parse_patches
-from custody.world.git.quoting import unquoted
-from custody.world.git.reader import Reader, number
-from custody.world.git.refs import REF_FORMAT, parse_refs
-from custody.world.git.trees import parse_tree
+from custody.core.errors import GitError
+from custody.core.ids import CommitSha
+from custody.git.blame_parser import parse_incremental, parse_porcelain
+from custody.git.chunk_reader import Reader, number
+from custody.git.commit_log import LOG_OPTIONS, parse_log, parse_parents
+from custody.git.object_parser import parse_infos, parse_objects
+from custody.git.patch import parse_patches
+from custody.git.quoted_name import unquoted
+from custody.git.raw_diff import parse_changes
+from custody.git.ref_parser import REF_FORMAT, parse_refs
+from custody.git.tree_parser import parse_tree
 from tests.builders.repo import LINK, SUBMODULE, Built, a_repository
 
 Parser = Callable[[Iterable[bytes]], Iterator[object]]

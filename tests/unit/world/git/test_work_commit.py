@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.paths import RepoPath
-from custody.world.git import Comparison, Kind, WorkLimits, discover
+from custody.core.paths import RepoPath
+from custody.git import Comparison, Kind, WorkLimits, discover
 from tests.builders.repo import Built
 from tests.unit.world.git.work_trees import FILES, files_of, head_tree, let_settle, put, same, tree_of
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import GitError
-from custody.world.git.attributes import Attributes, other_conversion, parse_attributes
-from custody.world.git.line_endings import Endings, as_committed, endings
-from custody.world.git.work_settings import WorkSettings, parse_work_settings
+from custody.core.errors import GitError
+from custody.git.attributes import Attributes, other_conversion, parse_attributes
+from custody.git.line_endings import Endings, as_committed, endings
+from custody.git.work_tree_settings import WorkSettings, parse_work_settings
 from tests.builders.repo import Built, a_history, a_repository
 from tests.unit.world.git.work_trees import files_of, head_tree, let_settle, put, same, tree_by_git, tree_of
 

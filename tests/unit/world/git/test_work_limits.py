@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import GitError, WorldError
-from custody.world.git import Limits, WorkLimits, discover
-from custody.world.git.private import PREFIX
+from custody.core.errors import GitError, WorldError
+from custody.git import Limits, WorkLimits, discover
+from custody.git.private_repository import PREFIX
 from tests.builders.repo import Built
 from tests.unit.world.git.work_trees import head_tree, let_settle, put, state_of, tree_of
 
@@ -47,7 +47,7 @@ def test_a_file_that_may_not_be_read_is_left_out(work: Built, monkeypatch: pytes
     def refuse(*_: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("custody.world.git.worktree.read_regular", refuse)
+    monkeypatch.setattr("custody.git.work_tree_file.read_regular", refuse)
     _, out = tree_of(work)
     assert out[b"a"] == "may not be read"
 
@@ -76,7 +76,7 @@ def test_the_temporary_folder_goes_after_an_error(
     with pytest.raises(ZeroDivisionError):
         fail()
     assert not list(temporary.iterdir())
-    monkeypatch.setattr("custody.world.git.work_commit._commit", lambda *_: 1 // 0)
+    monkeypatch.setattr("custody.git.work_commit._commit", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError), discover(work.path).with_work_tree():
         pass
     assert not list(temporary.iterdir())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.world.git import discover
+from custody.core.errors import InputError
+from custody.git import discover
 from tests.builders.repo import SUBMODULE, Built, a_clone, a_history, a_repository, a_worktree
 from tests.unit.world.git.work_trees import FILES, files_of, head_tree, put, same, state_of, tree_by_git, tree_of
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.model.errors import InputError, WorldError
-from custody.model.paths import RepoPath
-from custody.world.git import NoWorkFile, Repository, WorkFile, discover
+from custody.core.errors import InputError, WorldError
+from custody.core.paths import RepoPath
+from custody.git import NoWorkFile, Repository, WorkFile, discover
 from tests.builders.repo import a_repository
 
 
@@ -74,7 +74,7 @@ def test_a_failing_disk_is_the_surroundings_turn(repository: Repository, monkeyp
     def fail(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("custody.world.git.worktree.os.read", fail)
+    monkeypatch.setattr("custody.git.work_tree_file.os.read", fail)
     with pytest.raises(WorldError, match="Input/output error"):
         repository.work_file(RepoPath(b"folder/file"))
 

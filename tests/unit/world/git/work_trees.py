@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from custody.world.git import Object, WorkLimits, discover
+from custody.git import Object, WorkLimits, discover
 from tests.builders.repo import LINK, PROGRAM, Built, Files
 
 USUAL = WorkLimits()

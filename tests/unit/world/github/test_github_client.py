@@ -6,8 +6,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from custody.model.errors import InputError
-from custody.world.github import AppKey, GitHub, GitHubBusy, GitHubRefused, PlainToken
+from custody.core.errors import InputError
+from custody.server.github.api import AppKey, GitHub, GitHubBusy, GitHubRefused, PlainToken
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 
 BASE, HEAD = "b" * 40, "a" * 40

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from custody.world.hook.install import hook_argv, hook_shell, install_hook, set_up_for
+from custody.capture.hook.install import hook_argv, hook_shell, install_hook, set_up_for
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
 

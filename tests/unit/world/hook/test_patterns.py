@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.redaction_growth import adversarial, seeds
-from custody.world.hook.patterns import RULES, Rule
-from custody.world.hook.redact import RedactionError, redact_text
-from custody.world.hook.trip import forget, trips
+from custody.capture.hook.patterns import RULES, Rule
+from custody.capture.hook.redact import RedactionError, redact_text
+from custody.capture.hook.secret_scan import forget, trips
 
 ROOT = Path(__file__).parents[4]
 # By name: whether mypy knows these parts of re depends on what else it looks at.

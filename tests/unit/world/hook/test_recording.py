@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.hook.homes import fallback_of, gaps_in, id_of
-from custody.world.hook.install import (
+from custody.capture.hook.event_home import fallback_of, gaps_in, id_of
+from custody.capture.hook.install import (
     LAUNCHER,
     LIBRARY,
     forget_id,
@@ -22,7 +22,7 @@ from custody.world.hook.install import (
     install_hook,
     remove_hook,
 )
-from custody.world.hook.place import head_of, work_tree_of
+from custody.capture.hook.place import head_of, work_tree_of
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
 
@@ -260,7 +260,7 @@ def test_installing_twice_is_installing_once(repository: Path) -> None:
 
 
 def test_the_launcher_is_short_and_the_list_of_files_complete() -> None:
-    folder = Path(__file__).parents[4] / "src" / "custody" / "world" / "hook"
+    folder = Path(__file__).parents[4] / "src" / "custody" / "capture" / "hook"
     assert len((folder / LAUNCHER).read_text().splitlines()) <= 40
     assert set(LIBRARY) == {p.name for p in folder.glob("*.py")} - {"__init__.py", "install.py", LAUNCHER}
 

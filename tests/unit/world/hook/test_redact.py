@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from bench.redaction_corpus.frame import harmless_texts, samples
 from bench.redaction_corpus.harmless import HARMLESS
 from bench.redaction_corpus.seen import KINDS
-from custody.world.hook import trip
-from custody.world.hook.redact import line_mac, redact_text, redact_value
-from custody.world.hook.trip import trips
+from custody.capture.hook import secret_scan as trip
+from custody.capture.hook.redact import line_mac, redact_text, redact_value
+from custody.capture.hook.secret_scan import trips
 
 KEY = b"k" * 32
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from custody.world.hook import snapshot
-from custody.world.hook.homes import gaps_in
+from custody.capture.hook import snapshot
+from custody.capture.hook.event_home import gaps_in
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
 

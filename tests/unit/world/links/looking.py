@@ -6,7 +6,7 @@ from typing import Any
 
 from custody.cite.links import Found
 from custody.cite.rules import CiteRules
-from custody.world.links import LinkChecker, guarded_client, look_at
+from custody.cite.web import LinkChecker, guarded_client, look_at
 from tests.builders.stores import NOON
 from tests.builders.web import Names, Web, names
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.cite.addresses import why_not_public
 from custody.cite.links import Found
 from custody.cite.rules import CiteRules
-from custody.world.links import LinkChecker, guarded_client
+from custody.cite.web import LinkChecker, guarded_client
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC
 

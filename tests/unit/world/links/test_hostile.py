@@ -14,8 +14,8 @@ import pytest
 
 from custody.cite.addresses import PORTS, AddressPolicy
 from custody.cite.links import Answer, Found, Look
-from custody.world.links import Forbidden, LinkChecker, backend, guarded_client, look_at
-from custody.world.links.backend import GuardedBackend, dial_tcp
+from custody.cite.web import Forbidden, LinkChecker, backend, guarded_client, look_at
+from custody.cite.web.backend import GuardedBackend, dial_tcp
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC, Names, Web, a_web, names, said
 from tests.unit.world.links.looking import QUICK, looked

@@ -12,7 +12,7 @@ import pytest
 from custody.cite.addresses import AddressPolicy
 from custody.cite.links import Answer, Found, Look, NotAsked
 from custody.cite.rules import CiteRules
-from custody.world.links import LinkChecker, guarded_client
+from custody.cite.web import LinkChecker, guarded_client
 from tests.builders.stores import NOON
 from tests.builders.web import DRIP, HANG, PUBLIC, Asked, Page, a_web, certificates, names, said
 from tests.unit.world.links.looking import QUICK, looked

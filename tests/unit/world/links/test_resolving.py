@@ -7,8 +7,8 @@ from typing import Any
 import httpcore2
 import pytest
 
-from custody.world.links.errors import NoSuchName
-from custody.world.links.resolving import system_resolver
+from custody.cite.web.errors import NoSuchName
+from custody.cite.web.resolver import system_resolver
 
 
 def resolved(monkeypatch: pytest.MonkeyPatch, answer: Any) -> tuple[list[str], list[str]]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import CustodyError, InputError, WorldError, exit_status
-from custody.world.pool import WorkerDied, WorkFailed, pool_map
-from custody.world.pool.window import HELD_PER_WORKER_MAX
+from custody.core.errors import CustodyError, InputError, WorldError, exit_status
+from custody.dupes.pool import WorkerDied, WorkFailed, pool_map
+from custody.dupes.pool.window import HELD_PER_WORKER_MAX
 from tests.unit.world.pool import work
 
 PATIENCE_SECONDS = 30.0
@@ -148,7 +148,7 @@ def test_workers_end_with_the_program(tmp_path: Path, sent: signal.Signals, to_a
         # Whoever runs the tests in the background has them ignore interrupts, and this program would inherit that.
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from custody.world.pool import pool_map\n"
+        "from custody.dupes.pool import pool_map\n"
         "from tests.unit.world.pool import work\n"
         f"list(pool_map(work.tells, {tasks!r}, workers=3))\n"
     )

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from custody.app.dupes_index import sketch_all
-from custody.app.dupes_reading import Asked, Unread
-from custody.dedupe.rules import DedupeRules
-from custody.model.errors import InputError
-from custody.world.git import discover
-from custody.world.pool import WorkerDied, WorkFailed, pool_map
-from custody.world.pool.ray_cluster import FOLDER_CHARACTERS_MAX
+from custody.core.errors import InputError
+from custody.dupes.app.change_reader import Asked, Unread
+from custody.dupes.app.index import sketch_all
+from custody.dupes.pool import WorkerDied, WorkFailed, pool_map
+from custody.dupes.pool.ray_cluster import FOLDER_CHARACTERS_MAX
+from custody.dupes.rules import DedupeRules
+from custody.git import discover
 from tests.builders.repo import a_history, a_repository
 from tests.house.not_run import not_run
 from tests.house.planting import ROOT
 from tests.unit.world.pool import work
 
-TEXTS = tuple(file.read_text() for file in sorted((ROOT / "src/custody/model").glob("*.py")))
+TEXTS = tuple(file.read_text() for file in sorted((ROOT / "src/custody/core").glob("*.py")))
 """Real code, some 40 kB of it."""
 
 
@@ -135,7 +135,7 @@ def test_one_worker_is_this_process_even_so() -> None:
 
 
 PROGRAM = """
-from custody.world.pool import pool_map
+from custody.dupes.pool import pool_map
 from tests.unit.world.pool import work
 print(list(pool_map(work.squared, range(5), workers=2, backend="ray")))
 """

@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from custody.model.errors import GitError, InputError, RulesError
+from custody.core.errors import GitError, InputError, RulesError
 from custody.sketch.minhash import minhash_of
 from custody.sketch.shingles import shingles_of
 from custody.sketch.tokens import tokens_of

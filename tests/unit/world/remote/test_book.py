@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.world.remote import NamedRemote, RemoteBook
-from custody.world.remote.book import checked_url
+from custody.core.errors import InputError
+from custody.share.remote import NamedRemote, RemoteBook
+from custody.share.remote.service_book import checked_url
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from custody.model.errors import CustodyError, WorldError
-from custody.world.remote import NamedRemote, Refused, RemoteService, client
+from custody.core.errors import CustodyError, WorldError
+from custody.share.remote import NamedRemote, Refused, RemoteService, client
 
 TOKEN = "a-very-secret-token"
 

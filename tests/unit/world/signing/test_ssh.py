@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.model.errors import InputError
-from custody.world.signing import SigningError, allowed_key, sign, signer_of, ssh, why_wrong
+from custody.core.errors import InputError
+from custody.gate.signing import SigningError, allowed_key, sign, signer_of, ssh, why_wrong
 from tests.builders.verdicts import Key, a_key
 
 MESSAGE = b"DSSEv1 what is signed\0\xff"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from custody.model.ids import Link, Seq, StoreId
-from custody.model.record import Head
-from custody.world.store.heads import Heads
+from custody.core.ids import Link, Seq, StoreId
+from custody.core.record import Head
+from custody.store.heads import Heads
 
 STORE = StoreId("a" * 32)
 

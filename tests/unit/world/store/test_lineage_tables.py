@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from custody.model.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
-from custody.model.paths import RepoPath
-from custody.world.store import StateRow, Store, Told
-from custody.world.store.lineage import PROBED, VOTERS_MAX
+from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
+from custody.core.paths import RepoPath
+from custody.store import StateRow, Store, Told
+from custody.store.lineage import PROBED, VOTERS_MAX
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store
 

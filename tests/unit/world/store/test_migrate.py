@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.world.store.db import Value
-from custody.world.store.migrate import SCHEMA_VERSION, migrate, migrations, statements_of
-from custody.world.store.sqlite import SqliteDb, open_sqlite
+from custody.store.db import Value
+from custody.store.migrate import SCHEMA_VERSION, migrate, migrations, statements_of
+from custody.store.sqlite import SqliteDb, open_sqlite
 
 STATEMENTS = sum(len(step.statements) + 2 for step in migrations()) * 2
 
@@ -90,7 +90,7 @@ def test_comments_are_not_statements() -> None:
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 99])
 def test_a_newer_schema_is_left_alone(tmp_path: Path, version: int) -> None:
-    from custody.model.errors import StoreError
+    from custody.core.errors import StoreError
 
     with closing(open_sqlite(tmp_path / "db")) as db:
         migrate(db)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.app.source_keepers import InFile
-from custody.app.source_registry import SourceRegistry
-from custody.model.errors import InputError, StoreError
+from custody.cite.app.registry_stores import InFile
+from custody.cite.app.source_registry import SourceRegistry
+from custody.core.errors import InputError, StoreError
 from tests.builders.sources import a_registry, a_source
 
 
@@ -180,7 +180,7 @@ def test_one_program_sees_what_another_wrote(path: Path) -> None:
 def test_programs_that_write_at_once_share_no_number(path: Path) -> None:
     code = (
         "import sys\n"
-        "from custody.app.sources import ResearchSource, in_file\n"
+        "from custody.cite.app.library import ResearchSource, in_file\n"
         "registry = in_file(sys.argv[1])\n"
         "for n in range(16):\n"
         "    made = registry.register(ResearchSource(title='t', url=f'https://example.org/{sys.argv[2]}/{n}'))\n"

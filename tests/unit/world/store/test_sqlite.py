@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from custody.world.store.birth import birth_ns
-from custody.world.store.sqlite import on_network, open_sqlite, open_sqlite_to_read, overlay
+from custody.store.file_birth import birth_ns
+from custody.store.sqlite import on_network, open_sqlite, open_sqlite_to_read, overlay
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store
 
@@ -68,7 +68,7 @@ def test_the_journal_is_a_write_ahead_log_and_every_commit_is_synced(tmp_path: P
 def test_the_journal_is_no_write_ahead_log_on_a_network_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.world.store.sqlite._mounts", lambda: "server:/ / nfs rw 0 0")
+    monkeypatch.setattr("custody.store.sqlite._mounts", lambda: "server:/ / nfs rw 0 0")
     with closing(open_sqlite(tmp_path / "db")) as db:
         assert db.rows("PRAGMA journal_mode") == [("delete",)]
 

@@ -1,7 +1,0 @@
-"""What the room ``writer`` is handed of citing: the steps from a tool's answer to a report, all of them pure."""
-
-from custody.cite.assembly import assembled, named_ids
-from custody.cite.drafting import Drafting, best_of
-from custody.cite.hits import is_hit
-
-__all__ = ["Drafting", "assembled", "best_of", "is_hit", "named_ids"]

@@ -1,0 +1,1 @@
+"""Attribution over a store and a repository: gather, decide, keep."""

@@ -1,0 +1,211 @@
+"""Who wrote each line of a file, as far as can be shown."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from custody.attribution.app.answers import Answer, Claimed
+from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.findings import Answers
+from custody.attribution.model import Attributed, Grade, Trace, Unattributed
+from custody.attribution.rules import Profile
+from custody.attribution.wire.blame import Attribution, BlameReport, ClaimBeside, Class, Searched, SignalSeen
+from custody.capture.hook.event_home import gaps_in
+from custody.core.errors import InputError
+from custody.core.evidence import Signal
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import Prompt
+from custody.core.wire.body import digest_text
+from custody.core.wire.time import text_from
+from custody.git import Repository
+from custody.workspace.workspace import Desk
+
+SUMMARY_SIGNS_MAX = 200
+
+__all__ = ["Blamed", "Profile", "Reporting", "blame", "class_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """The report on a file, and the file's own lines to show beside it."""
+
+    report: BlameReport
+    texts: Sequence[str]
+
+
+def blame(
+    desk: Desk,
+    file: str,
+    *,
+    revision: str | None = None,
+    stretches: Sequence[Lines] = (),
+    profile: Profile | None = None,
+) -> Blamed:
+    """Every line of a file (or of the stretches) in order, each with who wrote it and on what evidence."""
+    repository = desk.repository
+    path = repository.path(file, desk.folder)
+    bare = repository.work_tree is None
+    commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
+    with attributing(desk, profile) as evidence:
+        blamed = Reporting(evidence).blamed(path, commit, _in_order(stretches))
+        evidence.save()
+    return blamed
+
+
+class Reporting:
+    """Answers in the shape that leaves the program; ``strict`` for whoever decides by them (see ``Answers``)."""
+
+    def __init__(self, evidence: Attributing, *, strict: bool = False) -> None:
+        self._evidence = evidence
+        self._answers = Answers(evidence, strict=strict)
+        self._summaries: dict[Trace, str | None] = {}
+        self._records: dict[RepoPath, int] = {}
+
+    def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
+        """The report on one file."""
+        texts, answers = self._by_profile(path, commit, stretches)
+        report = BlameReport(
+            path=path.display,
+            revision=commit,
+            profile=self._evidence.rules.profile,
+            rules_digest=digest_text(self._evidence.digest),
+            attributions=[self.attribution(answer) for answer in answers],
+            notes=[*self._evidence.history.searched.limits, *self._missing],
+        )
+        return Blamed(report, texts)
+
+    @cached_property
+    def _missing(self) -> tuple[str, ...]:
+        """What the answers had to do without: things that could not be recorded, records that are gone."""
+        return tuple(self._looked_for_missing())
+
+    def _looked_for_missing(self) -> Iterator[str]:
+        gaps = sum(len(gaps_in(folder)) for folder in self._evidence.desk.gap_folders)
+        if gaps:
+            yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
+        store = self._evidence.store
+        kept = () if store.heads is None else (one.head for one in store.heads.all() if one.head is not None)
+        if any(head.seq > store.tables.head(head.store).seq for head in kept):
+            yield "records are missing from the store; 'custody verify' names them"
+
+    def _by_profile(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[Answer]]:
+        """The file's lines, and the answers that the profile in force gives about them."""
+        if self._evidence.rules.profile == "document":
+            return self._by_document(path, commit, stretches)
+        version = self._evidence.version(path, commit)
+        _check(stretches, version.path, len(version.lines))
+        return version.texts, self._answers.of(version, stretches)
+
+    def _by_document(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[Answer]]:
+        from custody.attribution.app.blame_document import document_findings  # the usual profile never needs it
+
+        texts = self._evidence.texts(path, commit)
+        _check(stretches, path, len(texts))
+        found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
+        return texts, [self._answers.told(finding) for finding in found]
+
+    def attribution(self, answer: Answer) -> Attribution:
+        """One answer as it leaves the program."""
+        finding, story = answer.finding, answer.story
+        known = finding.candidate if isinstance(finding, Attributed) else None
+        trace = known.trace if known is not None else (story.trace if story is not None else None)
+        kind = class_of(answer)
+        named = trace if kind != "none" else None
+        return Attribution(
+            start_line=answer.lines.first,
+            end_line=answer.lines.last,
+            kind=kind,
+            share=_share(answer, kind),
+            tier=finding.tier if isinstance(finding, Attributed) else None,
+            confidence=finding.confidence if isinstance(finding, Attributed) else 0.0,
+            score=finding.evidence.score if isinstance(finding, Attributed) else 0.0,
+            grade=known.grade.value if known is not None else (story.grade.value if story and named else None),
+            trace_id=None if named is None else named.id,
+            agent=None if named is None else named.agent,
+            model_id=answer.model if named is not None else None,
+            session_id=None if named is None else named.session,
+            tool_call_id=None if named is None else answer.call,
+            conversation_url=answer.conversation,
+            conversation_summary=None if named is None else self._summary(named),
+            signals=[signal.name for signal in _signals(answer)],
+            evidence=[_seen(signal) for signal in _signals(answer)],
+            commits=[commit for commit in answer.trail if commit is not None],
+            reason=finding.reason if isinstance(finding, Unattributed) else None,
+            searched=self._searched(finding.segment.path) if kind == "none" else None,
+            claims=[_beside(claim) for claim in answer.others],
+        )
+
+    def _searched(self, path: RepoPath) -> Searched:
+        if path not in self._records:
+            self._records[path] = self._evidence.lineage.tables.count_of(path)
+        history = self._evidence.history
+        since = None if history.since_ns is None else text_from(history.since_ns)
+        return Searched(since, self._records[path], history.searched.commits)
+
+    def _summary(self, trace: Trace) -> str | None:
+        """The first thing that was asked in a session, short."""
+        if trace not in self._summaries:
+            seen = self._evidence.store.first_prompt(trace.agent, trace.session)
+            text = seen.view.text.content if seen is not None and isinstance(seen.view, Prompt) else None
+            self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
+        return self._summaries[trace]
+
+
+def class_of(answer: Answer) -> Class:
+    """Whose the lines are: an agent's, partly an agent's, a person's whom a record names, or nobody's that we know."""
+    if isinstance(answer.finding, Attributed):
+        return "mixed" if answer.share < 1.0 else "agent"
+    return "person" if answer.origin.is_person and answer.story is not None else "none"
+
+
+def _share(answer: Answer, kind: Class) -> float:
+    if kind == "mixed":
+        return round(answer.share, 4)
+    return 1.0 if kind == "agent" else 0.0
+
+
+def _signals(answer: Answer) -> tuple[Signal, ...]:
+    return answer.finding.evidence.signals if isinstance(answer.finding, Attributed) else ()
+
+
+def _seen(signal: Signal) -> SignalSeen:
+    return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+
+
+def _beside(claim: Claimed) -> ClaimBeside:
+    trace = claim.trace
+    return ClaimBeside(claim.producer, trace.agent, claim.model, trace.session, Grade.CLAIMED.value, str(claim.record))
+
+
+def _resolved(repository: Repository, revision: str) -> CommitSha:
+    try:
+        return repository.resolve(revision)
+    except InputError as error:
+        hint = "name a commit, branch or tag that is here, such as 'HEAD~1'"
+        raise InputError(f"cannot find the revision {revision!a}", hint=hint) from error
+
+
+def _in_order(stretches: Sequence[Lines]) -> list[Lines]:
+    """The stretches from the first line to the last, each line once."""
+    found: list[Lines] = []
+    for stretch in sorted(stretches):
+        if found and stretch.first <= found[-1].last:
+            found[-1] = Lines(found[-1].first, max(found[-1].last, stretch.last))
+        else:
+            found.append(stretch)
+    return found
+
+
+def _check(stretches: Sequence[Lines], path: RepoPath, count: int) -> None:
+    for stretch in stretches:
+        if stretch.last > count:
+            raise InputError(
+                f"'{path.display}' has only {count:,} lines",
+                hint="-L takes lines that the file has",
+            )

@@ -1,0 +1,266 @@
+"""Profile ``document``: document 000 from end to end, by its own steps; for comparison, and where nothing is better."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby
+
+from custody.attribution.app.proposals import Proposal, Proposals
+from custody.attribution.engine import attribute
+from custody.attribution.model import Candidate, Finding, Segment
+from custody.attribution.paths import could_name, file_named
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import revisions_match
+from custody.core.digest import content_hash
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.wire.rules_digest import rules_digest
+from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
+from custody.store import Store
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+_NS = 1_000_000_000
+TABLE = "attribute"
+
+
+def document_findings(
+    desk: Desk, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
+) -> list[Finding]:
+    """Which trace wrote these lines of ``path`` (all, if none are named) as of ``commit``, or of the work tree."""
+    rules = document_rules(desk)
+    digest = rules_digest({TABLE: rules})
+    blamed = _blamed(desk, commit, path, lines)  # 1: git blame, parents, times, texts
+    segments = _segments(desk, path, blamed)  # 2: content hashes
+    proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
+    version = commit or desk.repository.head().commit
+    proposals = _touching(desk.repository, version, path, proposals)  # 4: only what touches the file
+    found = _candidates(desk.repository, version, segments, proposals, rules)
+    # 5 to 8: score, gate, tier, the best
+    return [attribute(one.segment, candidates, rules, rules_digest=digest) for one, candidates in found]
+
+
+def document_rules(desk: Desk) -> AttributeRules:
+    """The rules in force, with the document's profile."""
+    effective, _ = loaded(desk)
+    rules = effective.tables[TABLE]
+    if not isinstance(rules, AttributeRules):
+        raise TypeError(f"the table '{TABLE}' is of another domain")
+    return replace(rules, profile="document")
+
+
+# --- 1: what git says -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the blamed version: its number, its bytes, and the commit that wrote it with its author time."""
+
+    number: int
+    text: bytes
+    commit: CommitSha | None
+    at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A segment with the bytes of its lines."""
+
+    segment: Segment
+    texts: tuple[bytes, ...]
+
+
+def _blamed(desk: Desk, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines]) -> list[_Line]:
+    if commit is not None:
+        return _committed(desk.repository, commit, path, lines)
+    return _in_work_tree(desk, path, lines)
+
+
+def _committed(repository: Repository, commit: CommitSha, path: RepoPath, lines: Iterable[Lines]) -> list[_Line]:
+    with repository.blame_text(commit, path, lines) as answers:
+        return [line for blamed in answers for line in _lines_of(blamed)]
+
+
+def _lines_of(blamed: BlamedText) -> Iterator[_Line]:
+    entry = blamed.entry
+    at = entry.commit.author.at
+    for number, text in enumerate(blamed.texts, start=entry.lines.first):
+        yield _Line(number, text, entry.commit.id, None if at is None else at.seconds * _NS)
+
+
+def _in_work_tree(desk: Desk, path: RepoPath, lines: Sequence[Lines]) -> list[_Line]:
+    """Lines as they are on disk: those that HEAD has too are blamed there, the others have no commit yet."""
+    file = desk.repository.work_file(path)
+    if not isinstance(file, WorkFile):
+        raise InputError(f"'{path.display}' {file.reason}", hint="name a file of the work tree, or a commit")
+    texts = _split(file.content)
+    wanted = _wanted(path, lines, len(texts))
+    head = desk.repository.head().commit
+    known = dict[int, int]() if head is None else _unchanged(_split(_blob(desk.repository, head, path)), texts)
+    there = sorted(known[number] for number in wanted if number in known)
+    blamed = dict[int, _Line]()
+    if head is not None and there:
+        blamed = {line.number: line for line in _committed(desk.repository, head, path, _runs(there))}
+    now_ns = desk.now_ns()
+    return [
+        replace(blamed[known[number]], number=number, text=texts[number - 1])
+        if number in known
+        else _Line(number, texts[number - 1], None, now_ns)
+        for number in wanted
+    ]
+
+
+def _blob(repository: Repository, head: CommitSha, path: RepoPath) -> bytes:
+    with repository.objects() as objects:
+        found = objects.read(FileAt(head, path))
+    return found.content if isinstance(found, Object) and found.info.kind == "blob" else b""
+
+
+def _split(content: bytes) -> list[bytes]:
+    return content.removesuffix(b"\n").split(b"\n") if content else []
+
+
+def _wanted(path: RepoPath, lines: Sequence[Lines], count: int) -> list[int]:
+    beyond = [stretch for stretch in lines if stretch.first > count]
+    if beyond:
+        raise InputError(f"'{path.display}' has only {count} line(s)", hint=f"'{beyond[0]}' is behind its end")
+    stretches = lines or ([Lines(1, count)] if count else [])
+    return sorted({n for stretch in stretches for n in range(stretch.first, min(stretch.last, count) + 1)})
+
+
+def _unchanged(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
+    """Which lines of ``new`` stand in ``old`` too, and where; line ends do not count, since git may convert them."""
+    before, after = ([line.removesuffix(b"\r") for line in lines] for lines in (old, new))
+    # Most files change in one place: what is equal at both ends need not be compared.
+    head = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(old), len(new)))
+    most = min(len(old), len(new)) - head
+    pairs = zip(reversed(before[head:]), reversed(after[head:]), strict=False)
+    tail = next((n for n, (a, b) in enumerate(pairs) if a != b), most)
+    found = {n + 1: n + 1 for n in range(head)}
+    found |= {len(new) - n: len(old) - n for n in range(tail)}
+    middle = before[head : len(old) - tail], after[head : len(new) - tail]
+    for block in SequenceMatcher(None, *middle, autojunk=False).get_matching_blocks():
+        found |= {head + block.b + n + 1: head + block.a + n + 1 for n in range(block.size)}
+    return found
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[Lines]:
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        places = [number for _, number in run]
+        yield Lines(places[0], places[-1])
+
+
+# --- 2: segments ------------------------------------------------------------------------------------------------------
+
+
+def _segments(desk: Desk, path: RepoPath, blamed: Sequence[_Line]) -> list[_Told]:
+    if any(b"\0" in line.text for line in blamed):
+        raise InputError(f"'{path.display}' is a binary file", hint="lines are attributed in text files only")
+    parents = _parents(desk.repository, sorted({line.commit for line in blamed if line.commit is not None}))
+    uncommitted = any(line.commit is None for line in blamed)
+    head = desk.repository.head().commit if uncommitted else None
+    made = []
+    for group in _groups(blamed):
+        first = group[0]
+        parent = head if first.commit is None else parents.get(first.commit)
+        texts = tuple(line.text for line in group)
+        lines = Lines(first.number, group[-1].number)
+        segment = Segment(path, lines, first.commit, parent, first.at_ns, content_hash(texts))
+        made.append(_Told(segment, texts))
+    return made
+
+
+def _groups(blamed: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Neighbouring lines of one commit."""
+    for _, group in groupby(enumerate(blamed), key=lambda pair: (pair[1].commit, pair[1].number - pair[0])):
+        yield [line for _, line in group]
+
+
+def _parents(repository: Repository, commits: Sequence[CommitSha]) -> dict[CommitSha, CommitSha]:
+    """The first parent of each commit that has one, by one process."""
+    if not commits:
+        return {}
+    with repository.objects() as objects:
+        found = zip(commits, objects.read_all(commits), strict=True)
+        return {commit: parent for commit, one in found if (parent := _first_parent(one)) is not None}
+
+
+def _first_parent(found: object) -> CommitSha | None:
+    if not isinstance(found, Object):
+        return None
+    for line in found.content.split(b"\n"):
+        if line.startswith(b"parent "):
+            return CommitSha(line.removeprefix(b"parent ").decode("ascii"))
+        if not line:
+            return None
+    return None
+
+
+# --- 3 and 4: candidates ----------------------------------------------------------------------------------------------
+
+
+def _proposals(
+    store: Store, segments: Sequence[_Told], rules: AttributeRules
+) -> dict[CommitSha | None, list[Proposal]]:
+    """What may have written the lines of each commit; a commit is asked once, whatever it wrote."""
+    proposals = Proposals(store, rules)
+    firsts = {one.segment.commit: one.segment for one in reversed(segments)}
+    return {commit: proposals.of(segment) for commit, segment in firsts.items()}
+
+
+def _touching(
+    repository: Repository,
+    version: CommitSha | None,
+    path: RepoPath,
+    proposals: dict[CommitSha | None, list[Proposal]],
+) -> dict[CommitSha | None, list[Proposal]]:
+    """Only what touches the file: under its exact path, or under one that can mean no other file."""
+    lenient = {one.path for some in proposals.values() for one in some if one.path != path}
+    lenient = {traced for traced in lenient if could_name(traced, path)}
+    files: set[RepoPath] = {entry.path for entry in repository.tree(version)} if lenient and version else set()
+    named = {path, *(traced for traced in lenient if file_named(traced, files) == path)}
+    return {commit: [one for one in some if one.path in named] for commit, some in proposals.items()}
+
+
+def _candidates(
+    repository: Repository,
+    version: CommitSha | None,
+    segments: Sequence[_Told],
+    proposals: dict[CommitSha | None, list[Proposal]],
+    rules: AttributeRules,
+) -> Iterator[tuple[_Told, list[Candidate]]]:
+    revisions = _full(repository, {one.revision for some in proposals.values() for one in some if one.revision}, rules)
+    pairs = {
+        Ancestry(revisions[one.revision], descendant)
+        for commit, some in proposals.items()
+        for one in some
+        if one.revision in revisions and (descendant := commit or version) is not None
+    }
+    true = repository.ancestries(pairs) if pairs else frozenset()
+    for told in segments:
+        commit = told.segment.commit or version
+        yield (
+            told,
+            [
+                one.candidate(told.segment, told.texts, precedes=_precedes(revisions.get(one.revision), commit, true))
+                for one in proposals[told.segment.commit]
+            ],
+        )
+
+
+def _precedes(revision: CommitSha | None, commit: CommitSha | None, true: frozenset[Ancestry]) -> bool:
+    """Whether the revision is an ancestor of the commit; the commit itself came before what was made on top of it."""
+    return revision is not None and commit is not None and revision != commit and Ancestry(revision, commit) in true
+
+
+def _full(repository: Repository, written: set[str], rules: AttributeRules) -> dict[str | None, CommitSha]:
+    """The commits that revisions name, which may be abbreviated; those that are not here name none."""
+    asked = sorted(text for text in written if len(text) >= rules.revision_digits_min)
+    found = zip(asked, repository.look_up(asked), strict=True) if asked else ()
+    return {
+        text: CommitSha(info.id)
+        for text, info in found
+        if isinstance(info, ObjectInfo) and info.kind == "commit" and revisions_match(text, info.id, 1)
+    }

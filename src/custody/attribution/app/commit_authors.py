@@ -1,0 +1,163 @@
+"""What agents wrote in each commit: the lines that it brought, by whom; the form in which other tools tell it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.attribution.app.answers import Answer
+from custody.attribution.app.commit_claims import Attested, attested_in
+from custody.attribution.app.context import Attributing
+from custody.attribution.app.findings import Answers
+from custody.attribution.app.origin_maps import BRANCHES, tips
+from custody.attribution.model import Attributed
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.git import Comparison, Kind, Repository, Walk
+
+NS = 1_000_000_000
+DAY_NS = 24 * 3600 * NS
+SHARE_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """Lines of a commit's file that an agent wrote; ``captured`` by us, else somebody's claim."""
+
+    commit: CommitSha
+    path: RepoPath
+    lines: Lines
+    agent: str
+    session: str
+    call: str | None
+    model: str | None
+    at_ns: int | None
+    share: float
+    captured: bool
+    texts: tuple[str, ...]
+
+
+def commits_written(evidence: Attributing, *, captured: bool = False) -> Iterator[list[Wrote]]:
+    """What agents wrote, commit by commit, of all that branches hold since the first thing that is known.
+
+    With ``captured`` it may leave out what is only claimed.
+    """
+    since = evidence.history.since_ns
+    ends = _ends(evidence.repository) if since is not None else []
+    if since is None or not ends:
+        return
+    walk = Walk(since_seconds=max(0, since // NS))
+    with evidence.repository.log(ends, walk=walk) as log:
+        commits = [(commit.id, commit.committer.at.seconds if commit.committer.at else None) for commit in log]
+    open_since = _open_since(evidence)
+    told, walked = list[CommitSha](), list[CommitSha]()
+    for commit, seconds in commits:
+        only_claims = open_since is None or (seconds is not None and seconds * NS < open_since)
+        (told if only_claims else walked).append(commit)
+    evidence.desk.progress.start("reading commits", len(commits))
+    yield from _walked(evidence, walked)
+    evidence.desk.progress.step(len(told))
+    yield from () if captured else _told(evidence, told)
+
+
+def _open_since(evidence: Attributing) -> int | None:
+    """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
+    known = (evidence.lineage.tables.earliest_ns(), evidence.store.first_trace_ns())
+    before = int(evidence.rules.horizon_days_before * DAY_NS)
+    return min((at - before for at in known if at is not None), default=None)
+
+
+def _told(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+    """What is claimed of commits that are older than everything else that is known."""
+    claimed = set(evidence.store.views.distinct("traced_file", "revision", "revision IS NOT NULL", ()))
+    for sha in (commit for commit in commits if commit in claimed):
+        commit = evidence.commit(sha)
+        written = [] if commit is None else [_claimed(sha, one) for one in attested_in(evidence, commit)]
+        if written:
+            yield written
+
+
+def _walked(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+    """What the lines that a commit brought answer."""
+    answers = Answers(evidence)
+    # Which files a commit touched can be told without their contents, which a partial clone may not have.
+    with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
+        for commit, change in zip(commits, changes, strict=True):
+            paths = [file.path for file in change.files if file.kind is not Kind.DELETED]
+            written = [one for path in paths for one in _of_file(evidence, answers, commit, path)]
+            evidence.desk.progress.step(1)
+            if written:
+                yield written
+
+
+def _ends(repository: Repository) -> list[CommitSha]:
+    """Where branches of code end; the branches in which Entire keeps its checkpoints hold no code."""
+    kept = {ref.id for prefix in BRANCHES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name}
+    return [end for end in tips(repository) if end not in kept]
+
+
+def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: RepoPath) -> Iterator[Wrote]:
+    try:
+        version = evidence.version(path, commit)
+    except InputError:
+        return  # no text: a link, a submodule, a binary file
+    except GitError as error:
+        evidence.desk.talk(f"'{path.display}' in {commit[:12]} is left out: {error.message}")
+        return
+    brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
+    if not brought:
+        return
+    for answer in answers.of(version, list(_runs(brought))):
+        if isinstance(answer.finding, Attributed):
+            yield _wrote(commit, path, version.texts, answer, answer.finding)
+
+
+def _claimed(commit: CommitSha, one: Attested) -> Wrote:
+    return Wrote(
+        commit=commit,
+        path=one.path,
+        lines=one.lines,
+        agent=one.candidate.trace.agent,
+        session=one.candidate.trace.session,
+        call=one.candidate.call,
+        model=one.model,
+        at_ns=one.candidate.at_ns,
+        share=one.share,
+        captured=False,
+        texts=(),
+    )
+
+
+def _wrote(commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: Answer, finding: Attributed) -> Wrote:
+    candidate, lines = finding.candidate, answer.lines
+    return Wrote(
+        commit=commit,
+        path=path,
+        lines=lines,
+        agent=candidate.trace.agent,
+        session=candidate.trace.session,
+        call=candidate.call,
+        model=answer.model,
+        at_ns=candidate.at_ns,
+        share=round(answer.share, SHARE_DIGITS),
+        captured=answer.story is not None,
+        texts=tuple(texts[lines.first - 1 : lines.last]),
+    )
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[Lines]:
+    """Neighbouring numbers as stretches.
+
+    >>> [str(lines) for lines in _runs([1, 2, 5])]
+    ['1-2', '5']
+    """
+    first = last = 0
+    for number in numbers:
+        if first and number == last + 1:
+            last = number
+            continue
+        if first:
+            yield Lines(first, last)
+        first = last = number
+    if first:
+        yield Lines(first, last)

@@ -1,0 +1,280 @@
+"""Claims about commits: notes and traces of other tools that say which lines of a commit an agent wrote.
+
+A claim is about the lines of one file in one commit. git tells which of today's lines these are, as it does for the
+tools that wrote them. A line that captured text explains keeps its answer; a claim answers where nothing does. Who else
+claims a line is said beside the answer, whoever has it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, pairwise
+
+from custody.attribution.app.answers import Answer, Claimed
+from custody.attribution.app.context import Attributing, FileVersion
+from custody.attribution.carry import equal_blocks
+from custody.attribution.engine import attribute
+from custody.attribution.lineage import UNKNOWN
+from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.core.digest import content_hash, content_hashes_match
+from custody.core.errors import GitError
+from custody.core.ids import CommitSha, RecordRef
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import TracedFile, TracedRange
+from custody.git import Commit
+
+NS = 1_000_000_000
+
+_Said = tuple[Trace, str | None, str | None, RecordRef, str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a line stood in the commit that brought it."""
+
+    commit: CommitSha
+    path: RepoPath
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One stretch of a commit's file that is said to be an agent's."""
+
+    file: TracedFile
+    range: TracedRange
+    record: RecordRef
+
+    @property
+    def trace(self) -> Trace:
+        return Trace(f"{self.file.agent}:{self.file.session}", self.file.agent, self.file.session)
+
+    @property
+    def told(self) -> Claimed:
+        """The claim as it stands beside an answer."""
+        return Claimed(self.trace, self.model, self.file.producer, self.record)
+
+    @property
+    def model(self) -> str | None:
+        return self.range.model or self.file.model
+
+    @property
+    def said(self) -> "_Said":
+        """What weighs when several claim the same lines."""
+        return self.trace, self.file.call, self.model, self.record, self.range.level, self.range.hash is not None
+
+
+def attested_findings(evidence: Attributing, version: FileVersion, answers: Sequence[Answer]) -> list[Answer]:
+    """``answers`` with what is claimed of the commits that their lines come from."""
+    claims = _claims(evidence, sorted({commit for answer in answers for commit in answer.trail if commit is not None}))
+    if not claims:
+        return list(answers)
+    asked = _Asked(evidence, version, claims)
+    return [one for answer in answers for one in asked.answered(answer)]
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """Lines of a commit's file that are claimed, and what the claim says that answers for them."""
+
+    path: RepoPath
+    lines: Lines
+    candidate: Candidate
+    model: str | None
+    share: float
+
+
+def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
+    """What is claimed of a commit's own lines: the answers for them where nothing else knows any."""
+    parent = commit.parents[0] if commit.parents else None
+    at_ns = None if commit.author.at is None else commit.author.at.seconds * NS
+    for (_, path), claims in sorted(_claims(evidence, [commit.id]).items()):
+        confirmed = [claim for claim in claims if _is_confirmed(evidence, claim)]
+        texts = evidence.history.texts(commit.id, path) if any(claim.range.hash for claim in confirmed) else []
+        chosen: dict[tuple[_Said, ...], int | None] = {}
+        for lines, some in _stretches(confirmed):
+            # Who of them answers depends on what they say, not on which of the lines they say it.
+            said = tuple(claim.said for claim in some)
+            hashed = content_hash(
+                text.encode("utf-8", "surrogateescape") for text in texts[lines.first - 1 : lines.last]
+            )
+            segment = Segment(path, lines, commit.id, parent, at_ns, hashed)
+            if said not in chosen:
+                found = _chosen(evidence, segment, some)
+                chosen[said] = None if found is None else some.index(found[1])
+            best = chosen[said]
+            if best is not None:
+                claim = some[best]
+                yield Attested(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
+
+
+def _stretches(claims: Sequence[_Claim]) -> Iterator[tuple[Lines, list[_Claim]]]:
+    """Neighbouring lines of which the same is claimed, with the claims."""
+    begin: dict[int, list[int]] = {}
+    end: dict[int, list[int]] = {}
+    for n, claim in enumerate(claims):
+        assert claim.range.lines is not None, "only claims of lines were gathered"
+        begin.setdefault(claim.range.lines.first, []).append(n)
+        end.setdefault(claim.range.lines.last + 1, []).append(n)
+    under_way: set[int] = set()
+    for first, after in pairwise(sorted({*begin, *end})):
+        under_way.difference_update(end.get(first, ()))
+        under_way.update(begin.get(first, ()))
+        if under_way:
+            yield Lines(first, after - 1), [claims[n] for n in sorted(under_way)]
+
+
+def _claims(evidence: Attributing, commits: Sequence[CommitSha]) -> dict[tuple[CommitSha, RepoPath], list[_Claim]]:
+    """The claims about these commits, by commit and file, the latest record last."""
+    if evidence.lineage.tables.first_traced_ns() is None:
+        return {}
+    found: dict[tuple[CommitSha, RepoPath], list[_Claim]] = {}
+    for seen in evidence.store.traced_of_commits(commits):
+        file = seen.view
+        if isinstance(file, TracedFile) and file.of_revision:
+            claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
+            claims.extend(_Claim(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
+    return found
+
+
+def _is_confirmed(evidence: Attributing, claim: _Claim) -> bool:
+    """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
+    if claim.range.hash is None or claim.range.lines is None:
+        return True
+    texts = evidence.history.texts(CommitSha(str(claim.file.revision)), claim.file.path)
+    there = texts[claim.range.lines.first - 1 : claim.range.lines.last]
+    hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in there)
+    return content_hashes_match(hashed, claim.range.hash)
+
+
+def _chosen(evidence: Attributing, segment: Segment, claims: Sequence[_Claim]) -> tuple[Attributed, _Claim] | None:
+    """The claim that answers where several are about the same lines, and the answer."""
+    candidates = {_candidate(claim, segment): claim for claim in claims}
+    finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
+    return (finding, candidates[finding.candidate]) if isinstance(finding, Attributed) else None
+
+
+def _candidate(claim: _Claim, segment: Segment) -> Candidate:
+    confirmed = claim.range.hash is not None
+    return Candidate(
+        trace=claim.trace,
+        path=segment.path,
+        at_ns=claim.file.at_ns,
+        revision=None,
+        entries=(Entry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
+        linked=True,
+        supports=len(segment.lines) if confirmed else 0,
+        grade=Grade.CLAIMED,
+        call=claim.file.call,
+        records=(claim.record,),
+        link_records=(claim.record,),
+    )
+
+
+class _Asked:
+    """The claims about the commits of one file's lines."""
+
+    def __init__(
+        self,
+        evidence: Attributing,
+        version: FileVersion,
+        claims: dict[tuple[CommitSha, RepoPath], list[_Claim]],
+    ) -> None:
+        self._evidence = evidence
+        self._version = version
+        self._claims = claims
+
+    def answered(self, answer: Answer) -> Iterator[Answer]:
+        """The answer, or one for each stretch of it of which the same is claimed."""
+        lines = answer.lines
+        for claims, run in groupby(range(lines.first, lines.last + 1), key=self._of):
+            numbers = list(run)
+            stretch = Lines(numbers[0], numbers[-1])
+            if not claims and stretch == lines:
+                yield answer
+                continue
+            yield self._told(self._narrowed(answer, stretch), claims)
+
+    def _told(self, answer: Answer, claims: Sequence[_Claim]) -> Answer:
+        segment = answer.finding.segment
+        if claims and answer.origin == UNKNOWN and isinstance(answer.finding, Unattributed):
+            chosen = _chosen(self._evidence, segment, claims)
+            if chosen is not None:
+                finding, best = chosen
+                conversation = best.range.conversation or best.file.conversation
+                answer = replace(
+                    answer, finding=finding, model=best.model, conversation=conversation, part=best.range.share
+                )
+        return replace(answer, others=_others(answer, claims))
+
+    def _of(self, number: int) -> tuple[_Claim, ...]:
+        """What is claimed of a line."""
+        place = self._places.get(number)
+        return () if place is None else self._by_place.get(place, ())
+
+    @cached_property
+    def _by_place(self) -> dict[_Place, tuple[_Claim, ...]]:
+        """The claims about each place that a line of the version comes from."""
+        wanted: dict[tuple[CommitSha, RepoPath], list[int]] = {}
+        for place in self._places.values():
+            wanted.setdefault((place.commit, place.path), []).append(place.line)
+        found: dict[_Place, tuple[_Claim, ...]] = {}
+        for (commit, path), numbers in wanted.items():
+            numbers.sort()
+            told = self._claims.get((commit, path), ())
+            for claim in (claim for claim in told if _is_confirmed(self._evidence, claim)):
+                assert claim.range.lines is not None, "only claims of lines were gathered"
+                first, last = claim.range.lines.first, claim.range.lines.last
+                for line in numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]:
+                    place = _Place(commit, path, line)
+                    found[place] = (*found.get(place, ()), claim)
+        return found
+
+    def _texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
+        return self._evidence.history.texts(commit, path)
+
+    @cached_property
+    def _places(self) -> dict[int, _Place]:
+        """Where each line of the version stood in the commit that brought it, as git finds out."""
+        base, path = self._version.base, self._version.path
+        if base is None:
+            return {}
+        committed = self._texts(base, path)
+        if not committed:
+            return {}
+        found = self._blamed(base, path)
+        if self._version.commit is not None:
+            return found
+        same = (pair for block in equal_blocks(committed, self._version.texts) for pair in block.pairs)
+        return {new + 1: found[old + 1] for old, new in same if old + 1 in found}
+
+    def _blamed(self, commit: CommitSha, path: RepoPath) -> dict[int, _Place]:
+        """The same for a committed version; nothing where git cannot tell, which is said in the answer."""
+        found: dict[int, _Place] = {}
+        try:
+            with self._evidence.repository.blame(commit, path) as entries:
+                for entry in entries:
+                    for n, number in enumerate(range(entry.lines.first, entry.lines.last + 1)):
+                        found[number] = _Place(entry.commit.id, entry.path, entry.origin.first + n)
+        except GitError as error:
+            # What was captured answers all the same.
+            self._evidence.history.searched.limits.append(f"other tools' claims were not looked at: {error.message}")
+            return {}
+        return found
+
+    def _narrowed(self, answer: Answer, lines: Lines) -> Answer:
+        finding = answer.finding
+        if lines == finding.segment.lines:
+            return answer
+        texts = self._version.texts[lines.first - 1 : lines.last]
+        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        return replace(answer, finding=replace(finding, segment=replace(finding.segment, lines=lines, hash=hashed)))
+
+
+def _others(answer: Answer, claims: Sequence[_Claim]) -> tuple[Claimed, ...]:
+    """Who claims the lines beside whoever the answer names."""
+    named = answer.finding.candidate.trace if isinstance(answer.finding, Attributed) else None
+    told = {claim.trace: claim.told for claim in claims if claim.trace != named}
+    return tuple(told[trace] for trace in sorted(told, key=lambda trace: (trace.agent, trace.session)))

@@ -1,0 +1,200 @@
+"""Everything that one question about a file's lines needs, open at once: store, git, replayed states, history."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from custody.attribution.app.history import History
+from custody.attribution.app.removed_lines import Gone
+from custody.attribution.app.replay import Lineage
+from custody.attribution.carry import Gap, equal_blocks, gaps_of
+from custody.attribution.lineage import Known
+from custody.attribution.origin_search import Commit, Hunk, Line, Removed, spliced
+from custody.attribution.rules import AttributeRules, Profile
+from custody.attribution.text import lines_of, text_of
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha, Digest
+from custody.core.paths import RepoPath
+from custody.core.wire.rules_digest import rules_digest
+from custody.git import Commit as GitCommit
+from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
+from custody.store import Store, StoreUnwritable
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+TRACES = ".agent-trace"
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """A file's text and where each line comes from; ``commit`` is None for the work tree, which stands on ``base``."""
+
+    path: RepoPath
+    commit: CommitSha | None
+    base: CommitSha | None
+    texts: Sequence[str]
+    lines: Sequence[Line]
+
+
+class Attributing:
+    """One desk's evidence about lines, for as many files as one likes."""
+
+    def __init__(self, desk: Desk, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
+        self.desk = desk
+        self.store = store
+        self.rules = rules
+        self.objects = objects
+        self._commits: dict[CommitSha, GitCommit | None] = {}
+
+    @property
+    def repository(self) -> Repository:
+        """The repository that is asked about."""
+        return self.desk.repository
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The name under which evidence keeps the rules."""
+        return rules_digest({"attribute": self.rules})
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """What was captured, replayed up to now."""
+        lineage = Lineage(self.store, self.objects, self.rules)
+        lineage.catch_up(self.desk.progress.start, self.desk.progress.step)
+        return lineage
+
+    def catch_up(self) -> None:
+        """Replay what was captured; ``StoreUnwritable`` where there is something new and it cannot be kept."""
+        _ = self.lineage
+
+    @cached_property
+    def history(self) -> History:
+        """Versions of files along commits."""
+        return History(self.repository, self.objects, self.lineage, self.gone)
+
+    @cached_property
+    def gone(self) -> Gone:
+        """What commits took out of files."""
+        return Gone(self.repository)
+
+    def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
+        """A file with its origins, as of a commit or (None) as it is on disk."""
+        texts = self.texts(path, commit)
+        if commit is not None:
+            self.history.hold(commit, path, texts)
+            return FileVersion(path, commit, commit, texts, self.history.version(commit, path, keyed=False))
+        head = self.repository.head().commit
+        committed = [] if head is None else self.history.texts(head, path)
+        if head is not None and committed == texts:
+            return FileVersion(path, None, head, texts, self.history.version(head, path, keyed=False))
+        old = [] if head is None else self.history.version(head, path)
+        return FileVersion(path, None, head, texts, self._uncommitted(path, old, committed, texts))
+
+    def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
+        """A file's lines as of a commit or (None) as they are on disk; an ``InputError`` says why there are none."""
+        return self._on_disk(path) if commit is None else self._committed(path, commit)
+
+    def commit(self, sha: CommitSha) -> GitCommit | None:
+        """What a commit says of itself; None when it is not here."""
+        self.read_commits([sha])
+        return self._commits[sha]
+
+    def read_commits(self, shas: Iterable[CommitSha | None]) -> None:
+        """Read what these commits say of themselves, all at once."""
+        wanted = [sha for sha in shas if sha is not None and sha not in self._commits]
+        for sha, found in zip(wanted, self.objects.read_all(wanted), strict=True):
+            if isinstance(found, Object) and found.info.kind == "commit":
+                self._commits[sha] = parse_commit(sha, found.content)
+            else:
+                self._commits[sha] = None
+
+    def save(self) -> None:
+        """Keep what was worked out, where the store can be written; an answer does not depend on it."""
+        try:
+            with self.store.db.writing():
+                self.history.save()
+        except StoreUnwritable:
+            return  # the next question works it out again
+
+    def _committed(self, path: RepoPath, commit: CommitSha) -> list[str]:
+        found = self.objects.read(FileAt(commit, path))
+        if isinstance(found, NoObject):
+            raise InputError(
+                f"cannot find '{path.display}' in {commit[:12]}: it is {found.reason}",
+                hint="paths are relative to the folder that you are in; 'git ls-tree' lists what a revision holds",
+            )
+        if found.info.kind != "blob":
+            raise InputError(f"'{path.display}' is not a file in {commit[:12]}", hint="name a file")
+        return _text_lines(path, found.content)
+
+    def _on_disk(self, path: RepoPath) -> list[str]:
+        file = self.repository.work_file(path)
+        if isinstance(file, WorkFile):
+            return _text_lines(path, file.content)
+        raise InputError(
+            f"cannot read '{path.display}': it {file.reason}",
+            hint="name a file of the work tree, or a revision that has it",
+        )
+
+    def _uncommitted(
+        self, path: RepoPath, old: Sequence[Line], committed: Sequence[str], texts: Sequence[str]
+    ) -> list[Line]:
+        """The work tree is one more commit, which only we compare: git would run the repository's filters."""
+        hunks = [
+            self.history.as_captured(_hunk(committed, texts, gap))
+            for gap in gaps_of(equal_blocks(committed, texts), Gap(0, len(committed), 0, len(texts)))
+        ]
+        if not hunks:
+            return list(old)
+        replaced = [(hunk, _removed(old, hunk)) for hunk in hunks]
+        return self.history.explained(spliced(old, hunks), Commit(None, self.desk.now_ns()), path, replaced)
+
+
+@contextmanager
+def attributing(
+    desk: Desk, profile: Profile | None = None, rules: AttributeRules | None = None
+) -> Iterator[Attributing]:
+    """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
+    rules = rules or loaded(desk)[0].of(AttributeRules)
+    if profile is not None:
+        rules = replace(rules, profile=profile)
+    with reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
+        evidence = Attributing(desk, store, objects, rules)
+        try:
+            evidence.catch_up()
+        except StoreUnwritable:
+            copy = desk.private_copy(store)
+            if copy is None:
+                raise
+            evidence = Attributing(desk, stack.enter_context(copy), objects, rules)
+        yield evidence
+
+
+def reading(desk: Desk) -> AbstractContextManager[Store]:
+    """The desk's store, with what other tools' traces in the work tree say where there are any.
+
+    What the work tree holds now was not known at a past moment.
+    """
+    work_tree = desk.repository.work_tree
+    if desk.until_ns is not None or work_tree is None or not (work_tree / TRACES).is_dir():
+        return desk.reading()
+    from custody.intake.import_traces import reading_with_traces  # few repositories have any, and it loads much
+
+    return reading_with_traces(desk)
+
+
+def _hunk(committed: Sequence[str], texts: Sequence[str], gap: Gap) -> Hunk:
+    removed, added = committed[gap.old_first : gap.old_end], texts[gap.new_first : gap.new_end]
+    return Hunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
+
+
+def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:
+    gone = old[hunk.old_first : hunk.old_first + len(hunk.removed)]
+    return Removed(Known(hunk.removed, [line.origin for line in gone]), [line.trail for line in gone])
+
+
+def _text_lines(path: RepoPath, content: bytes) -> list[str]:
+    if b"\0" in content[:8000]:
+        raise InputError(f"'{path.display}' is a binary file", hint="only lines of text can be attributed")
+    return lines_of(text_of(content))

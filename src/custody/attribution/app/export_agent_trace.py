@@ -1,0 +1,232 @@
+"""What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import Path
+
+from custody.attribution.app.commit_authors import Wrote, commits_written
+from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.proposals import added_ranges
+from custody.capture.claims.agent_trace import (
+    AGENT_TRACE_VERSION,
+    METADATA,
+    MODEL_SIGNS_MAX,
+    Contributor,
+    Conversation,
+    File,
+    Range,
+    Told,
+    Tool,
+    TraceRecord,
+    Vcs,
+    commit_trace,
+    encode_trace,
+    trace_id,
+)
+from custody.core.digest import content_hash
+from custody.core.ids import CallId, SessionId
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import FileEdit, Session, ToolCall, TracedFile, TracedRange
+from custody.core.wire.report import ExportTracesReport
+from custody.core.wire.time import text_from
+from custody.store import Store
+from custody.workspace.atomic_file import written_whole
+from custody.workspace.workspace import Desk
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+"""What the specification takes for the address of a conversation; other tools put names of their own there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracesWritten:
+    """How many records were written, and how many edits and files were left out because no lines of them are known."""
+
+    path: str
+    records: int
+    left_out: int
+
+    @property
+    def report(self) -> ExportTracesReport:
+        """The same as it leaves the program."""
+        return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
+
+
+def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
+    """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
+
+    The file appears whole or not at all.
+    """
+    written, left_out = 0, 0
+    with _records(desk) as records, written_whole(path) as out:
+        for record in records:
+            if record is None:
+                left_out += 1
+                continue
+            out.write(encode_trace(record))
+            written += 1
+    return TracesWritten(str(path), written, left_out)
+
+
+@contextmanager
+def _records(desk: Desk) -> Iterator[Iterator[TraceRecord | None]]:
+    """Commit by commit, then session by session; None stands for what has no lines to speak of."""
+    if desk.home is None:
+        # A team's database without a repository: there are no commits to tell of.
+        with desk.reading() as store:
+            yield _of_sessions(desk, store, set())
+        return
+    with attributing(desk) as evidence:
+        told: set[tuple[str, str, str]] = set()
+        yield chain(_of_commits(evidence, told), _of_sessions(desk, evidence.store, told))
+
+
+def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
+    """What was captured of every commit; ``told`` are the calls that are told of by it."""
+    for written in commits_written(evidence, captured=True):
+        captured = [one for one in written if one.captured]
+        told.update((one.agent, one.session, one.call) for one in captured if one.call is not None)
+        yield from _of_commit(captured)
+
+
+def _of_sessions(desk: Desk, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+    desk.progress.start("exporting", None)
+    for session in store.sessions_with_files():
+        yield from _of_edits(store, session, told)
+        yield from _of_traces(store, session)
+        desk.progress.step(1)
+
+
+# --- what was captured here -------------------------------------------------------------------------------------------
+
+
+def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
+    """One record for each call that brought lines into a commit, with the lines as the commit has them."""
+    by_call: dict[Told, list[Wrote]] = {}
+    for one in written:
+        who = Told(one.agent, one.session, one.model, one.call, one.share)
+        by_call.setdefault(who, []).append(one)
+    for who, some in by_call.items():
+        files: dict[str, list[Range]] = {}
+        for one in some:
+            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in one.texts)
+            files.setdefault(str(one.path), []).append(Range(one.lines.first, one.lines.last, hashed))
+        at_ns = min((one.at_ns for one in some if one.at_ns is not None), default=0)
+        yield commit_trace(some[0].commit, text_from(at_ns), who, files)
+
+
+def _of_edits(store: Store, session: SessionId, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+    """The calls of which no commit has a line: what they wrote is not committed, or gone."""
+    seen = store.views.look_up("file_edit", "session = ?", (session,))
+    edits = sorted((one.view for one in seen if isinstance(one.view, FileEdit)), key=_call_of)
+    if not edits:
+        return
+    models = _models(store, session)
+    for (agent, call, *_), group in groupby(edits, key=_call_of):
+        if (agent, session, call) in told:
+            continue
+        yield _record_of_call(list({(edit.path, edit.id): edit for edit in group}.values()), models)
+
+
+def _call_of(edit: FileEdit) -> tuple[str, str, int, str]:
+    """Edits of one call belong together; one without a call stands alone."""
+    return (edit.agent, edit.call or "", 0, "") if edit.call else (edit.agent, "", edit.at_ns, edit.id)
+
+
+def _record_of_call(edits: Sequence[FileEdit], models: dict[CallId | None, str]) -> TraceRecord | None:
+    first = min(edits, key=lambda edit: (edit.at_ns, edit.id))
+    model = models.get(first.call) or models.get(None)
+    files = [file for edit in edits if (file := _file_of(edit, model)) is not None]
+    if not files:
+        return None
+    return TraceRecord(
+        version=AGENT_TRACE_VERSION,
+        id=trace_id(first.agent, first.session, first.call or first.id),
+        timestamp=text_from(first.at_ns),
+        vcs=None if first.revision is None else Vcs("git", first.revision),
+        tool=Tool(first.agent),
+        files=sorted(files, key=lambda file: file.path),
+        metadata={METADATA: {"session": first.session, "call": first.call}},
+    )
+
+
+def _file_of(edit: FileEdit, model: str | None) -> File | None:
+    ranges = [
+        Range(lines.first, lines.last, None if texts is None else content_hash(texts))
+        for lines, texts in added_ranges(edit)
+    ]
+    if not ranges:
+        return None
+    # A person changed what the agent proposed before it was applied.
+    contributor = Contributor("ai" if edit.proposed is None else "mixed", _short(model))
+    return File(str(edit.path), [Conversation(contributor, ranges)])
+
+
+def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
+    """The model of each call, and of the session under None."""
+    calls = (one.view for one in store.views.look_up("tool_call", "session = ?", (session,)))
+    found: dict[CallId | None, str] = {
+        call.id: call.model for call in merged_calls(c for c in calls if isinstance(c, ToolCall)) if call.model
+    }
+    sessions = (one.view for one in store.views.look_up("session", "session = ?", (session,)))
+    whole = merged_session(view for view in sessions if isinstance(view, Session))
+    return found if whole is None or not whole.model else {**found, None: whole.model}
+
+
+# --- what was imported ------------------------------------------------------------------------------------------------
+
+
+def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
+    """One record for each record that was imported, under the same id if that is one the specification knows."""
+    seen = store.traced_by(trace)
+    for _, group in groupby(seen, key=lambda one: one.record.ref):
+        views = [one.view for one in group if isinstance(one.view, TracedFile)]
+        files = [file for view in views if (file := _file_of_trace(view)) is not None]
+        if not files:
+            yield None
+            continue
+        revision = views[0].revision
+        if views[0].of_revision:
+            yield _again(views[0], trace, {file.path: file for file in files})
+            continue
+        yield TraceRecord(
+            version=AGENT_TRACE_VERSION,
+            id=trace_id(trace),
+            timestamp=text_from(views[0].at_ns),
+            vcs=None if revision is None else Vcs("git", revision),
+            tool=Tool(views[0].agent),
+            files=files,
+            metadata={METADATA: {"session": trace}},
+        )
+
+
+def _again(view: TracedFile, session: SessionId, files: dict[str, File]) -> TraceRecord:
+    """What was said of a commit, as it is said again."""
+    ranges = {path: [one for said in file.conversations for one in said.ranges] for path, file in files.items()}
+    share = min(said.share for said in view.ranges)
+    who = Told(view.agent, session, view.model, view.call, share, producer=view.producer)
+    return commit_trace(str(view.revision), text_from(view.at_ns), who, ranges)
+
+
+def _file_of_trace(view: TracedFile) -> File | None:
+    """What a trace says of a file; a hash without lines cannot be said in this format."""
+    placed = [said for said in view.ranges if said.lines is not None]
+    conversations = [
+        Conversation(
+            Contributor("ai" if share == 1.0 else "mixed", _short(model)),
+            [one for said in group if (one := _range(said))],
+            url if url is not None and _URL.fullmatch(url) else None,
+        )
+        for (url, model, share), group in groupby(placed, key=lambda said: (said.conversation, said.model, said.share))
+    ]
+    return File(str(view.path), conversations) if conversations else None
+
+
+def _range(said: TracedRange) -> Range | None:
+    return None if said.lines is None else Range(said.lines.first, said.lines.last, said.hash)
+
+
+def _short(model: str | None) -> str | None:
+    return None if model is None else model[:MODEL_SIGNS_MAX]

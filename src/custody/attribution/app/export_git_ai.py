@@ -1,0 +1,105 @@
+"""What is known here as notes of git-ai, ``authorship/3.0.0``: a folder with a file for each commit, or notes of git.
+
+A note says which lines of a commit which session wrote, and no word of what was said in it. A note that is there
+already and was not all written by custody stays as it is, and its commit is named.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from custody.attribution.app.commit_authors import Wrote, commits_written
+from custody.attribution.app.context import attributing
+from custody.capture.claims.git_ai import is_printable, parse_note, print_note
+from custody.capture.claims.git_ai_note import Author
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.git import NotesWritten
+from custody.intake.wire.claims import ExportGitAiReport
+from custody.workspace.atomic_file import written_whole
+from custody.workspace.workspace import Desk
+
+NS = 1_000_000_000
+NAMED_MAX = 1_000
+"""So many commits with somebody else's note are named; all are counted."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """The notes as they will be written."""
+
+    notes: dict[CommitSha, bytes] = field(default_factory=dict)
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+    lines: int = 0
+    left_out: int = 0
+
+    def add(self, written: list[Wrote]) -> None:
+        """Make the note of one commit."""
+        files: dict[str, dict[Author, list[Lines]]] = {}
+        for one in written:
+            path = str(one.path)
+            author = Author(one.agent, one.session, one.model, one.call, one.share)
+            if is_printable(path):
+                files.setdefault(path, {}).setdefault(author, []).append(one.lines)
+                self.sessions.add((one.agent, one.session))
+                self.lines += len(one.lines)
+        self.left_out += len({one.path for one in written} - {one.path for one in written if str(one.path) in files})
+        if files:
+            self.notes[written[0].commit] = print_note(written[0].commit, files)
+
+
+def export_gitai(desk: Desk, folder: Path) -> ExportGitAiReport:
+    """Write a file for each commit, under its id, into a folder that is empty or does not exist."""
+    _check_empty(folder)
+    made = _made(desk)
+    folder.mkdir(parents=True, exist_ok=True)
+    for commit, note in made.notes.items():
+        with written_whole(folder / commit) as out:
+            out.write(note)
+    return _report(made, str(folder), None, NotesWritten(len(made.notes), 0, ()))
+
+
+def export_gitai_notes(desk: Desk, ref: str) -> ExportGitAiReport:
+    """Put a note on each commit, in the reference that was asked for."""
+    made = _made(desk)
+    done = desk.repository.write_notes(ref, made.notes, is_ours, desk.now_ns() // NS)
+    return _report(made, str(desk.repository.git_dir), ref, done)
+
+
+def is_ours(note: bytes) -> bool:
+    """Whether custody wrote all of a note: only such a one is ever replaced."""
+    try:
+        return parse_note(note).ours
+    except InputError:
+        return False
+
+
+def _made(desk: Desk) -> _Made:
+    made = _Made()
+    with attributing(desk) as evidence:
+        for written in commits_written(evidence):
+            made.add(written)
+    return made
+
+
+def _check_empty(folder: Path) -> None:
+    try:
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    except OSError as error:
+        raise InputError(f"cannot look into '{folder}': {error.strerror}") from error
+    if taken:
+        raise InputError(f"'{folder}' is there already", hint="name a folder that is empty or does not exist")
+
+
+def _report(made: _Made, path: str, ref: str | None, done: NotesWritten) -> ExportGitAiReport:
+    return ExportGitAiReport(
+        path=path,
+        ref=ref,
+        commits=done.written,
+        sessions=len(made.sessions),
+        lines=made.lines,
+        unchanged=done.unchanged,
+        kept=len(done.kept_on),
+        kept_on=list(done.kept_on[:NAMED_MAX]),
+        left_out=made.left_out,
+    )

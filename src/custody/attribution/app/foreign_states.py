@@ -1,0 +1,160 @@
+"""States of chains whose texts are not here: taken over as their own stores worked them out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from custody.attribution.app.origin_names import origin_named
+from custody.attribution.lineage import UNKNOWN, Origin
+from custody.attribution.moments import IMPORTED
+from custody.attribution.origin_search import Like, Withheld
+from custody.attribution.packing import pack_origins
+from custody.core.ids import AgentName, CommitSha, Digest, RecordRef, Seq, SessionId, StoreId
+from custody.core.paths import RepoPath
+from custody.core.wire.body import digest_text
+from custody.store import REDACTED, StateRow, Store, Told
+
+if TYPE_CHECKING:
+    from custody.attribution.wire.origins import StateTold
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What came with the states of one file of a chain, beside what is kept of them."""
+
+    before: dict[tuple[int, int], frozenset[int]]
+    likes: dict[tuple[CommitSha, int, int], list[tuple[int, float, str, float]]]
+
+
+class Adopted:
+    """The states that came with chains, brought up to date."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables = store.lineage
+        self._places: dict[StoreId, dict[tuple[int, int], int]] = {}
+        self._files: dict[StoreId, dict[RepoPath, Digest]] = {}
+        self._beside: dict[tuple[StoreId, RepoPath], _Beside] = {}
+
+    @cached_property
+    def _lists(self) -> dict[StoreId, Digest]:
+        return self._store.origins.lists()
+
+    @property
+    def stores(self) -> frozenset[StoreId]:
+        """The chains whose states are not replayed here."""
+        return frozenset(self._lists)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether everything that came is adopted, and nothing else is."""
+        done = self._tables.adopted()
+        return done.keys() == self._lists.keys() and all(not self._is_behind(store, done) for store in self._lists)
+
+    def catch_up(self) -> set[RepoPath]:
+        """Adopt what came since the last time; the files whose own states must be replayed again on top of it."""
+        if self.is_current:
+            return set()
+        again: set[RepoPath] = set()
+        with self._store.db.writing():
+            done = self._tables.adopted()
+            for store in sorted(done.keys() - self._lists.keys()):
+                self._tables.forget_chain(store)
+                self._tables.adopt(store, None)
+            for store in sorted(store for store in self._lists if self._is_behind(store, done)):
+                again |= self._adopt(store)
+            for path in again:
+                self._tables.forget(path)
+        return again
+
+    def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld:
+        """What stands for a state's text."""
+        beside = self._told(state.ref.store, state.path)
+        place = (int(state.ref.seq), state.n)
+        lines = () if commit is None else beside.likes.get((commit, *place), ())
+        likes = (
+            Like(state.id, at, share, origin)
+            for at, share, name, part in lines
+            if (origin := origin_named(name, part, self._state_at)) is not None
+        )
+        return Withheld(beside.before.get(place, frozenset()), tuple(likes))
+
+    def _is_behind(self, store: StoreId, done: dict[StoreId, str]) -> bool:
+        """Whether a chain's origins changed, or some named records that were not here and may be now."""
+        name, _, newest = done.get(store, "").partition("?")
+        return name != digest_text(self._lists[store]) or (bool(newest) and newest != str(self._tables.newest()))
+
+    def _adopt(self, store: StoreId) -> set[RepoPath]:
+        from custody.attribution.wire.origins import decode_origins, text_keys, unpacked_states  # few stores hold any
+
+        known = self._tables.places(store)
+        self._tables.forget_chain(store)
+        told = [decode_origins(self._store.origins.read(one)) for one in self._store.origins.files(store).values()]
+        states = [(state, RepoPath.of(file.path), keys) for file in told for state, keys, _ in unpacked_states(file)]
+        states = list({(one[0].seq, one[0].n): one for one in states}.values())  # a place tells of one state
+        states.sort(key=lambda told: told[0].order)
+        newest = max((self._tables.newest(), *known.values()))
+        fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]
+        self._places[store] = known | {place: newest + number for number, place in enumerate(fresh, start=1)}
+        whole, is_claim = True, store not in self._store.origins.pulled()
+        for state, path, keys in states:
+            origins, complete = self._origins(state.runs)
+            whole = whole and complete
+            row = StateRow(
+                id=self._places[store][state.seq, state.n],
+                path=path,
+                at_ns=state.at_ns,
+                ref=RecordRef(store, Seq(state.seq)),
+                n=state.n,
+                told=_told(store, state, IMPORTED if is_claim else state.kind),
+                text=None,
+                keys=tuple(keys),
+                origins=pack_origins(origins),
+            )
+            self._tables.put(row, [*text_keys(state.brought), *([REDACTED] if state.redacted else [])])
+        mark = digest_text(self._lists[store])
+        self._tables.adopt(store, mark if whole else f"{mark}?{self._tables.newest()}")
+        return {path for _, path, _ in states}
+
+    def _origins(self, runs: list[tuple[int, str, float]]) -> tuple[Iterator[Origin], bool]:
+        found = [(count, origin_named(name, share, self._state_at)) for count, name, share in runs]
+        each = (origin or UNKNOWN for count, origin in found for _ in range(count))
+        return each, all(origin is not None for _, origin in found)
+
+    def _state_at(self, ref: RecordRef, n: int) -> int | None:
+        if ref.store not in self._places:
+            self._places[ref.store] = self._tables.places(ref.store)
+        return self._places[ref.store].get((int(ref.seq), n))
+
+    def _told(self, store: StoreId, path: RepoPath) -> _Beside:
+        if (store, path) not in self._beside:
+            self._beside[store, path] = self._read(store, path)
+        return self._beside[store, path]
+
+    def _read(self, store: StoreId, path: RepoPath) -> _Beside:
+        from custody.attribution.wire.origins import decode_origins, unpacked_states
+
+        if store not in self._files:
+            self._files[store] = self._store.origins.files(store)
+        digest = self._files[store].get(path)
+        if digest is None:
+            return _Beside({}, {})
+        file = decode_origins(self._store.origins.read(digest))
+        return _Beside(
+            {(state.seq, state.n): frozenset(before) for state, _, before in unpacked_states(file)},
+            {(CommitSha(like.commit), like.seq, like.n): like.lines for like in file.likes},
+        )
+
+
+def _told(store: StoreId, state: "StateTold", kind: str) -> Told:
+    return Told(
+        ref=RecordRef(store, Seq(state.seq)),
+        at_ns=state.at_ns,
+        observed=state.observed,
+        agent=AgentName(state.agent),
+        session=None if state.session is None else SessionId(state.session),
+        call=state.call,
+        revision=None if state.revision is None else CommitSha(state.revision),
+        kind=kind,
+    )

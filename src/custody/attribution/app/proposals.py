@@ -1,0 +1,202 @@
+"""Which traces a store proposes for lines: by commit link, by parent revision, by time (document 000, section 3)."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cached_property, partial
+
+from custody.attribution.model import Candidate, Entry, Grade, Segment, Trace
+from custody.attribution.paths import could_name, endings
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import window_ns
+from custody.core.digest import content_hash, whole_hash
+from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
+from custody.core.wire.canonical import text_bytes
+from custody.ledger.claim import is_claim, trusted_chains
+from custody.store import Seen, Store
+
+_RECORDED = frozenset(("hook", "snapshot"))
+"""Kinds of records that our own hook made while it happened; all others are what somebody says afterwards."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A trace that touched a file, as one record shows it, with the records that link it to the commit."""
+
+    view: TracedFile | FileEdit
+    record: RecordRef
+    grade: Grade
+    links: tuple[RecordRef, ...] = ()
+
+    @property
+    def path(self) -> RepoPath:
+        """The file, as the trace names it."""
+        return self.view.path
+
+    @property
+    def revision(self) -> str | None:
+        """The commit that the trace was recorded on top of, perhaps abbreviated."""
+        return self.view.revision
+
+    def candidate(self, segment: Segment, texts: Sequence[bytes], *, precedes: bool) -> Candidate:
+        """What the engine looks at, for one segment with the bytes of its lines."""
+        return Candidate(
+            trace=Trace(self.view.session, self.view.agent, self.view.session),
+            path=segment.path,
+            at_ns=self.view.at_ns,
+            revision=self.revision,
+            entries=self.entries,
+            linked=bool(self.links),
+            precedes=precedes,
+            supports=sum(text in self._lines for text in texts),
+            grade=self.grade,
+            call=self.view.call if isinstance(self.view, FileEdit) else None,
+            records=(self.record,),
+            link_records=self.links,
+        )
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """Where the trace says that it wrote, and the hashes of what."""
+        if isinstance(self.view, TracedFile):
+            return tuple(Entry(said.level, said.lines, said.hash) for said in self.view.ranges)
+        return tuple(dict.fromkeys(_entries(self.view)))
+
+    @cached_property
+    def _lines(self) -> frozenset[bytes]:
+        text = None if isinstance(self.view, TracedFile) else _after(self.view)
+        return frozenset() if text is None else frozenset(text.split(b"\n"))
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Asks a store, each question once."""
+
+    store: Store
+    rules: AttributeRules
+    _answers: dict[object, list[Seen]] = field(default_factory=dict)
+
+    def of(self, segment: Segment) -> list[Proposal]:
+        """All that may have written ``segment``; the time window only while that is too few traces of this file."""
+        links = self._links(segment.commit)
+        seen = [*self._linked(segment, links), *self._at_parent(segment)]
+        views = (one.view for one in seen if isinstance(one.view, TracedFile | FileEdit))
+        traces = {view.session for view in views if could_name(view.path, segment.path)}
+        if len(traces) < self.rules.candidates_min:
+            seen += self._in_window(segment)
+        found: dict[tuple[RecordRef, int], Proposal] = {}
+        for one in seen:
+            if isinstance(one.view, TracedFile) and one.view.of_revision:
+                continue  # what is said of a commit's own lines is asked for below
+            if isinstance(one.view, TracedFile | FileEdit):
+                grade = self._grade(one)
+                own = [link for link in links if _is_of(link, one.view) and self._may_link(link, grade)]
+                refs = tuple(sorted({link.record.ref for link in own}))
+                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, grade, refs)
+        for one in self._of_commit(segment.commit):
+            if isinstance(one.view, TracedFile) and one.view.of_revision:
+                # Such a trace names the commit itself, which is the link.
+                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
+        return list(found.values())
+
+    def _grade(self, one: Seen) -> Grade:
+        is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
+        return Grade.RECORDED if is_recorded else Grade.CLAIMED
+
+    def _may_link(self, link: Seen, grade: Grade) -> bool:
+        """Anybody can write a link: one that is a claim links no more than claims."""
+        return grade is Grade.CLAIMED or not is_claim(link.record, self._chains)
+
+    @cached_property
+    def _chains(self) -> set[StoreId]:
+        return trusted_chains(self.store)
+
+    def _of_commit(self, commit: CommitSha | None) -> list[Seen]:
+        if commit is None:
+            return []
+        return self._once("traced of", commit, partial(self.store.traced_of_commits, [commit]))
+
+    def _links(self, commit: CommitSha | None) -> list[Seen]:
+        # A link that was only derived from content says nothing that the content does not say itself.
+        return [
+            seen
+            for seen in (() if commit is None else self.store.links_of(commit))
+            if isinstance(seen.view, CommitLink) and seen.view.origin is not LinkOrigin.CONTENT
+        ]
+
+    def _linked(self, segment: Segment, links: Iterable[Seen]) -> Iterator[Seen]:
+        for session in dict.fromkeys(link.view.session for link in links if isinstance(link.view, CommitLink)):
+            yield from self._once("traced by", session, partial(self.store.traced_by, session))
+            yield from self._once("edits by", session, partial(self.store.edits_by, session, segment.path))
+
+    def _at_parent(self, segment: Segment) -> Iterator[Seen]:
+        parent = segment.parent
+        if parent is not None:
+            digits = self.rules.revision_digits_min
+            yield from self._once("traced at", parent, partial(self.store.traced_at, parent, digits))
+            yield from self._once("edits at", parent, partial(self.store.edits_of_at, segment.path, parent))
+
+    def _in_window(self, segment: Segment) -> Iterator[Seen]:
+        if segment.at_ns is None:
+            return
+        since, until = window_ns(segment.at_ns, self.rules)
+        yield from self.store.traced_of(list(endings(segment.path)), since_ns=since, until_ns=until)
+        yield from self.store.edits_of(segment.path, since_ns=since, until_ns=until)
+
+    def _once(self, what: str, name: CommitSha | SessionId, ask: Callable[[], list[Seen]]) -> list[Seen]:
+        if (what, name) not in self._answers:
+            self._answers[what, name] = ask()
+        return self._answers[what, name]
+
+
+def _is_of(link: Seen, view: TracedFile | FileEdit) -> bool:
+    """Whether a link names the view's trace; one that was imported knows the trace's id, not whose it is."""
+    said = link.view
+    if not isinstance(said, CommitLink) or said.session != view.session:
+        return False
+    return said.origin is LinkOrigin.IMPORTED or AgentName(said.agent) == view.agent
+
+
+# --- what an edit says of its lines -----------------------------------------------------------------------------------
+
+
+def _entries(edit: FileEdit) -> Iterator[Entry]:
+    for digits in edit.hashes:
+        yield Entry("file", None, digits)
+    text = _after(edit)
+    if text is not None:
+        yield Entry("file", None, whole_hash(text))
+    for lines, hashed in added_ranges(edit):
+        yield Entry("change", lines, None if hashed is None else content_hash(hashed))
+
+
+def added_ranges(edit: FileEdit) -> Iterator[tuple[Lines, tuple[bytes, ...] | None]]:
+    """The lines that an edit added, each run with its bytes where they are known."""
+    text = _after(edit)
+    texts = [] if not text else text.removesuffix(b"\n").split(b"\n")
+    if edit.part:
+        # The text is a piece of the file: where that stands is all that is known, and only of a single one which text.
+        alone = len(edit.lines) == 1 and len(texts) == len(edit.lines[0])
+        yield from ((lines, tuple(texts) if alone else None) for lines in edit.lines)
+        return
+    for lines in edit.lines or _new_lines(edit, texts):
+        known = lines.last <= len(texts)
+        yield lines, tuple(texts[lines.first - 1 : lines.last]) if known else None
+
+
+def _new_lines(edit: FileEdit, after: Sequence[bytes]) -> Iterator[Lines]:
+    """The lines of the text after that the text before has not; all of them where there was none."""
+    if edit.before is not None and edit.before.content is None:
+        return  # what was there before is erased: which lines are new is not known any more
+    content = "" if edit.before is None else edit.before.content or ""
+    before = text_bytes(content).removesuffix(b"\n").split(b"\n") if content else []
+    for tag, _, _, first, last in SequenceMatcher(None, before, list(after), autojunk=False).get_opcodes():
+        if tag in ("insert", "replace"):
+            yield Lines(first + 1, last)
+
+
+def _after(edit: FileEdit) -> bytes | None:
+    return None if edit.after is None or edit.after.content is None else text_bytes(edit.after.content)

@@ -1,0 +1,182 @@
+"""Traces of other tools, which bring places and hashes but no text: asked only where no captured text answers.
+
+A hash is checked against the commit's text at its place, then anywhere in that version. A trace that gives a hash and
+is not confirmed has known content that is not there, and gets nothing. Places without a hash count only where they
+contain the line: near them is not enough when lines can be told apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from custody.attribution.app.answers import Answer
+from custody.attribution.app.context import Attributing, FileVersion
+from custody.attribution.carry import align
+from custody.attribution.engine import attribute
+from custody.attribution.lineage import UNKNOWN
+from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribution.text import keys_of
+from custody.core.digest import content_hash, content_hashes_match
+from custody.core.ids import CommitSha, ContentHash
+from custody.core.lines import Lines
+from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile, TracedRange
+from custody.git import Ancestry
+from custody.store import Seen
+
+CONFIRMED_LINES_MAX = 20_000
+"""A file with more lines is compared with hashes at their own place only."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One range of one trace."""
+
+    seen: Seen
+    file: TracedFile
+    range: TracedRange
+
+
+def traced_findings(evidence: Attributing, version: FileVersion, answers: Sequence[Answer]) -> list[Answer]:
+    """``answers`` with what traces of other tools say of lines that no captured text explains."""
+    claims = list(_claims(evidence, version))
+    if not claims:
+        return list(answers)
+    asked = _Asked(evidence, version, claims)
+    return [one for answer in answers for one in asked.answered(answer)]
+
+
+def _claims(evidence: Attributing, version: FileVersion) -> Iterator[_Claim]:
+    for seen in evidence.store.traced_apart(version.path):
+        if isinstance(seen.view, TracedFile) and not _is_captured(evidence, seen.view):
+            for range_ in seen.view.ranges:
+                yield _Claim(seen, seen.view, range_)
+
+
+def _is_captured(evidence: Attributing, file: TracedFile) -> bool:
+    """Whether the call that a trace tells of was captured too: then its text says which lines are its, no place."""
+    if file.within is None or file.call is None:
+        return False
+    edits = (seen.view for seen in evidence.store.edits_by(file.within, file.path))
+    return any(isinstance(edit, FileEdit) and edit.call == file.call for edit in edits)
+
+
+class _Asked:
+    """The claims about one file, and what of them a commit's text confirms."""
+
+    def __init__(self, evidence: Attributing, version: FileVersion, claims: Sequence[_Claim]) -> None:
+        self._evidence = evidence
+        self._version = version
+        self._claims = claims
+        self._keys = keys_of(version.texts)
+        self._confirmed: dict[tuple[CommitSha | None, int], frozenset[int]] = {}
+
+    def answered(self, answer: Answer) -> Iterator[Answer]:
+        """The answer, or one per line of it that traces speak of."""
+        if answer.origin != UNKNOWN or isinstance(answer.finding, Attributed) or not answer.trail:
+            yield answer
+            return
+        waiting: list[int] = []
+        segment = answer.finding.segment
+        for number in range(segment.lines.first, segment.lines.last + 1):
+            found = self._line(segment, number, answer.trail[-1])
+            if found is None:
+                waiting.append(number)
+                continue
+            if waiting:
+                yield replace(answer, finding=self._rest(segment, waiting, answer))
+                waiting = []
+            claim, attributed = found
+            model = claim.range.model or claim.file.model
+            conversation = claim.range.conversation or claim.file.conversation
+            yield replace(answer, finding=attributed, model=model, conversation=conversation, part=claim.range.share)
+        if waiting:
+            yield replace(answer, finding=self._rest(segment, waiting, answer))
+
+    def _rest(self, segment: Segment, numbers: Sequence[int], answer: Answer) -> Unattributed:
+        reason = answer.finding.reason if isinstance(answer.finding, Unattributed) else ""
+        return Unattributed(self._narrowed(segment, Lines(numbers[0], numbers[-1])), reason)
+
+    def _line(self, segment: Segment, number: int, commit: CommitSha | None) -> tuple[_Claim, Attributed] | None:
+        narrow = self._narrowed(segment, Lines(number, number))
+        entries = {n: self._entry(claim, n, number, commit, narrow.hash) for n, claim in enumerate(self._claims)}
+        candidates = {n: self._candidate(self._claims[n], entry, narrow) for n, entry in entries.items() if entry}
+        if not candidates:
+            return None
+        rules, digest = self._evidence.rules, self._evidence.digest
+        finding = attribute(narrow, list(candidates.values()), rules, rules_digest=digest)
+        if not isinstance(finding, Attributed):
+            return None
+        best = next(n for n, candidate in candidates.items() if candidate == finding.candidate)
+        return self._claims[best], finding
+
+    def _entry(
+        self, claim: _Claim, n: int, number: int, commit: CommitSha | None, line_hash: ContentHash
+    ) -> Entry | None:
+        """What a claim says of one line, if it may say anything: with a hash only what the text confirms."""
+        if claim.range.hash is not None:
+            confirmed = number in self._confirmed_lines(claim, n, commit)
+            return Entry(claim.range.level, Lines(number, number), line_hash) if confirmed else None
+        if claim.range.lines is not None and number in claim.range.lines:
+            return Entry(claim.range.level, claim.range.lines)
+        return None
+
+    def _confirmed_lines(self, claim: _Claim, n: int, commit: CommitSha | None) -> frozenset[int]:
+        """The lines of the file, as it is asked about, whose text in ``commit`` has the hash of the claim."""
+        if (commit, n) not in self._confirmed:
+            texts = self._version.texts if commit is None else self._evidence.history.texts(commit, self._version.path)
+            block = _block(texts, claim.range)
+            pairs = align(keys_of(block), self._keys) if block else []
+            self._confirmed[(commit, n)] = frozenset(j + 1 for _, j in pairs)
+        return self._confirmed[(commit, n)]
+
+    def _candidate(self, claim: _Claim, entry: Entry, segment: Segment) -> Candidate:
+        file = claim.file
+        links = [] if segment.commit is None else self._evidence.store.links_of(segment.commit)
+        linked = tuple(
+            seen.record.ref
+            for seen in links
+            if isinstance(seen.view, CommitLink)
+            and seen.view.session == file.session
+            and seen.view.origin is not LinkOrigin.CONTENT
+        )
+        return Candidate(
+            trace=Trace(file.session, file.agent, file.session),
+            path=segment.path,
+            at_ns=file.at_ns,
+            revision=file.revision,
+            entries=(entry,),
+            linked=bool(linked),
+            precedes=self._precedes(file, segment),
+            supports=int(entry.hash is not None),
+            grade=Grade.CLAIMED,
+            records=(claim.seen.record.ref,),
+            link_records=linked,
+        )
+
+    def _precedes(self, file: TracedFile, segment: Segment) -> bool:
+        below = segment.commit or segment.parent
+        if file.revision is None or below is None or len(file.revision) not in (40, 64):
+            return False
+        pair = Ancestry(CommitSha(file.revision), below)
+        return pair in self._evidence.repository.ancestries([pair])
+
+    def _narrowed(self, segment: Segment, lines: Lines) -> Segment:
+        texts = self._version.texts[lines.first - 1 : lines.last]
+        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        return replace(segment, lines=lines, hash=hashed)
+
+
+def _block(texts: Sequence[str], range_: TracedRange) -> Sequence[str]:
+    """The lines of a version that have the hash of a range: at its place, else anywhere."""
+    if range_.hash is None or range_.lines is None:
+        return texts if range_.hash is not None and _has(texts, range_.hash) else ()
+    there = texts[range_.lines.first - 1 : range_.lines.last]
+    if _has(there, range_.hash):
+        return there
+    length = len(range_.lines)
+    starts = range(max(0, len(texts) - length + 1)) if len(texts) <= CONFIRMED_LINES_MAX else range(0)
+    return next((texts[at : at + length] for at in starts if _has(texts[at : at + length], range_.hash)), ())
+
+
+def _has(texts: Sequence[str], wanted: ContentHash) -> bool:
+    hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+    return content_hashes_match(hashed, wanted)

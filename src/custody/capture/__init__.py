@@ -1,0 +1,29 @@
+"""What captured events mean: one reader per agent format, from an agent's own shape to our views.
+
+Readers of events touch nothing: they are functions of what the store hands them. Readers of transcripts open the files
+that they are handed, and nothing that is named inside them.
+"""
+
+from custody.capture.database_rows import is_database, lines_for
+from custody.capture.hook_views import hook_views, snapshot_views
+from custody.capture.line_reader import Line, lines_of
+from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
+from custody.capture.transcripts import Found, Named, NeedsTrees, Passed, Started, TranscriptReader, Trouble
+
+__all__ = [
+    "TRANSCRIPT_READERS",
+    "Found",
+    "Line",
+    "Named",
+    "NeedsTrees",
+    "Passed",
+    "Started",
+    "TranscriptReader",
+    "Trouble",
+    "hook_views",
+    "is_database",
+    "lines_for",
+    "lines_of",
+    "snapshot_views",
+    "transcript_views",
+]

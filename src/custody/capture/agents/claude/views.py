@@ -1,0 +1,229 @@
+"""What one kept line of Claude Code's transcripts says: a pure function of the line and of what was put beside it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from custody.capture.agents.claude.sources import reads
+from custody.capture.agents.claude.tool_calls import EDITS, Done, edits, git_facts, pull_request
+from custody.capture.shell import Write, writes
+from custody.capture.typed_field import Fields, fields, items, model, string, text
+from custody.core.digest import whole_hash
+from custody.core.ids import AgentName, CallId, PromptId, SessionId
+from custody.core.paths import RepoPath
+from custody.core.views import CallStatus, FileEdit, Prompt, Session, ToolCall, View
+from custody.core.wire.canonical import text_bytes
+from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event_views import about_of, text_view
+from custody.core.wire.time import ns_from
+
+NOT_TYPED = (
+    "<local-command-",
+    "<command-",
+    "<bash-",
+    "<task-notification",
+    "<system-reminder",
+    "<user-memory-input",
+    "<teammate-message",
+    "[Request interrupted",
+    "Caveat: The messages below",
+)
+"""How texts begin that stand where a person's do, and were put there by the program."""
+RAN = ("Exit code ", "Error: Exit code ")
+"""How the words of a command begin that ran and failed; others were never run."""
+NOT_EDITED = ("<tool_use_error>", "Error:")
+"""How the words of an edit begin that was not made; some versions do not mark it otherwise."""
+NOT_READ = ("<tool_use_error>",)
+OPENING = frozenset(("Read", "WebFetch"))
+"""Tools whose words begin so when nothing was read."""
+NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
+
+
+def views_of(event: TranscriptEvent) -> tuple[View, ...]:
+    """The views that one line gives."""
+    line = fields(event.payload)
+    read = LINES.get(string(line.get("type")) or "")
+    opening = (_session(event, line),) if event.opens else ()
+    return (*opening, *(read(event, line) if read else ()))
+
+
+def results_of(line: Fields) -> list[Fields]:
+    """The results of tools that a line brings."""
+    blocks = map(fields, items(fields(line.get("message")).get("content")))
+    return [block for block in blocks if block.get("type") == "tool_result"]
+
+
+def prompt_of(line: Fields) -> str | None:
+    """The text of a line that stands where a person's does; None where there is none."""
+    content = fields(line.get("message")).get("content")
+    if isinstance(content, str):
+        return content
+    blocks = [fields(block) for block in items(content)]
+    if any(block.get("type") == "tool_result" for block in blocks):
+        return None
+    texts = [string(block.get("text")) or "" for block in blocks if block.get("type") == "text"]
+    return "\n".join(texts) if texts else None
+
+
+def is_failed(tool: str, result: Fields) -> bool:
+    """Whether a call went wrong, by its result's mark or, where a file was edited or read, by its words."""
+    words = _first_words(result)
+    if tool in OPENING and words.startswith(NOT_READ):
+        return True
+    return result.get("is_error") is True or (tool in EDITS and words.startswith(NOT_EDITED))
+
+
+def _first_words(result: Fields) -> str:
+    content = result.get("content")
+    return string(content) or next((string(fields(block).get("text")) or "" for block in items(content)), "")
+
+
+def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
+    """What a shell command certainly wrote, by its own text."""
+    command = string(given.get("command"))
+    if command is None or response.get("interrupted") is True:
+        return ()
+    if result.get("is_error") is not True:
+        return writes(command)
+    words = string(result.get("content")) or ""
+    if not words.startswith(RAN) or any(sign in words for sign in NOT_WRITTEN):
+        return ()
+    return tuple(write for write in writes(command) if write.sure)
+
+
+def _session(event: TranscriptEvent, line: Fields) -> Session:
+    return Session(
+        agent=AgentName(event.agent),
+        id=SessionId(event.session),
+        started_ns=ns_from(event.at),
+        worktree=event.worktree,
+        model=None if event.subagent is not None else model(fields(line.get("message")).get("model")),
+    )
+
+
+def _assistant(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    for block in map(fields, items(fields(line.get("message")).get("content"))):
+        call, name = string(block.get("id")), string(block.get("name"))
+        if block.get("type") == "tool_use" and call and name:
+            yield ToolCall(
+                agent=AgentName(event.agent),
+                session=SessionId(event.session),
+                id=CallId(call),
+                name=name,
+                started_ns=ns_from(event.at),
+                parent=_parent(event),
+                prompt=_prompt_id(line),
+                subagent=event.subagent,
+                model=model(fields(line.get("message")).get("model")),
+                about=about_of(block.get("input")),
+            )
+
+
+def _user(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    results = results_of(line)
+    if not results:
+        yield from _prompt(event, line)
+        return
+    made = {call.id: call for call in event.calls}
+    response = fields(line.get("toolUseResult")) if len(results) == 1 else {}
+    for result in results:
+        call = string(result.get("tool_use_id"))
+        if call:
+            yield from _result(event, line, result, made.get(call, CallMade(call, "?")), response)
+
+
+def _result(event: TranscriptEvent, line: Fields, result: Fields, call: CallMade, response: Fields) -> Iterator[View]:
+    failed = is_failed(call.name, result)
+    at_ns = ns_from(event.at)
+    yield ToolCall(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=CallId(call.id),
+        name="" if call.name == "?" else call.name,
+        started_ns=at_ns,
+        ended_ns=at_ns,
+        status=CallStatus.FAILED if failed else CallStatus.OK,
+        parent=_parent(event),
+        prompt=_prompt_id(line),
+        subagent=event.subagent,
+    )
+    done = Done(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        call=CallId(call.id),
+        at_ns=at_ns,
+        tool=call.name,
+        input=fields(call.input),
+        response=response,
+        answer=line.get("toolUseResult") if response or len(results_of(line)) == 1 else None,
+        words=_first_words(result),
+        failed=failed,
+        locate=lambda named: _located(event.paths, named),
+    )
+    yield from reads(done)
+    if not failed:
+        yield from edits(done)
+        yield from git_facts(done, event.commits)
+    if call.name == "Bash":
+        yield from _shell_edits(done, written_by(done.input, result, response))
+
+
+def _shell_edits(done: Done, written: tuple[Write, ...]) -> Iterator[View]:
+    """What a command's own text says that it wrote; where files were looked at around it, that knows better."""
+    for n, write in enumerate(written):
+        path = done.locate(write.path)
+        if path is not None:
+            yield FileEdit(
+                agent=done.agent,
+                session=done.session,
+                id=f"{done.call}:shell:{n}",
+                path=path,
+                at_ns=done.at_ns,
+                call=done.call,
+                before=text_view("") if write.append else None,
+                after=text_view(write.text),
+                hashes=(whole_hash(text_bytes(write.text)),),
+                part=write.append,
+            )
+
+
+def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    asked = text(fields(line.get("message")).get("content")) or text(prompt_of(line))
+    if asked is None or event.subagent is not None:
+        return
+    if line.get("isMeta") is True or line.get("isCompactSummary") is True:
+        return
+    if asked.content is not None and (not asked.content.strip() or asked.content.lstrip().startswith(NOT_TYPED)):
+        return
+    named = _prompt_id(line) or PromptId(event.id)
+    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), asked)
+
+
+def _progress(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    """The calls of a subagent as its parent's file repeats them: nothing but who made them, and for which call."""
+    yield from _assistant(event, line)
+
+
+def _pull_request(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    agent, session, at_ns = AgentName(event.agent), SessionId(event.session), ns_from(event.at)
+    fact = pull_request(agent, session, at_ns, line.get("prNumber"), line.get("prUrl"), line.get("prRepository"))
+    if fact is not None:
+        yield fact
+
+
+LINES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
+    {"assistant": _assistant, "user": _user, "progress": _progress, "pr-link": _pull_request}
+)
+
+
+def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
+    path = paths.get(named) if isinstance(named, str) else None
+    return None if path is None else RepoPath.of(path)
+
+
+def _parent(event: TranscriptEvent) -> CallId | None:
+    return None if event.parent_call is None else CallId(event.parent_call)
+
+
+def _prompt_id(line: Fields) -> PromptId | None:
+    named = string(line.get("promptId"))
+    return PromptId(named) if named else None

@@ -1,0 +1,207 @@
+"""What a patch of Codex CLI changes: its own patch text, and the changes that its events tell of.
+
+Pure. The text is the one that ``codex-rs/apply-patch/src/parser.rs`` describes (``*** Begin Patch`` to
+``*** End Patch``), read as leniently about white space around its marks as Codex does; a text that is no patch gives
+nothing. Changes are ``FileChange`` of ``codex-rs/protocol/src/protocol.rs``, tagged inside (``{"type": "add", …}``) as
+since autumn 2025 or outside (``{"add": {…}}``) as before.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from custody.capture.typed_field import Fields, fields, string, text
+from custody.core.lines import Lines
+from custody.core.views import Text
+from custody.core.wire.event_views import text_view
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+ADD, DELETE, UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
+MOVE, FILE_END, ENVIRONMENT = "*** Move to: ", "*** End of File", "*** Environment ID: "
+NUMBER_MAX = 2**53
+
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,15})(?:,(\d{1,15}))? @@")
+
+
+class Kind(Enum):
+    """What happens to a file."""
+
+    ADD = "add"
+    DELETE = "delete"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a file before and after; ``lines`` is where it stands afterwards, if that was told."""
+
+    before: str
+    after: str
+    lines: Lines | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What happens to one file: ``before`` and ``after`` are the whole of it, ``pieces`` what an update replaces.
+
+    ``untold``: an update whose text was erased, so that nobody knows any more what it replaced.
+    """
+
+    path: str
+    kind: Kind
+    moved: str | None = None
+    before: Text | None = None
+    after: Text | None = None
+    pieces: tuple[Piece, ...] = ()
+    untold: Text | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The files that it touches, as written."""
+        return (self.path,) if self.moved is None else (self.path, self.moved)
+
+
+# --- the patch text ---------------------------------------------------------------------------------------------------
+
+
+def changes_in(patch: str) -> tuple[Change, ...]:
+    r"""The changes that a patch text asks for, in order; none for a text that is no whole patch.
+
+    >>> changes_in("*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch")[0].after.content
+    'one\n'
+    """
+    lines = [line.removesuffix("\r") for line in patch.split("\n")]
+    marks = [line.strip() for line in lines]
+    if BEGIN not in marks or END not in marks:
+        return ()
+    first = marks.index(BEGIN) + 1
+    try:
+        return tuple(_files(lines[first : marks.index(END, first)]))
+    except ValueError:
+        return ()
+
+
+@dataclass(slots=True)
+class _File:
+    """A file of the patch as far as it was read."""
+
+    kind: Kind
+    path: str
+    moved: str | None = None
+    added: list[str] = field(default_factory=list)
+    chunks: list[tuple[list[str], list[str]]] = field(default_factory=list)
+
+    def line(self, line: str) -> None:
+        """Take up one line; ``ValueError`` for one that cannot stand here."""
+        if self.kind is Kind.ADD and line.startswith("+"):
+            self.added.append(line[1:])
+        elif self.kind is not Kind.UPDATE:
+            raise ValueError(line)
+        elif line.startswith(MOVE) and not self.chunks:
+            self.moved = line.removeprefix(MOVE).strip()
+        elif line.rstrip() == "@@" or line.startswith("@@ "):
+            self.chunks.append(([], []))
+        elif line.strip() != FILE_END:
+            self._changed(line)
+
+    def _changed(self, line: str) -> None:
+        sign, rest = (line[0], line[1:]) if line else (" ", "")
+        if sign not in " +-":
+            raise ValueError(line)
+        if not self.chunks:
+            self.chunks.append(([], []))
+        old, new = self.chunks[-1]
+        if sign != "+":
+            old.append(rest)
+        if sign != "-":
+            new.append(rest)
+
+    def change(self) -> Change:
+        """All of it."""
+        pieces = (Piece(_joined(old), _joined(new)) for old, new in self.chunks)
+        return Change(
+            path=self.path,
+            kind=self.kind,
+            moved=self.moved,
+            after=text_view(_joined(self.added)) if self.kind is Kind.ADD else None,
+            pieces=tuple(piece for piece in pieces if piece.before != piece.after),
+        )
+
+
+def _files(lines: Sequence[str]) -> Iterator[Change]:
+    file: _File | None = None
+    for line in lines:
+        begun = _begun(line.strip())
+        if begun is not None:
+            if file is not None:
+                yield file.change()
+            file = begun
+        elif file is not None:
+            file.line(line)
+        elif line.strip() and not line.startswith(ENVIRONMENT):
+            raise ValueError(line)
+    if file is not None:
+        yield file.change()
+
+
+def _begun(line: str) -> _File | None:
+    for mark, kind in ((ADD, Kind.ADD), (DELETE, Kind.DELETE), (UPDATE, Kind.UPDATE)):
+        if line.startswith(mark):
+            return _File(kind, line.removeprefix(mark).strip())
+    return None
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+# --- changes as events tell them --------------------------------------------------------------------------------------
+
+
+def changes_told(said: object) -> tuple[Change, ...]:
+    """The changes of an event, by path; what has none of the known shapes is left out."""
+    found = (_told(path, fields(change)) for path, change in sorted(fields(said).items()))
+    return tuple(change for change in found if change is not None)
+
+
+def _told(path: str, said: Fields) -> Change | None:
+    kind = next((kind for kind in Kind if said.get("type") == kind.value or kind.value in said), None)
+    if kind is None or not path:
+        return None
+    inner = said if said.get("type") == kind.value else fields(said[kind.value])
+    if kind is Kind.ADD:
+        return Change(path=path, kind=kind, after=text(inner.get("content")))
+    if kind is Kind.DELETE:
+        return Change(path=path, kind=kind, before=text(inner.get("content")))
+    diff = inner.get("unified_diff")
+    return Change(
+        path=path,
+        kind=kind,
+        moved=string(inner.get("move_path")) or None,
+        pieces=tuple(_pieces(diff)) if isinstance(diff, str) else (),
+        untold=None if isinstance(diff, str) else text(diff),
+    )
+
+
+def _pieces(diff: str) -> Iterator[Piece]:
+    """The hunks of a unified diff."""
+    place, old, new = None, list[str](), list[str]()
+    for line in [*diff.split("\n"), "@@"]:
+        hunk = _HUNK.match(line)
+        if hunk is not None or line == "@@":
+            if old != new:
+                yield Piece(_joined(old), _joined(new), place)
+            place, old, new = None if hunk is None else _lines(hunk), [], []
+        elif line[:1] == "-" and not (line.startswith("--- ") and place is None and not old):
+            old.append(line[1:])
+        elif line[:1] == "+" and not (line.startswith("+++ ") and place is None and not new):
+            new.append(line[1:])
+        elif line[:1] == " ":
+            old.append(line[1:])
+            new.append(line[1:])
+
+
+def _lines(hunk: re.Match[str]) -> Lines | None:
+    first, count = int(hunk[1]), int(hunk[2] or 1)
+    return Lines(first, first + count - 1) if 0 < first < NUMBER_MAX and 0 < count < NUMBER_MAX else None

@@ -1,0 +1,1 @@
+"""GitHub Copilot, in VS Code and as a CLI."""

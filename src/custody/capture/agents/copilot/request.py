@@ -1,0 +1,174 @@
+"""One request of a chat in VS Code: what was asked, of which model, and the calls that came of it.
+
+The calls are those of Copilot's own metadata, with what they were given. Calls of subagents stand among the parts of
+the answer only, without their input. What changed in a file is told there too, without what was there before: that
+counts for calls whose input does not say it, and for edits without a call, and only where lines were put in between
+others. Where lines were replaced, nobody can tell which of the new ones were there before.
+"""
+
+import re
+from collections.abc import Iterator
+
+from custody.capture.agents.copilot.answer_part import folders_in, given_by, inserts, path_of, state_of, words_in
+from custody.capture.agents.copilot.kept_record import ABANDONED, FAILED, OK, Call
+from custody.capture.agents.copilot.locations import slashed
+from custody.capture.agents.copilot.tool_calls import EDITING, HINTED, SUBAGENTS, changes_by, given_to, is_error, plain
+from custody.capture.hook.call_name import without_number
+from custody.capture.typed_field import Fields, fields, items, string
+from custody.core.wire.canonical import Json
+
+EDIT = "edit_files"
+"""What an answer changed without a call, by VS Code's own name for it."""
+NUMBER_MAX = 2**53
+CHOSEN = "auto"
+"""What stands where a model should where Copilot chose it."""
+CANCELLED = ("The user cancelled", "User cancelled", "The user chose to skip")
+_VENDOR = re.compile(r"^[A-Za-z0-9_.-]+/(?=.)")
+_DETAIL = re.compile(r"\s+[•·]\s+.*$", re.DOTALL)
+
+
+def is_copilots(request: Fields) -> bool:
+    """Whether Copilot answered, and not another participant of VS Code's chats."""
+    agent = fields(request.get("agent"))
+    named = string(agent.get("id"))
+    extension = string(fields(agent.get("extensionId")).get("value")) or ""
+    return named is None or named.startswith(("github.copilot", "setup.")) or extension.lower() == "github.copilot-chat"
+
+
+class Request:
+    """A request and its answer."""
+
+    def __init__(self, said: Fields, named: str) -> None:
+        self.said = said
+        self.named = named
+        self.metadata = fields(fields(said.get("result")).get("metadata"))
+        at = said.get("timestamp")
+        self.at_ns = at * 1_000_000 if isinstance(at, int) and 0 < at < NUMBER_MAX // 1_000 else 0
+        self.session = string(self.metadata.get("sessionId"))
+        self.version = string(fields(said.get("agent")).get("extensionVersion"))
+
+    @property
+    def asked(self) -> str | None:
+        """What a person typed; a button that was pressed and what the program sent itself are no words of theirs."""
+        if string(self.said.get("confirmation")) or self.said.get("isSystemInitiated") is True:
+            return None
+        message = self.said.get("message")
+        typed = string(message) or string(fields(message).get("text"))
+        return typed if typed is not None and typed.strip() else None
+
+    @property
+    def model(self) -> str | None:
+        """The model; where it was chosen for the user, the one that answered, else the name that the answer shows."""
+        named = _VENDOR.sub("", string(self.said.get("modelId")) or "")
+        if named not in ("", CHOSEN):
+            return named
+        answered = string(self.metadata.get("resolvedModel"))
+        if answered:
+            return answered
+        shown = string(fields(self.said.get("result")).get("details")) or ""
+        named = _DETAIL.sub("", shown).strip() if _DETAIL.search(shown) else ""
+        return None if named.lower() in ("", CHOSEN) else named
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that were open, where the request tells it."""
+        return folders_in(self.metadata.get("renderedGlobalContext"))
+
+    def calls(self) -> Iterator[Call]:
+        """The calls of the answer, in order, each with the files that only the answer's parts tell of."""
+        made = list(self._made())
+        told = {slashed(path) for call in made if plain(call.tool) not in HINTED for path in _names(call)}
+        groups = [(path, new, call) for path, new, call in self._groups() if path not in told]
+        # New lines of a file go to the call that named it, else to the one that was shown before them.
+        owners = {slashed(path): call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)}
+        own: dict[str | None, list[tuple[str, str]]] = {}
+        for path, new, call_id in groups:
+            own.setdefault(owners.get(path, call_id), []).append((path, new))
+        for call in (*made, *self._subagents(made)):
+            yield _with(call, own.pop(call.id, []), self.model)
+        loose = [group for some in own.values() for group in some]
+        if loose:
+            yield _with(Call(id=self.named, tool=EDIT, given={}), loose, self.model)
+
+    def _made(self) -> Iterator[Call]:
+        results = fields(self.metadata.get("toolCallResults"))
+        for round_ in map(fields, items(self.metadata.get("toolCallRounds"))):
+            for call in map(fields, items(round_.get("toolCalls"))):
+                named, tool = string(call.get("id")), string(call.get("name"))
+                if not named or not tool:
+                    continue
+                words = words_in(results.get(named))
+                state = ABANDONED if words.startswith(CANCELLED) else FAILED if is_error(words) else OK
+                yield Call(id=without_number(named), tool=tool, given=call.get("arguments"), state=state, words=words)
+
+    def _subagents(self, made: list[Call]) -> Iterator[Call]:
+        """The calls of subagents, which only the parts of the answer tell."""
+        started = [string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
+        calls = [call.id for call in made if call.tool in SUBAGENTS]
+        parents = dict(zip(started, calls, strict=False))
+        last: str | None = None
+        for part in self._invoked():
+            named, tool = string(part.get("toolCallId")), string(part.get("toolId"))
+            if not _agent(part) and _starts(part):
+                last = named
+            # In 2025 a part said that it is a subagent's, and not of which.
+            agent = _agent(part) or (last if part.get("fromSubAgent") is True else None)
+            if agent is not None and named and tool:
+                yield Call(
+                    id=without_number(named),
+                    tool=tool,
+                    given=given_by(part),
+                    state=state_of(part),
+                    subagent=agent,
+                    parent=parents.get(agent) or (agent if agent in calls else None),
+                )
+
+    def _groups(self) -> Iterator[tuple[str, str, str | None]]:
+        """New lines by file, and the call that was shown before them if it was one of an editing tool."""
+        last: str | None = None
+        for part in map(fields, items(self.said.get("response"))):
+            kind = part.get("kind")
+            if kind == "toolInvocationSerialized":
+                edits = plain(string(part.get("toolId")) or "") in EDITING
+                last = without_number(string(part.get("toolCallId")) or "") or None if edits else None
+            elif kind == "textEditGroup":
+                path = path_of(part.get("uri"))
+                for edit in (fields(edit) for some in items(part.get("edits")) for edit in items(some)):
+                    new = string(edit.get("text"))
+                    if path is not None and new and new.strip() and inserts(edit):
+                        yield path, new, last
+
+    def _invoked(self) -> Iterator[Fields]:
+        parts = map(fields, items(self.said.get("response")))
+        return (part for part in parts if part.get("kind") == "toolInvocationSerialized")
+
+
+def _with(call: Call, groups: list[tuple[str, str]], model: str | None) -> Call:
+    return Call(
+        id=call.id,
+        tool=call.tool,
+        given=call.given,
+        state=call.state,
+        words=call.words,
+        model=model,
+        subagent=call.subagent,
+        parent=call.parent,
+        groups=tuple(groups) if call.state == OK else (),
+    )
+
+
+def _names(call: Call) -> list[str]:
+    return [name for change in changes_by(plain(call.tool), given_to(call.given)) for name in change.names]
+
+
+def _hinted(call: Call) -> list[str]:
+    path: Json = given_to(call.given).get("filePath")
+    return [path] if isinstance(path, str) else []
+
+
+def _agent(part: Fields) -> str | None:
+    return string(part.get("subAgentInvocationId"))
+
+
+def _starts(part: Fields) -> bool:
+    return plain(string(part.get("toolId")) or "") in SUBAGENTS

@@ -1,0 +1,197 @@
+"""What a finished call of one of Copilot's tools says, whether VS Code or the CLI made it and whoever told of it.
+
+Shapes: for VS Code ``package.json`` and ``src/extension/tools`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of
+March 2026), for the CLI ``app.js`` of @github/copilot 1.0.62 (June 2026), the hooks reference of github/docs (autumn
+2026), and what 1.0.102 (November 2026) kept and told. The CLI's hooks give its tools the names that Claude Code has for
+them (``calls.COPILOTS``), its transcripts the tools' own: here both have the first. No tool says what was in a file
+before it: an edit is the piece that it replaces, and what was seen on disk around it says more.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from custody.capture.agents.claude.tool_calls import Done
+from custody.capture.agents.codex.patch import BEGIN, Change, Kind, Piece, changes_in
+from custody.capture.agents.codex.tool_calls import Answer, Given, commits_in, edits, facts, written, written_by
+from custody.capture.agents.copilot.sources import sources
+from custody.capture.hook.call_name import COPILOTS, copilot_given
+from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.core.views import View
+from custody.core.wire.event_views import about_of
+
+BASH = "Bash"
+SHELLS = frozenset((BASH, "run_in_terminal"))
+PATHS = ("path", "filePath", "file_path")
+OLD = ("old_str", "oldString", "old_string")
+NEW = ("new_str", "newString", "new_string")
+WHOLE = ("file_text", "content")
+PATCH = ("input", "patch")
+SUBAGENTS = frozenset(("Agent", "Task", "runSubagent"))
+CONTRIBUTED: Mapping[str, str] = MappingProxyType(
+    {
+        "copilot_applyPatch": "apply_patch",
+        "copilot_createFile": "create_file",
+        "copilot_insertEdit": "insert_edit_into_file",
+        "copilot_replaceString": "replace_string_in_file",
+        "copilot_multiReplaceString": "multi_replace_string_in_file",
+        "copilot_editNotebook": "edit_notebook_file",
+        "copilot_readFile": "read_file",
+        "copilot_findTextInFiles": "grep_search",
+        "copilot_fetchWebPage": "fetch_webpage",
+    }
+)
+"""Names under which VS Code shows the tools that a model knows by others."""
+
+_CODE = re.compile(
+    r"<(?:command with \S+ \S+ |shellId: \S+ )?(?:exited|completed) with exit code (-?\d{1,9})>"
+    r"|^Command exited with code (-?\d{1,9})",
+    re.MULTILINE,
+)
+_GOES_ON = re.compile(r"<command (?:started in background with|with shellId: \S+ is still running)")
+_ERROR = ("ERROR while calling tool", "ERROR: ")
+NOTICE = re.compile(r"\s*<system_notification>.*</system_notification>\s*", re.DOTALL)
+"""What the CLI puts into its own prompt, for example when a command in the background has ended."""
+
+
+def plain(tool: str) -> str:
+    """The name of a tool as custody keeps it.
+
+    >>> plain("bash"), plain("str_replace_editor"), plain("copilot_replaceString"), plain("runSubagent")
+    ('Bash', 'Edit', 'replace_string_in_file', 'runSubagent')
+    """
+    return CONTRIBUTED.get(tool) or COPILOTS.get(tool, tool)
+
+
+def given_to(said: object) -> Fields:
+    """What a call was given, as an object; a patch alone is its ``input``."""
+    given = copilot_given(said)
+    return {"input": given} if isinstance(given, str) else fields(given)
+
+
+def about(tool: str, given: Fields) -> str | None:
+    """What a finer name of a call depends on: a command, a file, a subagent's type."""
+    said = {name: value for name, value in given.items() if name != "command" or tool in SHELLS}
+    return about_of({**said, "path": _first(given, PATHS)})
+
+
+def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
+    """What a call gave back; of a command also how it ended.
+
+    >>> answer = answer_of("no such file <exited with exit code 2>", {})
+    >>> answer.words, answer.code
+    ('no such file ', 2)
+    """
+    found = list(_CODE.finditer(words))
+    code = int(found[-1][1] or found[-1][2]) if found else None
+    behind = given.get("isBackground") is True or given.get("mode") == "async" or given.get("detach") is True
+    behind = behind or _GOES_ON.search(words) is not None
+    if failed and code in (None, 0):
+        code = 1
+    return Answer(words[: found[-1].start()] if found else words, code, behind and code is None)
+
+
+def went_wrong(tool: str, words: str, given: Fields) -> bool:
+    """Whether a command that was run to its end says that it failed."""
+    return tool in SHELLS and answer_of(words, given).failed
+
+
+def with_code(words: str, code: object) -> str:
+    """What a command gave back with how it ended, where that is told beside its words and not in them."""
+    known = isinstance(code, int) and not isinstance(code, bool)
+    return words if not known or _CODE.search(words) else f"{words}\n<exited with exit code {code}>"
+
+
+def is_error(words: str) -> bool:
+    """Whether what a model was shown says that the call went wrong: chats do not say it otherwise."""
+    return words.startswith(_ERROR)
+
+
+def done_views(done: Done, folder: str | None, commits: dict[str, str | None], *, told: bool = False) -> Iterator[View]:
+    """The sources, edits and facts of a finished call; ``told``: nobody looked at the files around a command."""
+    answer = answer_of(done.words, done.input, failed=done.failed)
+    given = Given(string(done.input.get("command"))) if done.tool in SHELLS else Given()
+    run = replace(done, tool=BASH, input=given.kept(), words=answer.words) if done.tool in SHELLS else done
+    yield from sources(run, answer, folder)
+    if not done.failed:
+        yield from edits(done, changes_by(done.tool, done.input))
+    if told:
+        yield from written(done, written_by(given, answer))
+    yield from facts(run, answer, commits)
+
+
+def names_of(tool: str, given: Fields, answer: Answer) -> list[str]:
+    """The files that a call changed, as it wrote them."""
+    found = [] if answer.failed and tool not in SHELLS else [n for one in changes_by(tool, given) for n in one.names]
+    if tool in SHELLS:
+        found += [write.path for write in written_by(Given(string(given.get("command"))), answer)]
+    return list(dict.fromkeys(found))
+
+
+def commits_by(tool: str, given: Fields, answer: Answer) -> list[str]:
+    """The commits, mostly abbreviated, that git said a command had made."""
+    return commits_in(string(given.get("command")), answer) if tool in SHELLS else []
+
+
+# --- edits ------------------------------------------------------------------------------------------------------------
+
+
+def changes_by(tool: str, given: Fields) -> tuple[Change, ...]:
+    """The changes that a call asks for by its own input."""
+    patch = _first(given, PATCH)
+    if tool in ("Edit", "apply_patch") and isinstance(patch, str) and BEGIN in patch:
+        return changes_in(patch)
+    if tool == "multi_replace_string_in_file":
+        return tuple(one for each in map(fields, items(given.get("replacements"))) for one in _replaced(each))
+    command = given.get("command") if tool == "Edit" else None
+    change = _COMMANDS.get(str(command)) or CHANGES.get(tool)
+    return () if change is None else change(given)
+
+
+def _created(given: Fields) -> tuple[Change, ...]:
+    path, whole = string(_first(given, PATHS)), text(_first(given, WHOLE))
+    return () if path is None or whole is None else (Change(path=path, kind=Kind.ADD, after=whole),)
+
+
+def _replaced(given: Fields) -> tuple[Change, ...]:
+    path, old, new = string(_first(given, PATHS)), text(_first(given, OLD)), text(_first(given, NEW))
+    if path is None or old is None or new is None:
+        return ()
+    if old.content == "":
+        # A replacement of nothing makes the file.
+        return (Change(path=path, kind=Kind.ADD, after=new),)
+    if old.content is None or new.content is None:
+        return (Change(path=path, kind=Kind.UPDATE, untold=old if old.content is None else new),)
+    return (Change(path=path, kind=Kind.UPDATE, pieces=(Piece(old.content, new.content),)),)
+
+
+def _inserted(given: Fields) -> tuple[Change, ...]:
+    path, new = string(_first(given, PATHS)), string(_first(given, (*NEW, "insert_text")))
+    return () if path is None or not new else (Change(path=path, kind=Kind.UPDATE, pieces=(Piece("", new),)),)
+
+
+def _nothing(_given: Fields) -> tuple[Change, ...]:
+    return ()
+
+
+def _first(given: Fields, names: tuple[str, ...]) -> object:
+    return next((given[name] for name in names if given.get(name) is not None), None)
+
+
+CHANGES: Mapping[str, Callable[[Fields], tuple[Change, ...]]] = MappingProxyType(
+    {
+        "Write": _created,
+        "create_file": _created,
+        "Edit": _replaced,
+        "str_replace": _replaced,
+        "replace_string_in_file": _replaced,
+    }
+)
+_COMMANDS: Mapping[str, Callable[[Fields], tuple[Change, ...]]] = MappingProxyType(
+    {"view": _nothing, "create": _created, "insert": _inserted}
+)
+"""What ``str_replace_editor`` does, where that is no replacement."""
+HINTED = frozenset(("insert_edit_into_file", "edit_notebook_file"))
+"""Tools whose input only hints at what they change: that is seen on disk, or told by a chat."""
+EDITING = frozenset((*CHANGES, *HINTED, "apply_patch", "multi_replace_string_in_file"))

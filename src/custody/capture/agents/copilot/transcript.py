@@ -1,0 +1,90 @@
+"""The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code.
+
+The shapes and the versions that they come from are told next door, in ``copilot_events``, ``copilot_chats`` and
+``copilot_places``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from custody.capture.agents.copilot.chat import Chat
+from custody.capture.agents.copilot.event_stream import Stream, starts_in
+from custody.capture.agents.copilot.locations import home_of, is_opening, sessions_below, sessions_of
+from custody.capture.agents.copilot.views import views_of
+from custody.capture.line_reader import Line
+from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble
+from custody.core.ids import AgentName
+from custody.core.views import View
+from custody.core.wire.canonical import Json
+from custody.core.wire.event import TranscriptEvent
+from custody.core.wire.excerpt import cut
+
+COPILOT = AgentName("copilot")
+_EVENT = (b'"parentId"', b'"data"')
+
+
+@dataclass(frozen=True)
+class CopilotTranscripts:
+    """The reader of Copilot's sessions."""
+
+    agent: AgentName = COPILOT
+
+    def home(self, environment: Mapping[str, str]) -> Path:
+        """The user's folder of Copilot CLI; VS Code's are beside it."""
+        return home_of(environment)
+
+    def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
+        """The sessions of both programs in one of these work trees or below."""
+        return sessions_of(home, trees)
+
+    def files(self, place: Path) -> list[Path]:
+        """The sessions at or below ``place``."""
+        return sessions_below(place)
+
+    def knows(self, first: bytes) -> bool:
+        """Whether a line is one of a session's first."""
+        return is_opening(first)
+
+    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+        """From event streams; a request of a chat says it itself."""
+        first, together = _peeked(lines)
+        if first is not None and _is_stream(file, first):
+            yield from starts_in(file, together)
+
+    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+        """What each line, or each request, holds."""
+        first, together = _peeked(lines)
+        if first is None:
+            return
+        if not _is_stream(file, first):
+            yield from Chat(file).all(together)
+            return
+        stream = Stream(starts, file)
+        for line in together:
+            yield from stream.line(line)
+        yield from stream.end()
+
+    def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
+        """The event with what a tool gave back cut; what it was given are the texts of edits."""
+        payload = event.get("payload")
+        if not isinstance(payload, dict) or "words" not in payload:
+            return event
+        return {**event, "payload": {**payload, "words": cut(payload["words"])}}
+
+    def views(self, event: TranscriptEvent) -> tuple[View, ...]:
+        """What one kept record says."""
+        return views_of(event)
+
+
+def _peeked(lines: Iterable[Line]) -> tuple[Line | None, Iterator[Line]]:
+    coming = iter(lines)
+    first = next(coming, None)
+    return first, coming if first is None else chain([first], coming)
+
+
+def _is_stream(file: Path, first: Line) -> bool:
+    """Whether a file has an event on each line; the first one may be damaged, then its name tells."""
+    named = file.name == "events.jsonl" or file.parent.name in ("transcripts", "session-state")
+    return named or all(mark in first.data for mark in _EVENT)

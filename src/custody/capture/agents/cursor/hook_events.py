@@ -1,0 +1,264 @@
+"""Cursor's hook events: ``hooks.json`` version 1, by its reference and by payloads that others kept.
+
+Followed: the reference at cursor.com/docs/hooks (1.7 of October 2025 to July 2026), payloads of 3.19, and git-ai's
+reader (55a1d728, August 2026). One call is told by several events, of which ``afterFileEdit``,
+``beforeShellExecution`` and their like do not name it: the hook finds out which call they are of
+(``hook/call_match.py``), so that it counts once, and names those that are of none. What an edit found in the file is
+in the snapshots that the hook takes around it.
+Formats move: unknown fields and events are passed over, a field of another type than expected counts as absent.
+"""
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from custody.capture.agents.claude.sources import LOCATOR_CHARS_MAX
+from custody.capture.agents.cursor.sources import sources
+from custody.capture.agents.cursor.tool_calls import (
+    SHELL,
+    Called,
+    answer_of,
+    edit_of,
+    edits,
+    git_facts,
+    given_of,
+    is_notice,
+    model_of,
+    path_in,
+    pieces_of,
+)
+from custody.capture.hook.call_match import OWN, UNNAMED, call_name
+from custody.capture.hook_event import Seen, views_by
+from custody.capture.hook_path import located
+from custody.capture.typed_field import Fields, clean, fields, items, string, text
+from custody.core.ids import CallId, PromptId
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.views import CallStatus, Prompt, Reading, Session, SourceRead, Text, ToolCall, View
+from custody.core.wire.event import HookEvent
+from custody.core.wire.event_views import about_of, text_view
+
+NS_PER_MS = 1_000_000
+DURATION_MS_MAX = 30 * 24 * 3600 * 1000
+"""A call that claims to have taken longer than a month says nothing about its start."""
+SHELL_NAME, EDIT_NAME, TAB_NAME, TASK_NAME = "Shell", "Edit", "Tab", "Task"
+"""What a call is called of which only its own event tells."""
+LINE_MAX = 2**53
+
+
+def views_of(event: HookEvent) -> tuple[View, ...]:
+    """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
+    return views_by(event, EVENTS, _Seen)
+
+
+class _Seen(Seen):
+    """An event with what this agent says of it."""
+
+    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
+        super().__init__(event, session)
+        self.fields = said
+        # A hook of before calls were paired named none.
+        own = f"{OWN}{event.id}" if event.event in UNNAMED else None
+        named = event.call or own
+        self.call = None if named is None else CallId(named)
+        self.model = model_of(said.get("model")) or model_of(said.get("model_id"))
+        self.tool = string(said.get("tool_name")) or ""
+        # A subagent has a conversation of its own; the hook says whose it is.
+        conversation = string(said.get("conversation_id"))
+        self.subagent = conversation if conversation and conversation != session else None
+        turn = string(said.get("generation_id"))
+        self.prompt = PromptId(turn) if turn and self.subagent is None else None
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other event tells of the call."""
+        return self.call is not None and self.call.startswith(OWN)
+
+    def path(self, named: object) -> RepoPath | None:
+        """A path of the repository; None for one outside it, or that is no path."""
+        name, roots = string(named), items(self.fields.get("workspace_roots"))
+        root = string(roots[0]) if roots and string(self.fields.get("cwd")) is None else None
+        if name is not None and root is not None and name.startswith(root.rstrip("/") + "/"):
+            name = posixpath.relpath(name, root)  # the hook knows where that folder really is
+        return located(self.event, name)
+
+
+def _session(seen: _Seen) -> Iterator[View]:
+    yield seen.begun(None if seen.subagent is not None else seen.model)
+
+
+def _session_end(seen: _Seen) -> Iterator[View]:
+    if seen.subagent is None:
+        yield seen.ended()
+
+
+def _prompt(seen: _Seen) -> Iterator[View]:
+    """What a person typed, and the model that it was typed to: that may have changed since the session began."""
+    if seen.subagent is not None:
+        return
+    if seen.model is not None:
+        yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=seen.model)
+    asked = text(seen.fields.get("prompt"))
+    if asked is not None and not is_notice(asked.content or ""):
+        yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
+
+
+def _begun(seen: _Seen) -> Iterator[View]:
+    if seen.call is not None:
+        yield _call(seen, seen.call, CallStatus.RUNNING)
+
+
+def _ended(seen: _Seen) -> Iterator[View]:
+    yield from _told(seen, failed=False)
+
+
+def _failed(seen: _Seen) -> Iterator[View]:
+    yield from _told(seen, failed=True)
+
+
+def _told(seen: _Seen, *, failed: bool) -> Iterator[View]:
+    if seen.call is None:
+        return
+    said = seen.fields
+    told = said.get("tool_output", said.get("tool_response", said.get("error_message")))
+    given, patch = given_of(said.get("tool_input"))
+    answer = answer_of(told)
+    called = replace(_called(seen, seen.call), given=given, patch=patch, answer=answer, told=told, failed=failed)
+    # A command that went wrong was run all the same; a tool's own failure says that nothing was done.
+    wrong = failed or answer.failed
+    yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
+    yield from sources(replace(called, failed=wrong))
+    # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
+    yield from edits(called)
+    yield from git_facts(called, {})
+
+
+def _shell_begun(seen: _Seen) -> Iterator[View]:
+    if seen.call is not None:
+        yield _call(seen, seen.call, CallStatus.RUNNING, SHELL_NAME, seen.fields)
+
+
+def _shell_ended(seen: _Seen) -> Iterator[View]:
+    """A command that ran; where another event tells of the same call, that says how it ended."""
+    if seen.call is None:
+        return
+    status = CallStatus.OK if seen.alone else CallStatus.RUNNING
+    yield _call(seen, seen.call, status, SHELL_NAME, seen.fields)
+    if seen.alone:
+        answer = answer_of(string(seen.fields.get("output")))
+        called = replace(_called(seen, seen.call), tool=SHELL, given=fields(seen.fields), answer=answer)
+        yield from sources(called)
+        yield from git_facts(called, {})
+
+
+def _read(seen: _Seen) -> Iterator[View]:
+    """A file that is about to be read; where a call was begun for it, the end of that one says more."""
+    named = path_in(seen.fields)
+    if seen.alone and seen.call is not None and named is not None:
+        yield SourceRead(
+            agent=seen.agent,
+            session=seen.session,
+            id=f"{seen.call}:0",
+            locator=clean(named)[:LOCATOR_CHARS_MAX],
+            reading=Reading.VERBATIM,
+            at_ns=seen.at_ns,
+            text=text(seen.fields.get("content")),
+        )
+
+
+def _edited(seen: _Seen) -> Iterator[View]:
+    """An edit that was made, told by its pieces; where it is of a call, the end of that one tells it."""
+    if seen.call is None or not seen.alone:
+        return
+    is_tab = seen.event.event == "afterTabFileEdit"
+    yield _call(seen, seen.call, CallStatus.OK, TAB_NAME if is_tab else EDIT_NAME, seen.fields)
+    path, called = seen.path(path_in(seen.fields)), _called(seen, seen.call)
+    for n, edit in enumerate(map(fields, items(seen.fields.get("edits")))):
+        for before, after, part in _completed(edit) if is_tab else pieces_of([edit]):
+            if path is not None:
+                yield replace(edit_of(called, path, n, before, after, part=part), lines=_lines(edit))
+
+
+def _completed(edit: Fields) -> Iterator[tuple[Text | None, Text | None, bool]]:
+    """A completion with the rest of the line that it stands in, where that is told: alone it may be half a word."""
+    old, new, line = (string(edit.get(name)) for name in ("old_string", "new_string", "old_line"))
+    if not new or old == new:
+        return
+    start, end = (fields(edit.get("range")).get(name) for name in ("start_column", "end_column"))
+    if line is None or "\n" in (old or "") or not isinstance(start, int) or not isinstance(end, int):
+        yield text_view(old or ""), text_view(new), True
+    elif 0 < start <= end <= len(line) + 1:
+        yield text_view(line), text_view(line[: start - 1] + new + line[end - 1 :]), True
+
+
+def _lines(edit: Fields) -> tuple[Lines, ...]:
+    """Where a completion stands, where that is told: it begins where what it replaced began."""
+    first, new = fields(edit.get("range")).get("start_line_number"), string(edit.get("new_string"))
+    if not isinstance(first, int) or isinstance(first, bool) or not 0 < first < LINE_MAX or new is None:
+        return ()
+    return (Lines(first, first + new.rstrip("\n").count("\n")),)
+
+
+def _subagent(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
+    def read(seen: _Seen) -> Iterator[View]:
+        named = string(seen.fields.get("tool_call_id")) or string(seen.fields.get("subagent_id"))
+        if named:
+            wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
+            call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
+            # The call is the other agent's, and so is the model that its event tells.
+            yield replace(call, subagent=None, model=None)
+
+    return read
+
+
+def _called(seen: _Seen, call: CallId) -> Called:
+    return Called(
+        agent=seen.agent,
+        session=seen.session,
+        call=call,
+        at_ns=seen.at_ns,
+        tool=seen.tool,
+        given={},
+        revision=seen.head,
+        locate=seen.path,
+    )
+
+
+def _call(seen: _Seen, call: CallId, status: CallStatus, name: str = "", given: object = None) -> ToolCall:
+    duration = seen.fields.get("duration")
+    took = 0
+    if status is not CallStatus.RUNNING and isinstance(duration, int | float) and 0 <= duration <= DURATION_MS_MAX:
+        took = int(duration * NS_PER_MS)
+    return ToolCall(
+        agent=seen.agent,
+        session=seen.session,
+        id=call,
+        name=name or seen.tool,
+        started_ns=seen.at_ns - took,
+        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
+        status=status,
+        prompt=seen.prompt,
+        subagent=seen.subagent,
+        model=seen.model,
+        about=about_of(given_of(seen.fields.get("tool_input"))[0] if given is None else given),
+    )
+
+
+EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+    {
+        "sessionStart": _session,
+        "sessionEnd": _session_end,
+        "beforeSubmitPrompt": _prompt,
+        "preToolUse": _begun,
+        "postToolUse": _ended,
+        "postToolUseFailure": _failed,
+        "beforeShellExecution": _shell_begun,
+        "afterShellExecution": _shell_ended,
+        "beforeReadFile": _read,
+        "afterFileEdit": _edited,
+        "afterTabFileEdit": _edited,
+        "subagentStart": _subagent(CallStatus.RUNNING),
+        "subagentStop": _subagent(CallStatus.OK),
+    }
+)

@@ -1,0 +1,275 @@
+"""Where Cursor keeps its conversations: a database for all projects, and transcripts beside it that say less.
+
+The database is ``User/globalStorage/state.vscdb`` in the application's folder: in ``cursorDiskKV`` a conversation is
+``composerData:ID``, its messages ``bubbleId:ID:BUBBLE``, and since spring 2026 the texts of edits
+``composer.content.HASH`` (seen: ``composerData`` 3 of 2025 to 16 of July 2026, Cursor 0.50 to 3.7; the layout is
+nowhere documented). A conversation in it is named as if the database were a folder: ``state.vscdb/ID``. Transcripts are
+``projects/SLUG/agent-transcripts/ID/ID.jsonl`` in ``~/.cursor``, subagents in ``subagents/`` beside them; older ones
+are texts, ``agent-transcripts/ID.txt``.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from urllib.parse import unquote
+
+from custody.capture.agents.cursor.tool_calls import FILE, json_in, model_of
+from custody.capture.database_rows import Database, Row, Rows, is_database, line_of, opened
+from custody.capture.file_probe import object_said, small_file
+from custody.capture.line_reader import LINE_BYTES_MAX, Line, files_below
+from custody.capture.typed_field import Fields, fields, items, string
+from custody.core.wire.canonical import Json, dump
+
+DATABASE = "state.vscdb"
+TABLE, ITEMS = "cursorDiskKV", "ItemTable"
+COMPOSER, BUBBLE, CONTENT = "composerData:", "bubbleId:", "composer.content."
+TRANSCRIPTS, SUBAGENTS = "agent-transcripts", "subagents"
+SUFFIXES = (".jsonl", ".txt")
+UNREAD = "conversations"
+"""Stands for the conversations of a database that could not be looked through."""
+USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
+"""Where the application keeps its data in the user's home, by system."""
+DEPTH_MAX = 100
+LEFT_OUT = frozenset(("conversationState", "richText", "thinking", "allThinkingBlocks", "toolCallBinary"))
+"""What of a message is never looked at: what a model thought, and what repeats or is sealed."""
+
+_OTHER = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a conversation says of itself; ``root`` is the one whose subagent it is, ``call`` what started it there."""
+
+    id: str
+    folder: str | None = None
+    parent: str | None = None
+    call: str | None = None
+    model: str | None = None
+    created: int = 0
+    version: int | None = None
+    bubbles: tuple[str, ...] = ()
+    inline: tuple[Fields, ...] = ()
+    root: str = ""
+
+    def line(self, number: int) -> Line:
+        """The conversation's own line."""
+        said: dict[str, Json] = {"id": self.id, "folder": self.folder, "model": self.model, "created": self.created}
+        data = dump({**said, "table": "composer", "call": self.call, "root": self.root, "version": self.version})
+        return Line(number, data, len(data), True)
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """The user's Cursor folder."""
+    named = environment.get("CURSOR_CONFIG_DIR")
+    return Path(named) if named else Path(environment.get("HOME") or "~").expanduser() / ".cursor"
+
+
+def files_at(place: Path) -> list[Path]:
+    """The databases and transcripts at or below ``place``: the databases first, since they say more."""
+    found = files_below(place, (DATABASE, *SUFFIXES))
+    kept = [file for file in found if file == place or file.name == DATABASE or TRANSCRIPTS in file.parts]
+    return sorted(kept, key=lambda file: file.name != DATABASE)
+
+
+def of_trees(home: Path, trees: Sequence[str]) -> list[Path]:
+    """The conversations in one of these work trees, or below it, that the database and the transcripts have."""
+    roots = {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
+    users = [home.parent / name for name in USER_FOLDERS]
+    found = [file for user in users for file in _conversations(user, roots)]
+    slugs = {slug_of(root) for root in roots}
+    projects = sorted(folder for folder in home.glob("projects/*") if folder.name in slugs)
+    return found + [file for folder in projects for file in files_below(folder / TRANSCRIPTS, SUFFIXES)]
+
+
+def slug_of(root: str) -> str:
+    """The name of a project's folder in ``projects``: not every path can be told from it.
+
+    >>> slug_of("/home/ana/my_shop")
+    'home-ana-my-shop'
+    """
+    return _OTHER.sub("-", root).strip("-")
+
+
+# --- the database -----------------------------------------------------------------------------------------------------
+
+
+def _conversations(user: Path, roots: set[str]) -> list[Path]:
+    file = user / "globalStorage" / DATABASE
+    if not is_database(file):
+        return []
+    elsewhere = _by_workspace(user, roots)
+    try:
+        with opened(file) as database:
+            kept = _all(database)
+    except OSError:
+        return [file / UNREAD]
+    ours = {one.id for one in kept if _is_in(one.folder, roots) or one.id in elsewhere}
+    # A subagent's conversation does not always say where it worked.
+    return [file / one.id for one in sorted(kept, key=lambda one: one.created) if one.id in ours or one.root in ours]
+
+
+def _by_workspace(user: Path, roots: set[str]) -> set[str]:
+    """The conversations that a workspace's own database lists, as versions of 2025 keep them."""
+    found: set[str] = set()
+    for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
+        database = file.with_name(DATABASE)
+        if not _is_in(_path(object_said(small_file(file)).get("folder")), roots) or not is_database(database):
+            continue
+        try:
+            with opened(database) as workspace:
+                listed = Rows(
+                    table=ITEMS, columns=("key", "value"), where="key = ?", values=("composer.composerData",), key="key"
+                )
+                for row in workspace.rows(listed):
+                    said = fields(json_in(string(row.values.get("value")) or ""))
+                    found |= {str(fields(one).get("composerId")) for one in items(said.get("allComposers"))}
+        except OSError:
+            continue  # a workspace's own list is only one way to know
+    return found
+
+
+def rows_of(file: Path) -> Iterator[Line]:
+    """The lines of all conversations of a database, or of the one that is named."""
+    path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
+    number = count(1)
+    with opened(path) as database:
+        kept = _all(database) if wanted in (None, UNREAD) else _named(database, wanted)
+        if wanted == UNREAD:
+            raise OSError(errno.EAGAIN, "it could not be read a moment ago: import again", str(path))
+        for one in sorted(kept, key=lambda one: one.created):
+            yield one.line(next(number))
+            yield from _bubbles(database, one, number)
+
+
+def _all(database: Database) -> list[Kept]:
+    """Every conversation, and for each whose subagent it is."""
+    kept = [_kept(key, said) for key, said in _values(database, *_span(COMPOSER))]
+    parents = {one.id: one.parent for one in kept}
+    return [replace(one, root=_root(one.id, parents.get)) for one in kept]
+
+
+def _named(database: Database, wanted: str) -> list[Kept]:
+    """The conversation of this name, if there is one."""
+    found: dict[str, Kept | None] = {}
+
+    def parent(name: str) -> str | None:
+        if name not in found:
+            key = COMPOSER + name
+            found[name] = next((_kept(key, said) for _, said in _values(database, key, f"{key}\0")), None)
+        kept = found[name]
+        return None if kept is None else kept.parent
+
+    root = _root(wanted, parent)
+    kept = found[wanted]
+    return [] if kept is None else [replace(kept, root=root)]
+
+
+def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
+    for _ in range(DEPTH_MAX):
+        above = parent_of(named)
+        if not above:
+            break
+        named = above
+    return named
+
+
+def _kept(key: str, said: Fields) -> Kept:
+    above = fields(said.get("subagentInfo"))
+    place = fields(said.get("workspaceIdentifier"))
+    uri = fields(place.get("uri"))
+    tracked = [fields(one).get("repoPath") for one in items(said.get("trackedGitRepos"))]
+    folders = (uri.get("fsPath"), uri.get("path"), uri.get("external"), place.get("fsPath"), *tracked)
+    headers = [fields(one).get("bubbleId") for one in items(said.get("fullConversationHeadersOnly"))]
+    version = said.get("_v")
+    return Kept(
+        id=key.removeprefix(COMPOSER),
+        folder=next((path for path in map(_path, folders) if path), None),
+        parent=string(above.get("parentComposerId")) or None,
+        call=string(above.get("toolCallId")) or None,
+        model=model_of(fields(said.get("modelConfig")).get("modelName")),
+        created=_number(said.get("createdAt")),
+        version=version if isinstance(version, int) and not isinstance(version, bool) else None,
+        bubbles=tuple(name for name in headers if isinstance(name, str)),
+        inline=tuple(map(fields, items(said.get("conversation")))),
+    )
+
+
+def _bubbles(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[Line]:
+    """A conversation's messages in the order that it says, then those that it does not list any more."""
+    start = f"{BUBBLE}{kept.id}:"
+    listed = Rows(table=TABLE, columns=("key",), where="key >= ? AND key < ?", values=_span(start), key="key")
+    there = [str(row.values.get("key")).removeprefix(start) for row in database.rows(listed)]
+    known = set(there)
+    order = [name for name in dict.fromkeys(kept.bubbles) if name in known]
+    for name in (*order, *(name for name in there if name not in set(order))):
+        one = Rows(table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key")
+        for row in database.rows(one):
+            yield _bubble(database, name, row, next(number))
+    for said in kept.inline:
+        own = string(said.get("bubbleId"))
+        if own is not None and own not in known:
+            yield _line(next(number), own, dict(said))
+
+
+def _bubble(database: Database, name: str, row: Row, number: int) -> Line:
+    if row.size > LINE_BYTES_MAX:
+        return line_of(number, "bubble", row)
+    said = string(row.values.get("value")) or ""
+    value = json_in(said)
+    if not isinstance(value, dict):
+        return _line(number, name, said)
+    slim = {key: item for key, item in value.items() if key not in LEFT_OUT}
+    return _line(number, name, slim, **_contents(database, slim))
+
+
+def _line(number: int, name: str, value: Json, **texts: Json) -> Line:
+    data = dump({"table": "bubble", "id": name, "value": value, **texts})
+    return Line(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+
+
+def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
+    """The whole texts that an edit names by their hashes, before and after it."""
+    told = fields(bubble.get("toolFormerData")).get("result")
+    result = fields(json_in(told) if isinstance(told, str) else told)
+    found: dict[str, Json] = {}
+    for name in ("before", "after"):
+        key = string(result.get(f"{name}ContentId"))
+        if key is None or not key.startswith(CONTENT):
+            continue
+        one = Rows(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
+        for row in database.rows(one):
+            found[name] = string(row.values.get("value"))
+    return found
+
+
+def _values(database: Database, start: str, end: str) -> Iterator[tuple[str, Fields]]:
+    wanted = Rows(table=TABLE, columns=("key", "value"), where="key >= ? AND key < ?", values=(start, end), key="key")
+    for row in database.rows(wanted):
+        key, said = string(row.values.get("key")), json_in(string(row.values.get("value")) or "")
+        if key is not None and isinstance(said, dict):
+            yield key, said
+
+
+def _span(start: str) -> tuple[str, str]:
+    """The keys that begin so, from the first to the one behind them."""
+    return start, start[:-1] + chr(ord(start[-1]) + 1)
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _path(said: object) -> str | None:
+    named = string(said)
+    return named if named is None or not named.startswith(FILE) else unquote(named.removeprefix(FILE))
+
+
+def _number(said: object) -> int:
+    return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 2**53 else 0
+
+
+def _is_in(path: str | None, roots: set[str]) -> bool:
+    return path is not None and any(path == root or path.startswith(root + "/") for root in roots)

@@ -1,0 +1,291 @@
+"""Gemini CLI's chats: what each of their messages holds.
+
+Followed: ``packages/core/src/services/chatRecordingService.ts``. Until April 2026 (0.9 and later) a chat is one JSON
+document over many lines that is written anew with every message; since f7449135 it is a file of lines to which a
+message is added again whenever it grows, with ``$set`` and ``$rewindTo`` between them (5411f113, August 2026). Chats
+have no version; those that Gemini CLI itself wrote from September 2025 to April 2026 were read with it. Messages that
+were rewound were sent all the same, and what was done then stays done.
+
+A message that says something is one record, and each of its calls that has ended is one more, so that a chat that is
+read while it grows brings what is new the next time. What a model thought is not kept.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
+from custody.capture.agents.gemini.tool_calls import EDITING, commits_said, model_named
+from custody.capture.agents.gemini.views import called_of, calls_in, names_changed, names_in, nowhere
+from custody.capture.hook.call_name import call_of, words_of
+from custody.capture.line_reader import LINE_BYTES_MAX, Line
+from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.typed_field import Fields, fields, items, string
+from custody.core.errors import InputError
+from custody.core.wire.canonical import Json, parse
+from custody.core.wire.time import ns_from, text_from
+
+WHOLE_BYTES_MAX = 64 << 20
+LINES = ".jsonl"
+PATH_MAX = 4096
+KEPT = frozenset(("user", "gemini"))
+PASSED_OVER = frozenset(("info", "error", "warning"))
+"""Types that say nothing of what was done; another is counted in the report by its name."""
+UNDER_WAY = frozenset(("validating", "scheduled", "executing", "awaiting_approval", "waiting"))
+"""A call that has not ended yet: it is taken up once it has."""
+WORDS_FOR_PEOPLE = frozenset(("displayName", "description", "renderOutputAsMarkdown"))
+LEFT_OUT = frozenset(("toolCalls", "thoughts", "tokens"))
+
+_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ABOUT_ITSELF = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
+
+
+class Reading:
+    """How far one chat was read, and what it says of itself; ``roots`` are projects that are known, by their hashes."""
+
+    def __init__(self, starts: Starts, file: Path, roots: Mapping[str, str] | None = None) -> None:
+        self.starts = starts
+        self.roots = roots or {}
+        self.file = file
+        self.session = file.stem if _ID.fullmatch(file.stem) else "unknown"
+        self.subagent: str | None = None
+        self.hash: str | None = None
+        self.root = root_of(file)
+        self.at = text_from(file.stat().st_mtime_ns)
+        self.model: str | None = None
+        self.opened: set[str] = set()
+        self.done: set[str] = set()
+
+    def all(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+        """What the chat holds, whichever of its two shapes it has."""
+        coming = iter(lines)
+        first = next(coming, None)
+        if first is None:
+            return
+        together = chain([first], coming)
+        if self.file.suffix == LINES or _parsed(first.data) is not None:
+            for line in together:
+                yield from self._line(line)
+        else:
+            yield from self._document(together)
+
+    def _line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
+        value = object_in(line)
+        if isinstance(value, Trouble):
+            yield value
+        elif value is not None:
+            yield from self._record(line.number, value)
+
+    # --- a document over many lines -----------------------------------------------------------------------------------
+
+    def _document(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+        kept, size = [], 0
+        for line in lines:
+            size += line.size
+            if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
+                yield Trouble(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
+                return
+            kept.append(line.data)
+        try:
+            value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
+        except InputError as error:
+            yield Trouble(len(kept), f"the chat is not whole: {error.message}")
+            yield from self._pieces(kept)
+            return
+        self._about(fields(value))
+        # The first calls may name no whole path, of which the root is learnt.
+        self._look_for_root([name for call in calls_in(fields(value)) for name in names_in(call)])
+        yield from self._record(1, value)
+
+    def _pieces(self, lines: Sequence[bytes]) -> Iterator[Found | Passed | Trouble]:
+        """The whole messages of a chat that is cut off, by how it is indented."""
+        said = [match for match in map(_ABOUT_ITSELF.fullmatch, lines) if match]
+        self._about({match[1].decode(): match[2].decode() for match in said})
+        start = None
+        for n, line in enumerate(lines):
+            if line == b"    {":
+                start = n
+            elif line in (b"    }", b"    },") and start is not None:
+                value = _parsed(b"\n".join((*lines[start:n], b"}")))
+                if value is not None:
+                    yield from self._record(start + 1, value)
+                start = None
+
+    # --- records ------------------------------------------------------------------------------------------------------
+
+    def _record(self, number: int, value: Json) -> Iterator[Found | Passed | Trouble]:
+        if not isinstance(value, dict):
+            yield Trouble(number, "not a JSON object")
+            return
+        changed = value.get("$set")
+        if isinstance(value.get("$rewindTo"), str):
+            yield Passed("$rewindTo", True)
+        elif isinstance(value.get("id"), str):
+            yield from self._message(number, value)
+        elif isinstance(changed, dict):
+            yield from self._metadata(number, "$set", changed)
+        elif isinstance(value.get("sessionId"), str):
+            yield from self._metadata(number, "session", value)
+        else:
+            yield Passed(string(value.get("type")) or "(no type)", False)
+
+    def _metadata(self, number: int, kind: str, said: Mapping[str, Json]) -> Iterator[Found | Passed | Trouble]:
+        self._about(said)
+        yield Passed(kind, True, string(said.get("version")))
+        for message in items(said.get("messages")):
+            if isinstance(message, dict) and isinstance(message.get("id"), str):
+                yield from self._message(number, message)
+            else:
+                yield Trouble(number, "a message without an id")
+
+    def _about(self, said: Fields) -> None:
+        """Take up what the chat says of itself."""
+        self.hash = string(said.get("projectHash")) or self.hash
+        if self.root is None and self.hash is not None:
+            self.root = self.roots.get(self.hash)
+        named = string(said.get("sessionId"))
+        if said.get("kind") == "subagent" and named is not None:
+            self.subagent = named
+        if named is None or not _ID.fullmatch(named):
+            return
+        if self.subagent is None:
+            self.session = named
+        elif self.file.parent.parent.name == CHATS:
+            self.session = self.file.parent.name
+        else:
+            # Older versions lay a subagent's chat beside its parent's: only the call that started it tells whose it is.
+            self.session = next((session for session, agent in self.starts if agent == self.subagent), named)
+
+    def _message(self, number: int, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+        kind = string(value.get("type")) or "(no type)"
+        if kind not in KEPT:
+            yield Passed(kind, kind in PASSED_OVER)
+            return
+        trouble = self._moment(number, value.get("timestamp"))
+        if trouble is not None:
+            yield trouble
+        found = [*self._said(number, value), *self._called(number, value)]
+        yield from found or (Passed(kind, True),)
+
+    def _moment(self, number: int, said: object) -> Trouble | None:
+        moment = string(said)
+        if moment is None:
+            return None
+        try:
+            ns_from(moment)
+        except InputError as error:
+            return Trouble(number, error.message)
+        self.at = moment
+        return None
+
+    def _said(self, number: int, value: dict[str, Json]) -> Iterator[Found]:
+        """The message itself, where it has words that were not kept yet."""
+        named = self._named(value)
+        if named in self.done or not words_of(value.get("content")).strip():
+            return
+        self.done.add(named)
+        slim = {key: item for key, item in value.items() if key not in LEFT_OUT}
+        yield Found(
+            line=number,
+            id=named,
+            session=self.session,
+            at=self.at,
+            payload=slim,
+            cwd=self.root,
+            subagent=self.subagent,
+            parent_call=self._parent(),
+            opens=self._opens(value),
+        )
+
+    def _called(self, number: int, value: dict[str, Json]) -> Iterator[Found | Trouble]:
+        """The calls of a message that have ended and were not kept yet."""
+        around: dict[str, Json] = {key: value[key] for key in ("id", "type", "timestamp", "model") if key in value}
+        for call in items(value.get("toolCalls")):
+            name, call_id = string(fields(call).get("name")), string(fields(call).get("id"))
+            if not isinstance(call, dict) or not name or not call_id:
+                yield Trouble(number, "a call without an id or a name")
+                continue
+            named = self._named(value, call_id)
+            if string(call.get("status")) in UNDER_WAY or named in self.done:
+                continue
+            self.done.add(named)
+            trouble = self._moment(number, call.get("timestamp"))
+            if trouble is not None:
+                yield trouble
+            yield self._call(number, value, call, around, named)
+
+    def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> Found:
+        content = call_of(str(call["name"]), call.get("args"), call.get("result"))
+        files = tuple(names_changed(call))
+        self._look_for_root(names_in(call))
+        made: dict[str, Json] = {"id": content, "name": call["name"]}
+        return Found(
+            line=number,
+            id=named,
+            session=self.session,
+            at=self.at,
+            payload={**around, "toolCalls": [_slim(call)]},
+            cwd=self.root,
+            calls=[made],
+            edits=tuple(Named(name, self.root) for name in files),
+            commits=commits_said(called_of(call, nowhere)),
+            subagent=self.subagent,
+            parent_call=self._parent(),
+            opens=self._opens(value),
+            begun=1,
+        )
+
+    def _look_for_root(self, names: Sequence[str]) -> None:
+        if self.root is None and self.hash is not None:
+            above = (root_above(name, self.hash) for name in names if name.startswith("/") and len(name) < PATH_MAX)
+            self.root = next((root for root in above if root is not None), None)
+
+    def _parent(self) -> str | None:
+        return None if self.subagent is None else self.starts.get((self.session, self.subagent))
+
+    def _opens(self, value: Fields) -> Literal["session", "model"] | None:
+        """Whether the record is the first of its session here, or the first under another model."""
+        spoken = None if self.subagent is not None else model_named(value.get("model"))
+        known = self.session in self.opened
+        if known and spoken in (None, self.model):
+            return None
+        self.opened.add(self.session)
+        self.model = spoken or self.model
+        return "model" if known else "session"
+
+    def _named(self, value: Fields, call: str = "") -> str:
+        """The record's id: a resumed chat repeats messages, and ids that are no UUIDs may be those of other chats."""
+        message = str(value["id"])
+        parts = [message] if _UUID.fullmatch(message) else [self.session, self.subagent or "", message]
+        named = ":".join((*parts, call) if call else parts)
+        if _ID.fullmatch(named):
+            return named
+        return f"sha256-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _slim(call: Mapping[str, Json]) -> dict[str, Json]:
+    """A call with what stands twice in it once: the display has an edit's texts, the result what others gave back."""
+    kept = {key: item for key, item in call.items() if key not in WORDS_FOR_PEOPLE}
+    display = kept.get("resultDisplay")
+    if not isinstance(display, dict):
+        if kept.get("result"):
+            kept.pop("resultDisplay", None)
+        return kept
+    told = string(call.get("name")) in EDITING and "newContent" in display
+    if told:
+        kept.pop("result", None)
+    twice = ("fileDiff",) if told else ("payload",)
+    kept["resultDisplay"] = {key: item for key, item in display.items() if key not in twice}
+    return kept
+
+
+def _parsed(data: bytes) -> dict[str, Json] | None:
+    try:
+        value = parse(data)
+    except InputError:
+        return None  # named when all of it is read
+    return value if isinstance(value, dict) else None

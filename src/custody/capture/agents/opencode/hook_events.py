@@ -1,0 +1,120 @@
+"""opencode's events as our plugin hands them on.
+
+Followed: ``@opencode-ai/plugin`` 1.18.33 (August 2026), back to 0.9.0, and the plugins of 2.0 (``packages/plugin``,
+2.0.22 of October 2026), whose hooks the plugin (``intake/settings/opencode.js``) tells in the same words. It says of
+each event its session, which a subagent shares with the one that started it (``agent_id`` is then the subagent's own
+session), the model that speaks there, and what a tool was given and gave back. A call of a subagent is named with its
+session, since some models count calls from nought in each. What was in a file before is in the snapshots that the hook
+takes. Formats move: unknown fields and events are passed over, a field of another type counts as absent.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from custody.capture.agents.claude.tool_calls import Done
+from custody.capture.agents.opencode.sources import sources
+from custody.capture.agents.opencode.tool_calls import SHELLS, about, answer_of, edits, facts
+from custody.capture.hook_event import Seen, views_by
+from custody.capture.hook_path import located
+from custody.capture.typed_field import Fields, fields, items, model, string, text
+from custody.core.ids import CallId, PromptId
+from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.wire.event import HookEvent
+
+
+def views_of(event: HookEvent) -> tuple[View, ...]:
+    """The views that one event gives; none without a session or for an event that says nothing of its own."""
+    return views_by(event, EVENTS, _Seen)
+
+
+class _Seen(Seen):
+    """An event with what this agent says of it."""
+
+    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
+        super().__init__(event, session)
+        self.said = said
+        self.model = model(said.get("model"))
+        self.subagent = string(said.get("agent_id"))
+        self.tool = string(said.get("tool_name")) or ""
+
+
+def _session(seen: _Seen) -> Iterator[View]:
+    if seen.subagent is None:
+        yield seen.begun(seen.model)
+
+
+def _prompt(seen: _Seen) -> Iterator[View]:
+    """What a person typed, and the model that it was typed to; what a subagent is told nobody typed."""
+    if seen.subagent is not None:
+        return
+    yield seen.begun(seen.model)
+    asked = text(seen.said.get("prompt"))
+    if asked is not None and asked.content != "":
+        named = string(seen.said.get("prompt_id")) or seen.event.id
+        yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
+
+
+def _begun(seen: _Seen) -> Iterator[View]:
+    if seen.event.call is not None and seen.tool:
+        yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
+
+
+def _ended(seen: _Seen) -> Iterator[View]:
+    if seen.event.call is None or not seen.tool:
+        return
+    call, answer = CallId(seen.event.call), fields(seen.said.get("tool_response"))
+    failed = isinstance(answer.get("error"), str)
+    done = Done(
+        agent=seen.agent,
+        session=seen.session,
+        call=call,
+        at_ns=seen.at_ns,
+        tool=seen.tool,
+        input=fields(seen.said.get("tool_input")),
+        response=fields(answer.get("metadata")),
+        revision=seen.head,
+        answer=items(answer.get("content")),
+        words=string(answer.get("output")) or string(answer.get("error")) or "",
+        failed=failed,
+        locate=lambda named: located(seen.event, named),
+    )
+    yield _call(seen, call, status_of(done))
+    yield from sources(done, seen.event.folder or string(seen.said.get("cwd")))
+    # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
+    yield from edits(done)
+    if seen.tool in SHELLS and not failed:
+        yield from facts(done, answer_of(done), {})
+
+
+def status_of(done: Done) -> CallStatus:
+    """How a call ended: a command that opencode ran to its end may have failed all the same."""
+    failed = done.failed or (done.tool in SHELLS and answer_of(done).failed)
+    return CallStatus.FAILED if failed else CallStatus.OK
+
+
+def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
+    parent = string(seen.said.get("parent_call")) if seen.subagent is not None else None
+    return ToolCall(
+        agent=seen.agent,
+        session=seen.session,
+        id=call,
+        name=seen.tool,
+        started_ns=seen.at_ns,
+        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
+        status=status,
+        parent=None if parent is None else CallId(parent),
+        subagent=seen.subagent,
+        model=seen.model,
+        about=about(seen.said.get("tool_input")),
+    )
+
+
+EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+    {
+        "session.created": _session,
+        "chat.message": _prompt,
+        "tool.execute.before": _begun,
+        "tool.execute.after": _ended,
+        "message.part.updated": _ended,
+    }
+)

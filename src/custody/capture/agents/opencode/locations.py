@@ -1,0 +1,313 @@
+"""Where opencode keeps its sessions, and each of them as lines: the session, then each message followed by its parts.
+
+Followed: ``packages/opencode/src/storage`` and ``packages/core/src/session/sql.ts``. Since 6d95f0d1 of February 2026 it
+is a database, ``opencode.db`` (d545d8fb, 1.18.18 of August 2026); before that one JSON file per session, message and
+part below ``storage`` (0.9.0, 1.0.125), in summer 2025 below ``project/<name>/storage``. Since 2.0 (databases of 2.0.12
+and 2.0.26, autumn of 2026, and its betas) the same database has ``session_v2`` and, for each message with all that was
+done in it, ``session_message``; the older tables stay behind. What was moved from one to the other keeps its ids.
+``opencode export`` prints one session as a document. A session in a database is named as if the database were a folder:
+``opencode.db/ses_…``. Of a session's file only the files of its own messages are opened.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from custody.capture.database_rows import Database, Row, Rows, is_database, line_of, opened
+from custody.capture.line_reader import LINE_BYTES_MAX, Line, files_below
+from custody.capture.transcripts import Trouble
+from custody.capture.typed_field import Fields, fields, items, string
+from custody.core.errors import InputError
+from custody.core.wire.canonical import Json, dump, parse
+
+SESSION_ID = "ses_"
+SESSIONS, OLD_SESSIONS = "session", "info"
+DATABASES = "opencode*.db"
+UNREAD = "sessions"
+"""Stands for the sessions of a database that could not be looked through."""
+WHOLE_BYTES_MAX = 64 << 20
+SESSIONS_MAX = 100_000
+"""Of one database, with what it says of them in no more bytes than a session may have: all are held at once."""
+DEPTH_MAX = 100
+
+TABLES = ("session", "session_v2")
+"""Where sessions are told of; since 2.0 the second one has those of the first too."""
+MESSAGES, NEWER = "message", "session_message"
+
+_COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a session itself; ``root`` is the one that started it, or started the one that did."""
+
+    id: str
+    directory: str | None = None
+    version: str | None = None
+    created: int = 0
+    root: str = ""
+
+    def line(self, number: int) -> Line:
+        """The session's own line."""
+        about: dict[str, Json] = {"id": self.id, "directory": self.directory, "version": self.version}
+        data = dump({**about, "table": "session", "created": self.created, "root": self.root or self.id})
+        return Line(number, data, len(data), True)
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """The user's data folder of opencode."""
+    named = environment.get("XDG_DATA_HOME", "")
+    base = Path(named) if os.path.isabs(named) else Path(environment.get("HOME") or "~").expanduser() / ".local/share"
+    return base / "opencode"
+
+
+def sessions_below(place: Path) -> list[Path]:
+    """The sessions' files and the databases at or below ``place``, those written last at the end."""
+    found = files_below(place, (".json", ".db"))
+    return [file for file in found if file == place or _is_session(file) or _is_own(file)]
+
+
+def _is_session(file: Path) -> bool:
+    return file.suffix == ".json" and file.name.startswith(SESSION_ID) and file.parent.parent.name == SESSIONS
+
+
+def _is_own(file: Path) -> bool:
+    """Whether a database has sessions of opencode's; one that cannot be asked is named when it is read."""
+    if file.suffix != ".db" or not is_database(file):
+        return False
+    try:
+        with opened(file) as database:
+            return any({"id", "directory"} <= database.columns(table) for table in TABLES)
+    except OSError:
+        return file.match(DATABASES)
+
+
+def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
+    """The sessions below ``home`` that began in one of these work trees or below it, in the order in which they did."""
+    roots = {root for tree in trees for root in (tree, os.path.realpath(tree))}
+    found: list[tuple[int, Path]] = []
+    for file in sessions_below(home / "storage" / SESSIONS) + sessions_below(home / "project"):
+        if _is_session(file):
+            kept = _kept(_document(file))
+            if _is_in(kept.directory or _worked_in(file), roots):
+                found.append((kept.created, file))
+    for file in sorted(home.glob(DATABASES)):
+        try:
+            with opened(file) as database:
+                kept_in = list(_sessions(database))
+        except OSError:
+            found.append((0, file / UNREAD))
+            continue
+        found += [(kept.created, file / kept.id) for kept in kept_in if _is_in(kept.directory, roots)]
+    return [file for _, file in sorted(found, key=lambda pair: pair[0])]
+
+
+# --- a database -------------------------------------------------------------------------------------------------------
+
+
+def rows_of(file: Path) -> Iterator[Line]:
+    """The lines of all sessions of a database, or of the one that is named."""
+    path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
+    number = count(1)
+    with opened(path) as database:
+        if wanted == UNREAD:
+            next(_sessions(database), None)
+            raise OSError(errno.EAGAIN, "it could not be read a moment ago: import again", str(path))
+        for kept in sorted(_sessions(database, wanted), key=lambda kept: kept.created):
+            yield from _session_lines(database, kept, number)
+
+
+def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
+    """All sessions, or one."""
+    told = _told(row for table in TABLES for row in database.rows(_asked(table, _COLUMNS, wanted)))
+    parents = {str(said.get("id")): string(said.get("parent_id")) for said in told}
+    # What a later table says of a session of the same name takes the place of what the one before said.
+    for named, said in {str(said.get("id")): said for said in told}.items():
+        yield Kept(
+            id=named,
+            directory=string(said.get("directory")) or _worktree(database, said.get("project_id")),
+            version=string(said.get("version")),
+            created=_number(said.get("time_created")),
+            root=_root(named, parents.get if wanted is None else lambda one: _above(database, one)),
+        )
+
+
+def _told(rows: Iterable[Row]) -> list[dict[str, Json]]:
+    """What a database says of its sessions; an ``OSError`` where that is more than can be held."""
+    told, size = list[dict[str, Json]](), 0
+    for row in rows:
+        size += row.size
+        if len(told) == SESSIONS_MAX or size > WHOLE_BYTES_MAX:
+            most = f"more than {SESSIONS_MAX:,} sessions, or more than {WHOLE_BYTES_MAX:,} bytes that name them"
+            raise OSError(errno.EFBIG, f"the database has {most}")
+        told.append(row.values)
+    return told
+
+
+def _asked(table: str, columns: tuple[str, ...], named: str | None) -> Rows:
+    if named is None:
+        return Rows(table=table, columns=columns, key="id")
+    return Rows(table=table, columns=columns, where="id = ?", values=(named,), key="id")
+
+
+def _above(database: Database, named: str) -> str | None:
+    asked = (_asked(table, ("parent_id",), named) for table in TABLES)
+    told = (string(row.values.get("parent_id")) for rows in asked for row in database.rows(rows))
+    return next((parent for parent in told if parent), None)
+
+
+def _worktree(database: Database, project: object) -> str | None:
+    """The folder of a session's project, where the session does not say its own."""
+    row = next(database.rows(_asked("project", ("worktree",), str(project))), None)
+    return None if row is None else string(row.values.get("worktree"))
+
+
+def _session_lines(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[Line]:
+    yield kept.line(next(number))
+    known: set[str] = set()
+    messages = Rows(table=MESSAGES, columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
+    for message in database.rows(messages):
+        yield line_of(next(number), MESSAGES, message)
+        named = string(message.values.get("id"))
+        if named is not None:
+            known.add(named)
+            parts = Rows(table="part", columns=("id", "data"), where="message_id = ?", values=(named,), key="id")
+            yield from (line_of(next(number), "part", part) for part in database.rows(parts))
+    if known and next(database.rows(_asked(TABLES[-1], ("id",), kept.id)), None) is None:
+        return  # some versions of spring 2026 told everything twice, under other names
+    # What 2.0 took over from the older tables says less than they do.
+    for row in database.rows(_newer(database, kept.id)):
+        if row.values.get("id") not in known:
+            yield line_of(next(number), NEWER, row)
+
+
+def _newer(database: Database, named: str) -> Rows:
+    """A session's messages since 2.0, in the order in which they were told; before June 2026 that was not kept."""
+    key = "seq" if "seq" in database.columns(NEWER) else "id"
+    return Rows(table=NEWER, columns=("id", "type", "data"), where="session_id = ?", values=(named,), key=key)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def lines_below(file: Path, own: Iterable[Line]) -> Iterator[Line | Trouble]:
+    """The lines of a session that is kept in files, or of a document that was exported; ``own`` is the file itself."""
+    number = count(1)
+    said = _whole(own)
+    if isinstance(said, Trouble):
+        yield said
+        return
+    if isinstance(said.get("messages"), list):
+        yield from _exported(said, number)
+        return
+    kept = _kept(said, file.stem)
+    old = file.parent.name == OLD_SESSIONS
+    base = file.parents[1] if old else file.parents[2]
+    root = _root(kept.id, lambda named: _parent_of(file, named))
+    yield replace(kept, directory=kept.directory or _worked_in(file), root=root).line(next(number))
+    for message in _files(base / "message" / file.stem):
+        yield _line(next(number), "message", message)
+        parts = base / "part" / (Path(file.stem) / message.stem if old else message.stem)
+        yield from (_line(next(number), "part", part) for part in _files(parts))
+
+
+def _exported(said: Fields, number: Iterator[int]) -> Iterator[Line | Trouble]:
+    info = fields(said.get("info"))
+    # Of the sessions above only the next one is named here; tools that keep exports may have blotted its name out.
+    above = string(info.get("parentID")) or ""
+    yield replace(_kept(info), root=above if above.startswith(SESSION_ID) else "").line(next(number))
+    for message in map(fields, items(said.get("messages"))):
+        yield _row("message", fields(message.get("info")), next(number))
+        yield from (_row("part", fields(part), next(number)) for part in items(message.get("parts")))
+
+
+def _row(table: str, said: Fields, number: int) -> Line:
+    data = dump({"table": table, "id": string(said.get("id")), "data": dict(said)})
+    return Line(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+
+
+def _line(number: int, table: str, file: Path) -> Line | Trouble:
+    try:
+        if file.stat().st_size > LINE_BYTES_MAX:
+            return Trouble(number, f"{table} '{file.stem}' is over the limit of {LINE_BYTES_MAX:,} bytes")
+        said = parse(file.read_bytes())
+    except OSError as error:
+        return Trouble(number, f"{table} '{file.stem}' cannot be read: {error.strerror}")
+    except InputError as error:
+        return Trouble(number, f"{table} '{file.stem}': {error.message}")
+    return _row(table, {"id": file.stem, **fields(said)}, number)
+
+
+def _whole(lines: Iterable[Line]) -> dict[str, Json] | Trouble:
+    kept, size = list[bytes](), 0
+    for line in lines:
+        size += line.size
+        if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
+            return Trouble(line.number, f"a session of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
+        kept.append(line.data)
+    try:
+        value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
+    except InputError as error:
+        return Trouble(len(kept), f"the session is not whole: {error.message}")
+    return value if isinstance(value, dict) else Trouble(1, "not a JSON object")
+
+
+def _kept(said: Fields, named: str = "") -> Kept:
+    return Kept(
+        id=named or string(said.get("id")) or "unknown",
+        directory=string(said.get("directory")),
+        version=string(said.get("version")),
+        created=_number(fields(said.get("time")).get("created")),
+    )
+
+
+def _worked_in(file: Path) -> str | None:
+    """The folder in which a session's messages were written, where the session itself does not say it."""
+    base = file.parents[1] if file.parent.name == OLD_SESSIONS else file.parents[2]
+    told = (string(fields(_document(one).get("path")).get("cwd")) for one in _files(base / "message" / file.stem))
+    return next((folder for folder in told if folder), None)
+
+
+def _parent_of(file: Path, named: str) -> str | None:
+    """The session above one that is kept beside ``file``; a name that is no plain one leads nowhere."""
+    plain = named.startswith(SESSION_ID) and "/" not in named and "\0" not in named
+    return string(_document(file.with_name(f"{named}.json")).get("parentID")) if plain else None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder, by name, which is the order in which they were made; links are not followed."""
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:
+        return []  # a session in which nothing was said
+    return [file for file in found if file.suffix == ".json" and file.is_file() and not file.is_symlink()]
+
+
+def _document(file: Path) -> Fields:
+    try:
+        return fields(parse(file.read_bytes())) if file.stat().st_size <= LINE_BYTES_MAX else {}
+    except (OSError, InputError):
+        return {}  # named when it is read
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
+    for _ in range(DEPTH_MAX):
+        above = parent_of(named)
+        if not above:
+            return named
+        named = above
+    return named
+
+
+def _number(said: object) -> int:
+    return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 2**53 else 0
+
+
+def _is_in(path: str | None, roots: set[str]) -> bool:
+    return path is not None and any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

@@ -1,0 +1,297 @@
+"""opencode's sessions: what each message and each of its parts holds.
+
+Followed: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), ``session/message-v2.ts`` of
+0.9.0, and since 2.0 ``packages/schema/src/session-message.ts`` (0ceb3dd5; databases of 2.0.12 and 2.0.26, autumn of
+2026), where a message has its calls in it: each is put into the shape of before. A prompt is one record and each call
+that has ended is one, so that a session that is read while it grows brings what is new the next time. They are named by
+what a fork of the session copies unchanged, so that a copy counts once. A session says the version that made it; those
+that 1.15 to 1.17 wrote were read with it. What a model thought, and what it said, is not kept.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from custody.capture.agents.claude.tool_calls import Done
+from custody.capture.agents.opencode.tool_calls import SHELLS, TASKS, commits_of, names_changed, names_written
+from custody.capture.line_reader import Line
+from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.typed_field import Fields, fields, items, string
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.wire.canonical import Json, parse
+from custody.core.wire.time import text_from
+
+OPENCODE = AgentName("opencode")
+ENDED = frozenset(("completed", "error"))
+UNDER_WAY = frozenset(("pending", "streaming", "running"))
+PASSED_OVER = frozenset("reasoning file step-start step-finish snapshot patch agent retry compaction subtask".split())
+"""Parts that say nothing of what was done; another is counted in the report by its name."""
+QUIET = frozenset("agent-switched model-switched synthetic system skill compaction idle".split())
+"""The same of messages since 2.0."""
+BY_A_PERSON = "The following tool was executed by the user"
+"""How the program's words begin above a command that a person ran in opencode's prompt."""
+MS_MAX = 7_258_118_400_000
+"""The year 2200: a later moment is none."""
+TWICE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {**dict.fromkeys(SHELLS, ("output",)), **dict.fromkeys(TASKS, ("summary",)), "read": ("display",)}
+)
+"""What metadata repeats of a call's output, or of another session."""
+LEFT_OUT = ("diagnostics", "preview")
+
+_ID = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class Reading:
+    """How far sessions were read."""
+
+    def __init__(self, starts: Starts) -> None:
+        self.starts = starts
+        self.id = self.root = "unknown"
+        self.directory: str | None = None
+        self.version: str | None = None
+        self.at = text_from(0)
+        self.message: Fields = {}
+        self.named = ""
+        self.typed: list[tuple[int, str]] = []
+        self.persons: set[str] = set()
+        self.models: dict[str, str | None] = {}
+
+    def all(self, lines: Iterable[Line | Trouble]) -> Iterator[Found | Passed | Trouble]:
+        """What the lines hold."""
+        for line in lines:
+            value = line if isinstance(line, Trouble) else object_in(line)
+            if isinstance(value, Trouble):
+                yield value
+            elif value is not None and isinstance(line, Line):
+                yield from self._row(line.number, value)
+        yield from self._prompt()
+
+    def _row(self, number: int, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+        kind, named = string(value.get("table")), string(value.get("id")) or ""
+        if kind in ("session", "message", "session_message"):
+            yield from self._prompt()
+        if kind == "session":
+            self.id, self.root = named, string(value.get("root")) or named
+            self.directory, self.version = string(value.get("directory")), string(value.get("version"))
+            self._moment(value.get("created"))
+            yield Passed("session", True, self.version)
+        elif kind == "session_message":
+            yield from self._newer(number, named, string(value.get("type")) or "(no type)", value.get("data"))
+        elif kind in ("message", "part"):
+            yield from self._said(number, kind, named, value.get("data"))
+        else:
+            yield Passed(kind or "(no type)", False)
+
+    def _said(self, number: int, kind: str, named: str, data: Json) -> Iterator[Found | Passed | Trouble]:
+        said = object_of(data)
+        if said is None:
+            yield Trouble(number, f"{kind} '{named}' is no JSON object")
+        elif kind == "message":
+            self._begin(named, said)
+            role = string(said.get("role")) or "(no role)"
+            yield Passed(f"message of {role}", role in ("user", "assistant"))
+        else:
+            yield from self._part(number, named, said)
+
+    def _newer(self, number: int, named: str, kind: str, data: Json) -> Iterator[Found | Passed | Trouble]:
+        """A message since 2.0, with all that was done in it."""
+        said = object_of(data)
+        if said is None:
+            yield Trouble(number, f"message '{named}' is no JSON object")
+            return
+        self._begin(named, {**said, "role": kind})
+        if kind == "location-switched":
+            self.directory = string(fields(said.get("location")).get("directory")) or self.directory
+        if kind == "user":
+            self._text(number, string(said.get("text")) or "", {})
+        what = "command of a person" if kind == "shell" else f"message of {kind}"
+        yield Passed(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
+        for part in map(fields, items(said.get("content")) if kind == "assistant" else ()):
+            yield from self._part(number, named, part_of(part) if part.get("type") == "tool" else dict(part))
+
+    def _begin(self, named: str, said: Fields) -> None:
+        self.named, self.message = named, said
+        self._moment(fields(said.get("time")).get("created"))
+
+    # --- parts --------------------------------------------------------------------------------------------------------
+
+    def _part(self, number: int, named: str, said: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+        kind = string(said.get("type")) or "(no type)"
+        if kind == "tool":
+            yield from self._tool(number, named, said)
+            return
+        if kind == "text" and self.message.get("role") == "user":
+            self._text(number, string(said.get("text")) or "", said)
+        yield Passed(kind, kind == "text" or kind in PASSED_OVER)
+
+    def _text(self, number: int, words: str, said: Fields) -> None:
+        if said.get("synthetic") is True or said.get("ignored") is True:
+            if words.startswith(BY_A_PERSON):
+                self.persons.add(self.named)
+        elif words.strip():
+            self.typed.append((number, words))
+
+    def _prompt(self) -> Iterator[Found]:
+        """What was typed, once all parts of its message were seen; what a subagent is told nobody typed."""
+        typed, self.typed = self.typed, []
+        if not typed or self._subagent is not None:
+            return
+        words = "\n".join(text for _, text in typed)
+        created = fields(self.message.get("time")).get("created")
+        digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        payload: dict[str, Json] = {"type": "prompt", "message": self._about(), "text": words}
+        yield Found(
+            line=typed[0][0],
+            id=f"prompt:{created}:{digest}",
+            session=self.root,
+            at=self.at,
+            payload=payload,
+            version=self.version,
+            cwd=self.directory,
+            opens=self._opens(),
+        )
+
+    def _tool(self, number: int, named: str, said: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+        tool, call, state = string(said.get("tool")), string(said.get("callID")), fields(said.get("state"))
+        status = string(state.get("status")) or "(no status)"
+        if not tool or not call or not _ID.fullmatch(call):
+            yield Trouble(number, f"part '{named}' is a call without an id or a name")
+        elif string(self.message.get("parentID")) in self.persons:
+            yield Passed("command of a person", True)
+        elif status not in ENDED:
+            yield Passed(f"call that is {status}", status in UNDER_WAY)
+        else:
+            time = fields(state.get("time"))
+            self._moment(time.get("end") or time.get("start"))
+            yield self._call(number, named, said, tool, call)
+
+    def _call(self, number: int, part: str, said: dict[str, Json], tool: str, call: str) -> Found:
+        state = fields(said.get("state"))
+        start = fields(state.get("time")).get("start")
+        done = done_of(tool, state)
+        cwd = string(fields(self.message.get("path")).get("cwd")) or self.directory
+        made: dict[str, Json] = {"id": call_name(self.id, self.root, call), "name": tool[:200]}
+        files = () if done.failed else (*names_changed(tool, done.input, done.response), *names_written(done))
+        return Found(
+            line=number,
+            id=_record(f"{call}:{start}" if isinstance(start, int) else part),
+            session=self.root,
+            at=self.at,
+            payload={"type": "call", "message": self._about(), "part": _slim(said, tool)},
+            version=self.version,
+            cwd=cwd,
+            calls=[made if cwd is None else {**made, "cwd": cwd}],
+            edits=tuple(Named(name, cwd) for name in files),
+            commits=commits_of(done),
+            subagent=self._subagent,
+            parent_call=self._parent(),
+            opens=self._opens(),
+            begun=1,
+        )
+
+    # --- around them --------------------------------------------------------------------------------------------------
+
+    @property
+    def _subagent(self) -> str | None:
+        return None if self.id == self.root else self.id
+
+    def _parent(self) -> str | None:
+        return self.starts.get((self.root, self.id))
+
+    def _about(self) -> dict[str, Json]:
+        about: dict[str, Json] = {"id": self.named, "model": self._model()}
+        return {name: value for name, value in about.items() if value is not None}
+
+    def _model(self) -> str | None:
+        chosen = fields(self.message.get("model"))
+        return string(self.message.get("modelID")) or string(chosen.get("modelID")) or string(chosen.get("id"))
+
+    def _opens(self) -> Literal["session", "model"] | None:
+        """Whether the record is the first of its session here, or the first under another model."""
+        spoken = None if self._subagent is not None else self._model()
+        known = self.root in self.models
+        if known and spoken in (None, self.models[self.root]):
+            return None
+        self.models[self.root] = spoken or self.models.get(self.root)
+        return "model" if known else "session"
+
+    def _moment(self, said: object) -> None:
+        """Take up a moment in milliseconds; what is none leaves the last one."""
+        if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < MS_MAX:
+            self.at = text_from(int(said * 1000) * 1000)
+
+
+def part_of(said: Fields) -> dict[str, Json]:
+    """A call as it stands in a message since 2.0, in the shape that its part had before."""
+    state, time = fields(said.get("state")), fields(said.get("time"))
+    texts = [string(fields(one).get("text")) for one in items(state.get("content"))]
+    error = state.get("error")
+    told: dict[str, Json] = {
+        "status": state.get("status"),
+        "input": state.get("input"),
+        "output": "\n".join(text for text in texts if text),
+        "error": string(error) or string(fields(error).get("message")),
+        "metadata": state.get("metadata", state.get("structured")),
+        "time": {"start": time.get("ran", time.get("created")), "end": time.get("completed")},
+    }
+    return {"type": "tool", "tool": said.get("name"), "callID": said.get("id"), "state": told}
+
+
+def parts_in(row: Fields) -> list[dict[str, Json]]:
+    """The parts that a row of either kind holds."""
+    data = fields(object_of(row.get("data")))
+    if row.get("table") != "session_message":
+        return [dict(data)]
+    return [part_of(part) for part in map(fields, items(data.get("content"))) if part.get("type") == "tool"]
+
+
+def call_name(session: str, root: str, call: str) -> str:
+    """A call's name: with its session for a subagent's, since some models count calls from nought in each."""
+    return call if session == root else f"{session}/{call}"
+
+
+def done_of(tool: str, state: Fields) -> Done:
+    """A call that ended, by its state; whose it was and where its files are is not told here."""
+    return Done(
+        agent=OPENCODE,
+        session=SessionId(""),
+        call=CallId(""),
+        at_ns=0,
+        tool=tool,
+        input=fields(state.get("input")),
+        response=fields(state.get("metadata")),
+        words=string(state.get("output")) or string(state.get("error")) or "",
+        failed=state.get("status") == "error",
+        locate=lambda _named: None,
+    )
+
+
+def _record(named: str) -> str:
+    if _ID.fullmatch(named):
+        return named
+    return f"sha256-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def object_of(data: Json) -> dict[str, Json] | None:
+    """The object that a database keeps as text and a file as it is; None for anything else."""
+    if isinstance(data, str):
+        try:
+            data = parse(data.encode("utf-8", "surrogatepass"))
+        except InputError:
+            return None
+    return data if isinstance(data, dict) else None
+
+
+def _slim(said: dict[str, Json], tool: str) -> dict[str, Json]:
+    """A call with what stands twice in it once, and without what only the program needs."""
+    state = fields(said.get("state"))
+    metadata = dict(fields(state.get("metadata")))
+    twice = {*LEFT_OUT, *TWICE.get(tool, ())}
+    if "filediff" in metadata or "files" in metadata:
+        twice.add("diff")
+    kept: dict[str, Json] = {key: state[key] for key in ("status", "input", "output", "error", "time") if key in state}
+    kept["metadata"] = {key: value for key, value in metadata.items() if key not in twice}
+    return {"tool": tool, "callID": said.get("callID"), "state": kept}

@@ -1,0 +1,1 @@
+"""Formats of other attribution tools: Agent Trace, git-ai, Entire, opentraces."""

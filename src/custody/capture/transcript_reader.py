@@ -1,0 +1,40 @@
+"""Which agents' transcripts can be read, and from a kept line to its views."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from custody.capture.agents.claude.transcript import ClaudeTranscripts
+from custody.capture.agents.codex.transcript import CodexRollouts
+from custody.capture.agents.copilot.transcript import CopilotTranscripts
+from custody.capture.agents.cursor.transcript import CursorTranscripts
+from custody.capture.agents.gemini.transcript import GeminiTranscripts
+from custody.capture.agents.opencode.transcript import OpencodeSessions
+from custody.capture.transcripts import TranscriptReader
+from custody.core.errors import InputError
+from custody.core.views import View
+from custody.core.wire.canonical import Json
+from custody.core.wire.event import TranscriptEvent, event_from
+from custody.core.wire.event_views import observation_of
+
+TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
+    {
+        reader.agent: reader
+        for reader in (
+            ClaudeTranscripts(),
+            CodexRollouts(),
+            CopilotTranscripts(),
+            CursorTranscripts(),
+            GeminiTranscripts(),
+            OpencodeSessions(),
+        )
+    }
+)
+
+
+def transcript_views(payload: Json) -> tuple[View, ...]:
+    """The views of one line of a transcript; an agent without a reader still leaves an observation."""
+    event = event_from(payload)
+    if not isinstance(event, TranscriptEvent):
+        raise InputError("not a line of a transcript")
+    reader = TRANSCRIPT_READERS.get(event.agent)
+    return (*observation_of(event, "transcript"), *(reader.views(event) if reader else ()))

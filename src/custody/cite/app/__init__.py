@@ -1,0 +1,1 @@
+"""Citations over a store, files and the web: gather, decide, keep."""

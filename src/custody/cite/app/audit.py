@@ -1,0 +1,112 @@
+"""Audit the citations of files: read them, look at each, report all."""
+
+from collections.abc import Mapping, Sequence
+
+from custody.cite.app.report_file import STDIN, read_report, rules_for
+from custody.cite.audit import Audit, audit_of
+from custody.cite.codes import CODES
+from custody.cite.coverage import Coverage
+from custody.cite.record_findings import Recorded, nothing_recorded
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Subject
+from custody.cite.wire.audit import (
+    CiteAuditReport,
+    CiteCoverage,
+    CiteFile,
+    CiteFinding,
+    CiteNotLooked,
+    CitePlace,
+    CiteRecords,
+)
+from custody.core.errors import InputError
+from custody.core.wire.body import digest_text
+from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.sarif import SarifResult, SarifRule, encode_sarif
+from custody.workspace.workspace import Desk
+
+
+def cite_audit(
+    desk: Desk,
+    names: Sequence[str],
+    stdin: bytes = b"",
+    *,
+    coverage_min: float | None = None,
+    session: str | None = None,
+) -> CiteAuditReport:
+    """What is wrong with the citations of these files, in their order; nothing in them changes.
+
+    Where records tell who wrote them, or ``session`` is named, what those tell is looked at too.
+    """
+    rules = rules_for(desk, coverage_min)
+    reports = {name: Subject.of(read_report(desk, name, stdin)) for name in names}
+    told = _told(desk, reports, rules, session)
+    audits = [(name, audit_of(subject, rules, told[name].found)) for name, subject in reports.items()]
+    cited = sum(one.coverage.cited for _, one in audits)
+    total = sum(one.coverage.total for _, one in audits)
+    return CiteAuditReport(
+        outcome="fine" if all(one.passed for _, one in audits) else "found",
+        findings=[
+            CiteFinding(found.code.value, found.line, found.column, found.message, name)
+            for name, one in audits
+            for found in one.findings
+        ],
+        coverage=_coverage(Coverage(cited, total, ())),
+        coverage_min=rules.coverage_min,
+        files=[_file(name, one, told[name]) for name, one in audits],
+        rules_digest=digest_text(rules_digest({"cite": rules})),
+    )
+
+
+def _told(desk: Desk, reports: Mapping[str, Subject], rules: CiteRules, session: str | None) -> Mapping[str, Recorded]:
+    """What records say of each report, or why they say nothing."""
+    try:
+        desk.repository  # noqa: B018 - only whether there is one
+        why = None if desk.exists() else "nothing was recorded here"
+        if not desk.spooled:
+            why = "the repository here is another project's"
+    except InputError:
+        why = "there is no repository here"
+    if why is None:
+        from custody.cite.app.records import recording  # attribution is large, and many reports lie elsewhere
+
+        with recording(desk, session) as records:
+            return {name: records.look(name, subject, rules) for name, subject in reports.items()}
+    if session is not None:
+        raise InputError(f"no session is named '{session}': {why}", hint="'custody log' lists the sessions")
+    return dict.fromkeys(reports, nothing_recorded(why))
+
+
+def audit_sarif(report: CiteAuditReport, version: str) -> bytes:
+    """The findings of a report as SARIF."""
+    rules = [SarifRule(code.value, about.name, about.meaning, about.remedy) for code, about in CODES.items()]
+    results = [
+        SarifResult(one.code, one.message, "stdin" if one.file == STDIN else one.file, one.line, one.column)
+        for one in report.findings
+    ]
+    return encode_sarif(version, rules, results)
+
+
+def remedy_of(code: str) -> str:
+    """What to do about a finding with this code."""
+    return next(about.remedy for one, about in CODES.items() if one.value == code)
+
+
+def _file(name: str, one: Audit, told: Recorded) -> CiteFile:
+    return CiteFile(
+        file=name,
+        findings=len(one.findings),
+        coverage=_coverage(one.coverage),
+        uncited=[CitePlace(line, column) for line, column in one.coverage.missing],
+        markers=one.markers,
+        sources=one.sources,
+        records=CiteRecords(
+            sessions=list(told.sessions),
+            lines=told.lines,
+            looked=[code.value for code in told.looked],
+            not_looked=[CiteNotLooked(code.value, why) for code, why in told.not_looked.items()],
+        ),
+    )
+
+
+def _coverage(coverage: Coverage) -> CiteCoverage:
+    return CiteCoverage(coverage.cited, coverage.total, coverage.ratio)

@@ -1,0 +1,163 @@
+"""What agents are shown of this store's sources, a source's text in full, near copies, and search. Nothing is written.
+
+Showing a source is no access: only what is recorded (that it was registered, read, excerpted) counts as one. So the
+same store gives the same context however often it is asked.
+"""
+
+from collections.abc import Sequence
+
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.report_file import read_report, rules_for
+from custody.cite.compression import digest_of
+from custody.cite.context import Asked, build_context
+from custody.cite.model import UnknownSource
+from custody.cite.near_copies import WAYS, Way, find_duplicates, near_to
+from custody.cite.registry import entry_of, root
+from custody.cite.shelf import Shelf
+from custody.cite.source_rank import Attention, Standing
+from custody.cite.source_texts import Candidate, candidate, candidates
+from custody.cite.vectors import VectorIndex
+from custody.cite.wire.context import (
+    CiteContextReport,
+    CiteHit,
+    CiteNearPair,
+    CiteNearReport,
+    CiteSearchReport,
+    CiteShown,
+    CiteStanding,
+    CiteTextReport,
+)
+from custody.core.wire.body import digest_text
+from custody.core.wire.rules_digest import rules_digest
+from custody.workspace.workspace import Desk
+
+SCORE_DIGITS = 6
+
+
+def cite_context(desk: Desk, *, budget: int | None = None, objectives: Sequence[str] = ()) -> CiteContextReport:
+    """The context of every source here under a budget of tokens."""
+    rules = rules_for(desk)
+    registry, found = _candidates(desk)
+    made = build_context(found, Asked(rules=rules, attention=Attention(objectives=tuple(objectives)), budget=budget))
+    without = frozenset(made.without_text)
+    return CiteContextReport(
+        registry=registry,
+        context=made.text,
+        budget=made.budget,
+        tokens=made.tokens,
+        full_tokens=made.full_tokens,
+        objectives=list(objectives),
+        sources=[
+            CiteShown(
+                id=one.source_id,
+                level=None if one.source_id not in made.levels else int(made.levels[one.source_id]),
+                has_text=one.source_id not in without,
+                standing=_standing(one),
+            )
+            for one in made.standings
+        ],
+        left_out=list(made.left_out),
+        without_text=list(made.without_text),
+        rules_digest=digest_text(rules_digest({"cite": rules})),
+    )
+
+
+def cite_text(desk: Desk, source_id: str) -> CiteTextReport:
+    """The whole text that is known of one source, by any of its ids."""
+
+    def look(shelf: Shelf) -> CiteTextReport:
+        found = candidate(shelf, root(shelf, entry_of(shelf, source_id)))
+        if found is None:
+            raise UnknownSource(source_id)
+        return CiteTextReport(
+            registry=_name(shelf),
+            id=found.source_id,
+            title=found.source.title,
+            url=found.source.url,
+            text=found.text,
+            digest=None if found.text is None else digest_of(found.text),
+        )
+
+    return InStore(desk).look(look)
+
+
+def cite_near(
+    desk: Desk,
+    source_id: str | None = None,
+    *,
+    file: str | None = None,
+    stdin: bytes = b"",
+    way: Way = "winnowing",
+    least: float | None = None,
+) -> CiteNearReport:
+    """Near copies among the sources here, of one of them, or of a file."""
+    registry, found = _candidates(desk)
+    texts = [(one.source_id, one.text) for one in found if one.text is not None]
+    if file is not None:
+        pairs = _near_one(file, read_report(desk, file, stdin).decode("utf-8", "replace"), texts, way, least)
+    elif source_id is not None:
+        said = cite_text(desk, source_id)
+        others = [one for one in texts if one[0] != said.id]
+        pairs = [] if said.text is None else _near_one(said.id, said.text, others, way, least)
+    else:
+        pairs = [
+            CiteNearPair(one=near.one, other=near.other, nearness=round(near.nearness, SCORE_DIGITS))
+            for near in find_duplicates(texts, way, least)
+        ]
+    return CiteNearReport(
+        registry=registry,
+        way=way,
+        least=WAYS[way].least if least is None else least,
+        compared=len(texts),
+        pairs=pairs,
+        without_text=[one.source_id for one in found if one.text is None],
+    )
+
+
+def cite_search(desk: Desk, question: str, *, most: int) -> CiteSearchReport:
+    """The sources here whose title and text are most like a question."""
+    registry, found = _candidates(desk)
+    index = VectorIndex([(one.source_id, f"{one.source.title}\n{one.text or ''}") for one in found])
+    by_id = {one.source_id: one.source for one in found}
+    return CiteSearchReport(
+        registry=registry,
+        question=question,
+        searched=len(found),
+        hits=[
+            CiteHit(id=one, title=by_id[one].title, url=by_id[one].url, likeness=likeness)
+            for one, likeness in index.search(question, most)
+        ],
+    )
+
+
+def _near_one(
+    name: str, text: str, texts: Sequence[tuple[str, str]], way: Way, least: float | None
+) -> list[CiteNearPair]:
+    index = WAYS[way]()
+    for source_id, other in texts:
+        index.add(source_id, other)
+    return [
+        CiteNearPair(one=name, other=other, nearness=round(nearness, SCORE_DIGITS))
+        for other, nearness in near_to(index, text, least)
+    ]
+
+
+def _candidates(desk: Desk) -> tuple[str | None, list[Candidate]]:
+    def look(shelf: Shelf) -> tuple[str | None, list[Candidate]]:
+        desk.progress.start("reading sources", shelf.last())
+        found: list[Candidate] = []
+        for one in candidates(shelf):
+            desk.progress.step(1)
+            found.append(one)
+        return _name(shelf), found
+
+    return InStore(desk).look(look)
+
+
+def _name(shelf: Shelf) -> str | None:
+    return getattr(shelf, "registry", None) or None
+
+
+def _standing(one: Standing) -> CiteStanding:
+    parts = {name: round(part, SCORE_DIGITS) for name, part in one.parts.items()}
+    return CiteStanding(value=round(one.value, SCORE_DIGITS), **parts)

@@ -1,0 +1,158 @@
+"""Document 003's library: its names, and the registries behind its repositories, in memory, in a file, in a store."""
+
+import os
+import warnings
+from pathlib import Path
+
+from custody.cite.app.registry_stores import InFile, InMemory, InStore
+from custody.cite.app.report_file import rules_for
+from custody.cite.app.saved_report import SavedReport, save_report_object
+from custody.cite.app.source_context import AttentionAwareContextManager
+from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.app.source_validation import SourceValidationPipeline, guarded_client
+from custody.cite.audit import Audit, Finding
+from custody.cite.breaker import CircuitBreaker
+from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, Unrestorable
+from custody.cite.context import Context, tokens_of
+from custody.cite.contract import citation_contract, executor_context, missing_citations_reminder
+from custody.cite.draft_loop import Attempt, NoReport
+from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.hits import source_of_hit
+from custody.cite.model import (
+    ArtifactType,
+    FootnoteNumber,
+    ResearchSource,
+    SourceError,
+    SourceID,
+    SourceIdentity,
+    SourceUsage,
+    UnknownSource,
+    ValidatedSource,
+    degraded,
+    is_validated,
+    moment_from,
+)
+from custody.cite.monitor import ContextMetrics, ContextPerformanceMonitor, ContextSettings
+from custody.cite.near_copies import LSHForest, Near, SimHash, Winnowing, compute_semantic_hash, find_duplicates
+from custody.cite.report import CitationWarning, CitedReport, cited_report
+from custody.cite.repository import AbstractSourceRepository
+from custody.cite.results import (
+    Contradiction,
+    FindingCluster,
+    HierarchicalFinding,
+    ResearchMetadata,
+    ResearchResults,
+    SynthesisMetadata,
+    quality_metrics,
+    source_from,
+    with_ids,
+    with_sources,
+)
+from custody.cite.rules import CiteRules
+from custody.cite.vectors import VectorIndex
+from custody.core.errors import MissingExtra
+from custody.core.views import Reading
+from custody.workspace.user import user
+from custody.workspace.workspace import Desk
+
+__all__ = [
+    "AbstractSourceRepository",
+    "ArtifactType",
+    "Attempt",
+    "AttentionAwareContextManager",
+    "Audit",
+    "CircuitBreaker",
+    "CitationWarning",
+    "CiteRules",
+    "CitedReport",
+    "Compressed",
+    "Context",
+    "ContextMetrics",
+    "ContextPerformanceMonitor",
+    "ContextSettings",
+    "Contradiction",
+    "Finding",
+    "FindingCluster",
+    "FootnoteFormatter",
+    "FootnoteNumber",
+    "HierarchicalFinding",
+    "LSHForest",
+    "Level",
+    "MissingExtra",
+    "Near",
+    "NoReport",
+    "Reading",
+    "ResearchMetadata",
+    "ResearchResults",
+    "ResearchSource",
+    "RestorableSourceCompressor",
+    "SavedReport",
+    "SimHash",
+    "SourceError",
+    "SourceID",
+    "SourceIdentity",
+    "SourceRegistry",
+    "SourceRegistryWarning",
+    "SourceUsage",
+    "SourceValidationError",
+    "SourceValidationPipeline",
+    "SynthesisMetadata",
+    "UnknownSource",
+    "Unrestorable",
+    "ValidatedSource",
+    "VectorIndex",
+    "Winnowing",
+    "citation_contract",
+    "cite_rules",
+    "cited_report",
+    "compute_semantic_hash",
+    "degraded",
+    "executor_context",
+    "find_duplicates",
+    "guarded_client",
+    "in_file",
+    "in_memory",
+    "in_store",
+    "is_validated",
+    "missing_citations_reminder",
+    "moment_from",
+    "quality_metrics",
+    "save_report_object",
+    "source_from",
+    "source_of_hit",
+    "tokens_of",
+    "with_ids",
+    "with_sources",
+]
+
+
+SourceValidationError = SourceError
+"""The document's name for what is wrong with a source."""
+
+
+class SourceRegistryWarning(UserWarning):
+    """Something in a registry file could not be read; everything else of it was."""
+
+
+def in_memory() -> SourceRegistry:
+    """A registry that ends with the program."""
+    return SourceRegistry(InMemory())
+
+
+def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
+    """A registry in a file that only grows; what cannot be read in it is a ``SourceRegistryWarning``."""
+
+    def warn(sentence: str) -> None:
+        warnings.warn(sentence, SourceRegistryWarning, stacklevel=2)
+
+    return SourceRegistry(InFile(Path(os.path.abspath(path)), warn))
+
+
+def in_store(folder: str | os.PathLike[str] = ".", database: str | None = None) -> SourceRegistry:
+    """The registry of the store of the repository around ``folder``, or of a team's database."""
+    return SourceRegistry(InStore(Desk(Path(os.path.abspath(folder)), database)), who=user())
+
+
+def cite_rules(folder: str | os.PathLike[str] = ".") -> CiteRules:
+    """The rules in force in the repository around ``folder``; outside one, the user's own."""
+    return rules_for(Desk(Path(os.path.abspath(folder))))

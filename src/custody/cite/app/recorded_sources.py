@@ -1,0 +1,117 @@
+"""Sources that recorders told of and that agents' calls opened, on their way into the registry.
+
+In the records' order, so that replaying gives the same numbers. This file is the only one that says what of an agent's
+reading becomes a source: pages of the web. Files stay readings under their paths.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.cite.event_fold import apply
+from custody.cite.events import RegistryEvent, Stamp
+from custody.cite.keys import Keys
+from custody.cite.model import FIELD_BYTES_MAX, ResearchSource, id_of
+from custody.cite.readings import is_page
+from custody.cite.registry import to_excerpt, to_read, to_register
+from custody.cite.shelf import Shelf
+from custody.cite.staged_shelf import StagedShelf
+from custody.core.ids import StoreId
+from custody.core.views import Reading, Source, SourceRead
+from custody.store import Seen, Store
+
+PAGE_ROWS = 256
+"""So many readings are registered in one transaction; a call lists fewer."""
+WEB = "http%"
+SKIPPED_MAX = 1000
+"""Records that tell of no source are passed over once they are this many, so that nobody looks at them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A source as it may be kept, and how it was read where it was."""
+
+    stamp: Stamp
+    source: ResearchSource
+    keys: Keys | None
+    read: SourceRead | None
+    passage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a stretch of a chain tells of sources, in order; ``until`` is the place up to which that is all."""
+
+    store: StoreId
+    seen: Sequence[Seen]
+    until: int
+
+
+def pages(store: Store, own: StoreId) -> Iterator[Page]:
+    """What the chain tells of sources and nobody registered yet."""
+    after, end = store.registry.adopted(own), int(store.tables.head(own).seq)
+    while after < end:
+        where = "store_id = ? AND seq > ? AND seq <= ?"
+        web = f"{where} AND locator LIKE ? ORDER BY seq, n LIMIT {PAGE_ROWS}"
+        read = store.views.look_up("source_read", web, (own, after, end, WEB))
+        until = end if len(read) < PAGE_ROWS else max(int(seen.record.seq) for seen in read) - 1
+        told = store.views.look_up("source", where, (own, after, until))
+        both = [seen for seen in (*read, *told) if seen.record.seq <= until]
+        if both or until - after >= SKIPPED_MAX:
+            yield Page(own, sorted(both, key=lambda seen: (seen.record.seq, seen.n)), until)
+        after = until
+
+
+def source_in(seen: Seen) -> ResearchSource | None:
+    """The source that a view tells of; None for what is no page, and for an attempt that perhaps opened nothing."""
+    view = seen.view
+    if isinstance(view, Source):
+        said = {"snippet": view.snippet, "year": view.year}
+        return ResearchSource(
+            title=view.title or "",
+            url=view.url,
+            author=view.author,
+            publisher=view.publisher,
+            metadata={name: value for name, value in said.items() if value is not None},
+        )
+    if not isinstance(view, SourceRead) or not is_page(view.locator):
+        return None
+    if view.reading is Reading.ATTEMPTED and not view.failed:
+        return None
+    return ResearchSource(title=_short(view.title), url=view.locator)
+
+
+def stamp_of(seen: Seen) -> Stamp:
+    """By which a registration is told apart from others, and whose it is."""
+    view, seq = seen.view, seen.record.seq
+    if isinstance(view, SourceRead):
+        return Stamp(id=f"read-{seq}-{seen.n}", at_ns=view.at_ns, who=view.agent)
+    return Stamp(id=f"source-{seq}", at_ns=seen.record.entry.at_ns)
+
+
+def decided(told: Sequence[Told], shelf: Shelf) -> list[RegistryEvent]:
+    """What happens when these are registered one after the other; what is known changes nothing."""
+    staged = StagedShelf(shelf)
+    made: list[RegistryEvent] = []
+    for one in told:
+        number, events = to_register(staged, one.source, one.stamp, one.keys)
+        made += _happened(staged, events)
+        if one.read is not None:
+            made += _happened(staged, _reading(staged, id_of(number), one.read, one))
+    return made
+
+
+def _reading(shelf: Shelf, source_id: str, read: SourceRead, told: Told) -> tuple[RegistryEvent, ...]:
+    events = to_read(shelf, source_id, read.reading, read.session, told.stamp, read.call)
+    if not events or told.passage is None or not told.passage.strip():
+        return events
+    return (*events, *to_excerpt(shelf, source_id, told.passage, None, told.stamp))
+
+
+def _happened(shelf: Shelf, events: tuple[RegistryEvent, ...]) -> tuple[RegistryEvent, ...]:
+    for event in events:
+        apply(shelf, event)
+    return events
+
+
+def _short(title: str | None) -> str:
+    return (title or "").encode("utf-8", "replace")[:FIELD_BYTES_MAX].decode("utf-8", "ignore")

@@ -1,0 +1,296 @@
+"""What records know of a report: whose its lines are and since when, what was read by then, what the repository holds.
+
+Nothing is claimed without records, and what was not looked at is named with the reason: nothing found is never the same
+as nobody looked.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from custody.attribution.app.blame import class_of
+from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.findings import Answers
+from custody.attribution.model import Grade
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.report_file import STDIN
+from custody.cite.app.repository_content import holding_of
+from custody.cite.codes import Code
+from custody.cite.document import Entry
+from custody.cite.keys import url_key, work_key
+from custody.cite.missing_names import (
+    Holding,
+    Tracker,
+    no_file,
+    no_issue,
+    no_package,
+    no_symbol,
+    speaks_of_another_time,
+)
+from custody.cite.opened_check import CHECKS, Written
+from custody.cite.readings import Opening, Readings
+from custody.cite.record_findings import READING_CODES, Recorded, nothing_recorded
+from custody.cite.registry_view import readings_of
+from custody.cite.rules import CiteRules
+from custody.cite.shelf import Shelf
+from custody.cite.subject import Found, Subject
+from custody.cite.support import unsupported
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha, SessionId, StoreId
+from custody.core.paths import RepoPath
+from custody.core.views import Prompt, PullRequestFact, Reading, SourceRead
+from custody.ledger.claim import is_claim
+from custody.ledger.sessions import session_named
+from custody.store import Seen
+from custody.workspace.workspace import Desk
+
+FACTS_MAX = 500
+WEB = "http%"
+CREATED = "created"
+GONE = frozenset((404, 410))
+NOBODYS = "no line of it is shown to be an agent's"
+SILENT = "the recorder of the session that wrote it tells of no source"
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]]+")
+_ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9})\b")
+
+
+@contextmanager
+def recording(desk: Desk, session: str | None = None) -> Iterator["Recording"]:
+    """A look at reports through the records of this repository, or of one session; something must be recorded here."""
+    # Sources that were read and have no number yet get one now, so that any session's readings can be asked for.
+    InStore(desk).look(lambda _shelf: None)
+    with attributing(desk, "lineage") as evidence:
+        yield Recording(evidence, session)
+        evidence.save()
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of a report that are judged: when each was written, and those of sessions that tell of sources."""
+
+    judged: Mapping[int, int | None]
+    reading: Mapping[int, int | None]
+    sessions: frozenset[SessionId]
+
+
+class Recording:
+    """One set of evidence, asked about as many reports as one likes."""
+
+    def __init__(
+        self,
+        evidence: Attributing,
+        session: str | None = None,
+        head: CommitSha | None = None,
+        *,
+        believes_claims: bool = True,
+    ) -> None:
+        self._evidence = evidence
+        self._store = evidence.store
+        self._answers = Answers(evidence)
+        self._asked = None if session is None else session_named(self._store, session)
+        self._telling: dict[tuple[str, str], bool] = {}
+        self._head = head
+        """The commit whose version of reports and files is looked at; None for what is on disk, beside HEAD."""
+        self._doubted: set[SessionId] = set()
+        """Sessions that were recorded here, of which imports may not tell what else they read."""
+        self._believes_claims = believes_claims
+
+    def look_at(self, path: RepoPath, subject: Subject, rules: CiteRules) -> Recorded:
+        """What records say of a report of the commit that is looked at."""
+        lines = self._lines(path, subject)
+        return self._judged(path, lines, subject, rules) if lines.judged else nothing_recorded(NOBODYS)
+
+    def look(self, name: str, subject: Subject, rules: CiteRules) -> Recorded:
+        """What records say of a report."""
+        try:
+            path = None if name == STDIN else self._evidence.repository.path(name, self._evidence.desk.folder)
+            lines = self._lines(path, subject)
+        except InputError as error:
+            if self._asked is None:
+                return nothing_recorded(error.message)
+            path, lines = None, self._all(subject, {})
+        if path is None and self._asked is None:
+            return nothing_recorded("what is piped in has no author: name a session with --session")
+        return self._judged(path, lines, subject, rules) if lines.judged else nothing_recorded(NOBODYS)
+
+    def _judged(self, path: RepoPath | None, lines: _Lines, subject: Subject, rules: CiteRules) -> Recorded:
+        not_looked: dict[Code, str] = {}
+        found = [*self._readings(subject, lines, rules, not_looked)]
+        found += self._names(subject, lines, path, not_looked)
+        found += self._issues(subject, lines, not_looked)
+        return Recorded(tuple(found), tuple(sorted(lines.sessions)), len(lines.judged), not_looked)
+
+    def _lines(self, path: RepoPath | None, subject: Subject) -> _Lines:
+        written: dict[int, tuple[str, SessionId, int]] = {}
+        if path is not None:
+            for answer in self._answers.of(self._evidence.version(path, self._head)):
+                if answer.story is not None and class_of(answer) in ("agent", "mixed"):
+                    trace = answer.story.trace
+                    if not self._believes_claims and answer.story.grade is not Grade.CLAIMED:
+                        self._doubted.add(trace.session)
+                    for line in range(answer.lines.first, answer.lines.last + 1):
+                        written[line] = (trace.agent, trace.session, answer.story.at_ns)
+        if self._asked is not None:
+            own = {n: at for n, (_, session, at) in written.items() if session == self._asked.session}
+            return self._all(subject, own)
+        return _Lines(
+            {line: at for line, (_, _, at) in written.items()},
+            {line: at for line, (agent, session, at) in written.items() if self._tells(agent, session)},
+            frozenset(session for _, session, _ in written.values()),
+        )
+
+    def _all(self, subject: Subject, own: Mapping[int, int]) -> _Lines:
+        """Every line, as if the session asked for had written all of them."""
+        assert self._asked is not None, "only a session that was named stands for lines that nobody shows"
+        judged = {line: own.get(line) for line in range(1, subject.layout.data.count(b"\n") + 2)}
+        tells = self._tells(self._asked.agent, self._asked.session)
+        return _Lines(judged, judged if tells else {}, frozenset((self._asked.session,)))
+
+    def _tells(self, agent: str, session: SessionId) -> bool:
+        """Whether what a session read was captured: our readers of agents tell, other recorders if they did once."""
+        from custody.capture import TRANSCRIPT_READERS  # readers are large, and few questions need them
+
+        key = (agent, session)
+        if key not in self._telling:
+            told = self._store.read_by([session], _EVER_NS, 1).total > 0
+            calls = self._store.views.distinct("tool_call", "session", "session = ?", (session,))
+            self._telling[key] = told or (agent in TRANSCRIPT_READERS and bool(calls))
+        return self._telling[key]
+
+    def _readings(
+        self, subject: Subject, lines: _Lines, rules: CiteRules, not_looked: dict[Code, str]
+    ) -> Iterator[Found]:
+        if not lines.reading:
+            not_looked.update(dict.fromkeys((*READING_CODES, Code.SUPPORT), SILENT))
+            return
+        if all(at is None for at in lines.reading.values()):
+            not_looked[Code.LATE] = "nobody knows when its lines were written"
+        openings = [*self._openings(lines.sessions), *self._asked_about(lines.sessions), *self._registered(subject)]
+        written = Written(lines.reading, Readings(openings))
+        for check in CHECKS.values():
+            yield from check(subject, written, rules)
+        yield from self._unsupported(subject, lines, openings, rules, not_looked)
+
+    def _unsupported(
+        self,
+        subject: Subject,
+        lines: _Lines,
+        openings: Iterable[Opening],
+        rules: CiteRules,
+        not_looked: dict[Code, str],
+    ) -> Iterator[Found]:
+        """Statements of which nothing that was read of the cited page speaks, as far as what was read is kept."""
+        texts: dict[str, list[str]] = {}
+        for one in openings:
+            if one.is_opened and one.text and (key := url_key(one.locator)) is not None:
+                texts.setdefault(key, []).append(one.text)
+        keys = {id(entry): entry.url and url_key(entry.url) for entry in subject.listing.entries}
+        if not any(key in texts for key in keys.values()):
+            not_looked[Code.SUPPORT] = "no text of a page that it lists was kept"
+            return
+
+        def text_of(entry: Entry) -> str | None:
+            key = keys.get(id(entry))
+            return None if not key or key not in texts else "\n".join(texts[key])
+
+        for found in unsupported(subject, text_of, rules):
+            if subject.layout.place(found.at).line in lines.reading:
+                yield found
+
+    def _openings(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
+        """The pages that these sessions opened, listed or tried to open."""
+        where = f"session IN ({', '.join('?' * len(sessions))}) AND locator LIKE ?"
+        for seen in self._store.views.look_up("source_read", where, (*sorted(sessions), WEB)):
+            if isinstance(read := seen.view, SourceRead) and not self._is_doubted(seen, read.session):
+                text = None if read.text is None else read.text.content
+                yield Opening(read.locator, read.reading, read.at_ns, read.failed, read.code, text)
+
+    def _asked_about(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
+        """The addresses in what persons asked: somebody who gives one may have given the text with it."""
+        where = f"session IN ({', '.join('?' * len(sessions))})"
+        for seen in self._store.views.look_up("prompt", where, sorted(sessions)):
+            if isinstance(asked := seen.view, Prompt) and not self._is_doubted(seen, asked.session):
+                for url in _ADDRESS.findall(asked.text.content or ""):
+                    yield Opening(url.rstrip(".,;:!?"), Reading.ATTEMPTED, asked.at_ns)
+
+    def _registered(self, subject: Subject) -> Iterator[Opening]:
+        """How the pages that a report names were read in any session, as the registry has it."""
+        shelf: Shelf = self._store.registry.shelf(self._store.own())
+        urls = [one.url for one in subject.listing.entries if one.url] + [url for _, _, url in subject.links]
+        for url in dict.fromkeys(urls):
+            if self._doubted and self._is_claimed(url):
+                continue
+            work = work_key(url)
+            keys = (f"url:{url_key(url)}", "" if work is None else ":".join(work))
+            numbers = {number for key in keys if (number := shelf.number_at(key)) is not None}
+            for number in sorted(numbers):
+                for one in readings_of(shelf, f"S{number}"):
+                    failed = one.reading is Reading.ATTEMPTED
+                    yield Opening(url, one.reading, one.stamp.at_ns, failed)
+
+    def _is_doubted(self, seen: Seen, session: SessionId) -> bool:
+        """Whether only an import tells of something that a session did which was recorded here."""
+        return session in self._doubted and is_claim(seen.record, self._owned)
+
+    def _is_claimed(self, url: str) -> bool:
+        """Whether an import tells that a page was read; the registry does not say who told it."""
+        read = self._store.views.look_up("source_read", "locator = ?", (url,))
+        return any(is_claim(seen.record, self._owned) for seen in read)
+
+    @cached_property
+    def _owned(self) -> set[StoreId]:
+        return self._store.tables.owned()
+
+    def _names(
+        self, subject: Subject, lines: _Lines, path: RepoPath | None, not_looked: dict[Code, str]
+    ) -> Iterator[Found]:
+        if self._holding is None:
+            not_looked.update(dict.fromkeys((Code.NOFILE, Code.NOSYMBOL, Code.NOPACKAGE), "there is no commit yet"))
+            return
+        report = "" if path is None else str(path)
+        if speaks_of_another_time(report):
+            not_looked.update(
+                dict.fromkeys((Code.NOFILE, Code.NOSYMBOL), "a plan or a history of changes tells of other times")
+            )
+        files = no_file(subject, lines.judged, self._holding, report)
+        if files.elsewhere:
+            not_looked[Code.NOFILE] = "most files that it names are not here: it speaks of another place"
+        if not self._holding.manifests:
+            not_looked[Code.NOPACKAGE] = "the repository has no manifest"
+        yield from files.found
+        yield from no_symbol(subject, lines.judged, self._holding, report)
+        yield from no_package(subject, lines.judged, self._holding)
+
+    def _issues(self, subject: Subject, lines: _Lines, not_looked: dict[Code, str]) -> Iterator[Found]:
+        tracker = self._tracker(lines.sessions)
+        if isinstance(tracker, str):
+            not_looked[Code.NOISSUE] = tracker
+            return
+        yield from no_issue(subject, lines.judged, tracker)
+
+    @cached_property
+    def _holding(self) -> Holding | None:
+        head = self._head or self._evidence.repository.head().commit
+        return None if head is None else holding_of(self._evidence.repository, head, self._evidence.objects)
+
+    def _tracker(self, sessions: frozenset[SessionId]) -> Tracker | str:
+        """What is known of the issue tracker, or why nothing is."""
+        where = f"number > ? ORDER BY number DESC LIMIT {FACTS_MAX}"
+        seen = self._store.views.look_up("pull_request_fact", where, (0,))
+        facts = [one.view for one in seen if isinstance(one.view, PullRequestFact) and one.view.repository is not None]
+        names = {fact.repository for fact in facts}
+        if not facts:
+            return "no record tells of the issue tracker"
+        if len(names) > 1:
+            return "records tell of several issue trackers"
+        absent = {
+            int(found[2])
+            for one in self._openings(sessions)
+            if one.code in GONE and (found := _ISSUE.match(one.locator)) is not None and found[1] in names
+        }
+        return Tracker(absent, [(fact.number, fact.at_ns) for fact in facts if fact.action == CREATED])
+
+
+_EVER_NS = 2**63 - 1

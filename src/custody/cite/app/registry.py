@@ -1,0 +1,228 @@
+"""The registry of this store's sources: add, list, show, merge, and take a merge back."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.model import ResearchSource, SourceIdentity, UnknownSource, id_of, moment_from
+from custody.cite.registry import SAID_SO, entry_of, group, root
+from custody.cite.registry_view import (
+    aliases_of,
+    best_reading,
+    excerpts_of,
+    identity_of,
+    merges_of,
+    readings_of,
+    source_of,
+    suggestions_for,
+    usage_of,
+)
+from custody.cite.shelf import Entry, Merge, Shelf
+from custody.cite.wire.registry import (
+    CiteAddReport,
+    CiteAddress,
+    CiteExcerpt,
+    CiteListReport,
+    CiteMerge,
+    CiteMergeReport,
+    CiteReading,
+    CiteShowReport,
+    CiteSource,
+    CiteSpan,
+    CiteSuggestion,
+    CiteUsage,
+)
+from custody.core.wire.time import text_from
+from custody.workspace.user import user
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What somebody says of a source."""
+
+    url: str | None = None
+    title: str | None = None
+    author: str | None = None
+    publisher: str | None = None
+    date: str | None = None
+    source_type: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def source(self) -> ResearchSource:
+        """The source, or an error that names what is wrong with it."""
+        return ResearchSource(
+            title=self.title or "",
+            url=self.url,
+            author=self.author,
+            publisher=self.publisher,
+            date=None if self.date is None else moment_from(self.date),
+            source_type=self.source_type,
+            metadata={name: value for name, value in self.metadata.items() if value is not None},
+        )
+
+
+def cite_add(desk: Desk, said: Said, who: str | None = None) -> CiteAddReport:
+    """Register a source; ``who`` does so, without it the user of this machine."""
+    registry = _registry(desk, who)
+    identity, is_new = registry.registered(said.source())
+    return registry.keeper.look(
+        lambda shelf: CiteAddReport(
+            registry=_name(shelf),
+            new=is_new,
+            source=_shown(shelf, entry_of(shelf, identity.source_id)),
+            suggestions=_suggestions(shelf, identity.source_id),
+        )
+    )
+
+
+def cite_list(desk: Desk) -> CiteListReport:
+    """Every source, by number."""
+
+    def look(shelf: Shelf) -> CiteListReport:
+        shown: list[CiteSource] = []
+        lost: list[str] = []
+        desk.progress.start("reading sources", shelf.last())
+        for entry in shelf.entries():
+            desk.progress.step(1)
+            if entry.into is None and source_of(shelf, entry) is None:
+                lost.append(id_of(entry.number))
+            elif entry.into is None:
+                shown.append(_shown(shelf, entry))
+        return CiteListReport(registry=_name(shelf), sources=shown, lost=lost)
+
+    return _registry(desk).keeper.look(look)
+
+
+def cite_page(desk: Desk, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
+    """The next sources behind a number, and the last one's number where there are more; lost ones are passed over."""
+
+    def look(shelf: Shelf) -> tuple[list[CiteSource], int | None]:
+        shown: list[CiteSource] = []
+        last = after
+        for number in range(after + 1, shelf.last() + 1):
+            entry = shelf.entry(number)
+            if entry is None or entry.into is not None or source_of(shelf, entry) is None:
+                continue
+            if len(shown) == limit:
+                return shown, last
+            shown.append(_shown(shelf, entry))
+            last = number
+        return shown, None
+
+    return _registry(desk).keeper.look(look)
+
+
+def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
+    """Everything about one source, by any of its ids."""
+
+    def look(shelf: Shelf) -> CiteShowReport:
+        entry = root(shelf, entry_of(shelf, source_id))
+        usage = usage_of(shelf, source_id)
+        return CiteShowReport(
+            registry=_name(shelf),
+            source=_shown(shelf, entry),
+            addresses=[
+                CiteAddress(id=id_of(one.number), spelling=member.spelling, title=member.source.title)
+                for one in group(shelf, entry)
+                for member in one.members
+            ],
+            merges=[_merge(one) for one in merges_of(shelf, source_id)],
+            usage=CiteUsage(
+                finding_ids=list(usage.finding_ids),
+                cluster_ids=list(usage.cluster_ids),
+                contradiction_ids=list(usage.contradiction_ids),
+                report_sections=list(usage.report_sections),
+            ),
+            readings=[
+                CiteReading(
+                    reading=one.reading.value,
+                    session=one.session,
+                    call=one.call,
+                    who=one.stamp.who,
+                    at=text_from(one.stamp.at_ns),
+                )
+                for one in readings_of(shelf, source_id)
+            ],
+            excerpts=[
+                CiteExcerpt(digest=one.digest, span=None if one.span is None else CiteSpan(*one.span), text=one.text)
+                for one in excerpts_of(shelf, source_id)
+            ],
+            suggestions=_suggestions(shelf, source_id),
+        )
+
+    return _registry(desk).keeper.look(look)
+
+
+def cite_merge(desk: Desk, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
+    """Say that two ids are one source."""
+    registry = _registry(desk)
+    return _now(registry, registry.merge(kept, absorbed, SAID_SO if reason is None else reason))
+
+
+def cite_unmerge(desk: Desk, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
+    """Take a merge back: of an id, or of one address of a source."""
+    registry = _registry(desk)
+    if url is not None:
+        parted = registry.part(source_id, url, reason)
+        return _now(registry, parted, source_id)
+    before = registry.keeper.look(lambda shelf: id_of(entry_of(shelf, source_id).into or 1))
+    return _now(registry, registry.unmerge(source_id, reason), before)
+
+
+def _registry(desk: Desk, who: str | None = None) -> SourceRegistry:
+    return SourceRegistry(InStore(desk), who or user(), desk.now_ns, desk.token)
+
+
+def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:
+    def look(shelf: Shelf) -> CiteMergeReport:
+        entries = {root(shelf, entry_of(shelf, one)).number for one in (identity.source_id, *others)}
+        shown = [_shown(shelf, entry_of(shelf, id_of(number))) for number in sorted(entries)]
+        return CiteMergeReport(registry=_name(shelf), sources=shown)
+
+    return registry.keeper.look(look)
+
+
+def _name(shelf: Shelf) -> str | None:
+    return getattr(shelf, "registry", None) or None
+
+
+def _shown(shelf: Shelf, entry: Entry) -> CiteSource:
+    source = source_of(shelf, entry)
+    identity = identity_of(shelf, entry)
+    if source is None:
+        raise UnknownSource(identity.source_id)
+    return CiteSource(
+        id=identity.source_id,
+        canonical_key=identity.canonical_key,
+        source_version=identity.version,
+        title=source.title,
+        url=source.url,
+        author=source.author,
+        publisher=source.publisher,
+        date=None if source.date is None else source.date.isoformat(),
+        source_type=source.source_type,
+        credibility_score=source.credibility_score,
+        relevance_score=source.relevance_score,
+        metadata=dict(source.metadata),
+        aliases=aliases_of(shelf, identity.source_id),
+        reading=best_reading(readings_of(shelf, identity.source_id)).value,
+    )
+
+
+def _merge(merge: Merge) -> CiteMerge:
+    return CiteMerge(
+        kept=id_of(merge.kept),
+        absorbed=None if merge.absorbed is None else id_of(merge.absorbed),
+        address=merge.spelling,
+        how=merge.how.value,
+        reason=merge.reason,
+        keys=list(merge.keys),
+        who=merge.who,
+        at=text_from(merge.at_ns),
+    )
+
+
+def _suggestions(shelf: Shelf, source_id: str) -> list[CiteSuggestion]:
+    return [CiteSuggestion(id=one.source_id, why=one.why) for one in suggestions_for(shelf, source_id)]

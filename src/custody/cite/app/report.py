@@ -1,0 +1,107 @@
+"""Show a saved report with its sources, and the citation contract for the sources of this store."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from custody.cite.app.registry_stores import InStore
+from custody.cite.app.report_file import STDIN, read_report, rules_for
+from custody.cite.app.saved_report import beside_of
+from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.contract import citation_contract, executor_context
+from custody.cite.document import Entry, Kind
+from custody.cite.drafts import Draft
+from custody.cite.markdown_ranges import lay_out
+from custody.cite.markdown_text import plain
+from custody.cite.model import ResearchSource, UnknownSource
+from custody.cite.source_list import find_listing
+from custody.cite.wire.writing import (
+    Beside,
+    CiteContractReport,
+    CiteReportReport,
+    ReportSource,
+    decode_beside,
+)
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.wire.body import digest_text
+from custody.workspace.workspace import Desk
+
+State = Literal["there", "missing", "of another text"]
+
+
+def cite_report(desk: Desk, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
+    """A report with its sources and its metrics, and its text without the list of sources."""
+    data = read_report(desk, name, stdin)
+    digest = digest_text(digest_of(data))
+    beside, state = _beside(desk, name, digest)
+    entries = find_listing(lay_out(data)).entries
+    report = CiteReportReport(
+        outcome="found" if beside is not None and not beside.passed else "fine",
+        file=name,
+        digest=digest,
+        text=_text(data),
+        sources=[_listed(entry) for entry in entries] if beside is None else beside.sources,
+        beside=state,
+        passed=None if beside is None else beside.passed,
+        quality_metrics=None if beside is None else beside.quality_metrics,
+        findings=[] if beside is None else beside.findings,
+    )
+    return report, _text(Draft.of(data, ()).text)
+
+
+def cite_contract(desk: Desk, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
+    """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
+    registry = SourceRegistry(InStore(desk))
+    if ids:
+        found = [_known(registry, source_id) for source_id in dict.fromkeys(ids)]
+        sources = list({source.source_id: source for source in found}.values())
+    else:
+        sources = [source for _, source in registry.all()]
+    return CiteContractReport(
+        kind="context" if context else "contract",
+        text=executor_context(sources) if context else citation_contract(sources, rules_for(desk)),
+        sources=[
+            ReportSource(marker=f"[{one.source_id}]", id=one.source_id, title=one.title, url=one.url) for one in sources
+        ],
+    )
+
+
+def _known(registry: SourceRegistry, source_id: str) -> ResearchSource:
+    source = registry.get(source_id)
+    if source is None:
+        raise UnknownSource(source_id)
+    return source
+
+
+def _beside(desk: Desk, name: str, digest: str) -> tuple[Beside | None, State]:
+    """What was saved beside a report, if it is of these bytes."""
+    if name == STDIN:
+        return None, "missing"
+    place = beside_of(desk.folder / name)
+    if not place.is_file():
+        return None, "missing"
+    try:
+        found = decode_beside(read_report(desk, str(place), b""))
+    except InputError as error:
+        desk.talk(f"'{place.name}': {error.message}")
+        return None, "missing"
+    return (found, "there") if found.digest == digest else (None, "of another text")
+
+
+def _listed(entry: Entry) -> ReportSource:
+    label = entry.label
+    return ReportSource(
+        marker=None if label is None else _clean(f"[{label}]"),
+        id=str(label) if label is not None and label.kind is Kind.ID else None,
+        title=_clean(plain(entry.title)),
+        url=None if entry.url is None else _clean(entry.url),
+    )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _clean(text: str) -> str:
+    """Without the stand-ins for bytes that are no text."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,65 @@
+"""Save a report: its text, and beside it what is known of its citations."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.cite.app.report_file import write_report
+from custody.cite.report import CitedReport
+from custody.cite.wire.writing import Beside, ReportFinding, ReportSource, encode_beside
+from custody.core.digest import digest_of
+from custody.core.wire.body import digest_text
+
+SUFFIX = ".citations.json"
+"""The name of a report with this behind it is the file of its metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReport:
+    """Where a report was saved, and where what is known of its citations."""
+
+    path: Path
+    beside: Path
+
+
+def save_report_object(report: CitedReport, path: str | os.PathLike[str]) -> SavedReport:
+    """Write a report as Markdown: with ``## Footnotes`` if it has ``[^x]`` markers, else with ``## References``.
+
+    Each file is written whole or not at all, the metrics first: whoever sees the report finds them beside it. They hold
+    the digest of the text, so that those of another text are never taken for its own.
+    """
+    place = Path(os.path.abspath(path))
+    beside = beside_of(place)
+    data = report.text.encode("utf-8", "surrogatepass")
+    write_report(beside, encode_beside(_beside(report, data)))
+    write_report(place, data)
+    return SavedReport(place, beside)
+
+
+def beside_of(path: Path) -> Path:
+    """The file of a report's metrics."""
+    return path.with_name(f"{path.name}{SUFFIX}")
+
+
+def _beside(report: CitedReport, data: bytes) -> Beside:
+    return Beside(
+        name=_text(report.name),
+        digest=digest_text(digest_of(data)),
+        passed=report.passed,
+        quality_metrics=dict(report.quality_metrics),
+        findings=[
+            ReportFinding(one.code.value, one.line, one.column, _text(one.message)) for one in report.audit.findings
+        ],
+        answers=[_text(one.words) for one in report.attempts],
+        sources=[
+            ReportSource(
+                marker=marker or None, id=one.source_id, title=_text(one.title), url=one.url and _text(one.url)
+            )
+            for marker, one in zip(report.markers, report.sources, strict=True)
+        ],
+    )
+
+
+def _text(text: str) -> str:
+    """Without the halves of characters that JSON cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")

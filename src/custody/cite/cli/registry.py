@@ -1,0 +1,238 @@
+"""``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge``: the registry of sources."""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import click
+
+from custody.cite.app.registry import Said, cite_add, cite_list, cite_merge, cite_show, cite_unmerge
+from custody.cite.wire.registry import (
+    CiteAddReport,
+    CiteListReport,
+    CiteMerge,
+    CiteMergeReport,
+    CiteReading,
+    CiteShowReport,
+    CiteSource,
+    CiteSuggestion,
+)
+from custody.core.errors import InputError
+from custody.terminal.frame import answer, json_option, the_desk
+
+TITLE_SIGNS_MAX = 60
+EXCERPT_SIGNS_MAX = 100
+READINGS_SHOWN_MAX = 10
+YEAR_MAX = 9999
+
+
+@click.command("add")
+@click.argument("url", required=False)
+@click.option("--title", help="What the source is called; without it and without a URL there is no source.")
+@click.option("--author", help="Who wrote it.")
+@click.option("--publisher", help="Who published it.")
+@click.option("--date", metavar="DATE", help="When it was published: 2026-01-31 or a moment.")
+@click.option("--year", type=click.IntRange(min=0, max=YEAR_MAX), help="The year, where no more is known.")
+@click.option("--type", "source_type", metavar="TYPE", help="What it is: paper, page, book and so on.")
+@click.option("--snippet", help="Some words of it: without a URL, a source is known by title and snippet.")
+@click.option("--doi", help="Its DOI; sources with the same one are the same work.")
+@click.option("--isbn", help="Its ISBN; sources with the same one are the same work.")
+@json_option
+@click.pass_context
+def add(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    url: str | None,
+    *,
+    title: str | None,
+    author: str | None,
+    publisher: str | None,
+    date: str | None,
+    year: int | None,
+    source_type: str | None,
+    snippet: str | None,
+    doi: str | None,
+    isbn: str | None,
+    as_json: bool,
+) -> int:
+    """Register a source, or say more of one that is known.
+
+    The same page has the same id however its URL is written, and so has the same work (a DOI, an arXiv paper, an RFC, a
+    file on GitHub, an archived copy). What is only alike is suggested; 'custody cite merge' says that it is the same.
+
+    \b
+    Examples:
+      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
+      custody cite add --title "Interview with the maintainers" --author ana --json
+    """
+    said = Said(
+        url=url,
+        title=title,
+        author=author,
+        publisher=publisher,
+        date=date,
+        source_type=source_type,
+        metadata={"year": year, "snippet": snippet, "doi": doi, "isbn": isbn},
+    )
+    report = cite_add(the_desk(ctx), said)
+    return answer(report, "\n".join(_add_words(report)), as_json=as_json)
+
+
+@click.command("list")
+@json_option
+@click.pass_context
+def list_(ctx: click.Context, *, as_json: bool) -> int:
+    """List every source with its id.
+
+    \b
+    Examples:
+      custody cite list
+      custody cite list --json | jq -r '.sources[] | [.id, .url] | @tsv'
+    """
+    report = cite_list(the_desk(ctx))
+    return answer(report, "\n".join(_list_words(report)), as_json=as_json)
+
+
+@click.command("show")
+@click.argument("source_id", metavar="ID")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
+    """Show everything about one source.
+
+    By any of its ids: what it is, its addresses, why they are one source, how it was read, what rests on it.
+
+    \b
+    Examples:
+      custody cite show S3
+      custody cite show S3 --json | jq .merges
+    """
+    report = cite_show(the_desk(ctx), source_id)
+    return answer(report, "\n".join(_show_words(report)), as_json=as_json)
+
+
+@click.command("merge")
+@click.argument("kept", metavar="ID")
+@click.argument("absorbed", metavar="OTHER")
+@click.option("--reason", help="Why the two are one source.")
+@json_option
+@click.pass_context
+def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
+    """Say that two ids are one source.
+
+    ID is shown from then on, OTHER stays as its alias for good. Nothing is lost: 'custody cite unmerge OTHER' gives
+    both back as they were.
+
+    \b
+    Examples:
+      custody cite merge S3 S7 --reason "the preprint of the same paper"
+    """
+    report = cite_merge(the_desk(ctx), kept, absorbed, reason=reason)
+    return answer(report, "\n".join(_merge_words(report)), as_json=as_json)
+
+
+@click.command("unmerge")
+@click.argument("source_id", metavar="ID")
+@click.option("--url", help="The address that shall be a source of its own, where a key had merged it.")
+@click.option("--reason", help="Why they are not the same.")
+@json_option
+@click.pass_context
+def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool) -> int:
+    """Take a merge back.
+
+    ID is the one that was absorbed; it stands for its own source again, and no key merges the two a second time. With
+    --url, one address of the source ID becomes a source of its own under a new id.
+
+    \b
+    Examples:
+      custody cite unmerge S7 --reason "another edition"
+      custody cite unmerge S3 --url "https://example.org/app#one"
+    """
+    if reason is not None and not reason.strip():
+        raise InputError("the reason is empty", hint="leave it out, or say why they are not the same")
+    report = cite_unmerge(the_desk(ctx), source_id, url=url, reason=reason or "")
+    return answer(report, "\n".join(_merge_words(report)), as_json=as_json)
+
+
+VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
+    {verb.name: verb for verb in (add, list_, show, merge, unmerge) if verb.name is not None}
+)
+
+
+def _add_words(report: CiteAddReport) -> Iterator[str]:
+    yield f"{_line(report.source)}  ({'new' if report.new else 'known'})"
+    yield from _suggestion_words(report.suggestions)
+
+
+def _list_words(report: CiteListReport) -> Iterator[str]:
+    if not report.sources and not report.lost:
+        yield "no source is registered"
+    width = max((len(source.id) for source in report.sources), default=0)
+    for source in report.sources:
+        also = f"  (also {', '.join(source.aliases)})" if source.aliases else ""
+        yield f"{source.id:<{width}}  {_title(source.title)}  {source.url or '-'}{also}"
+    if report.lost:
+        yield f"of {', '.join(report.lost)} nothing is left: it was erased"
+
+
+def _show_words(report: CiteShowReport) -> Iterator[str]:
+    source = report.source
+    yield _line(source)
+    facts = {
+        "author": source.author,
+        "publisher": source.publisher,
+        "date": source.date,
+        "type": source.source_type,
+        "year": source.metadata.get("year"),
+        "also": ", ".join(source.aliases) or None,
+        "reading": source.reading,
+        "key": source.canonical_key,
+        "version": source.source_version,
+        "validation": source.metadata.get("validation_state"),
+    }
+    yield from (f"  {name:<10} {value}" for name, value in facts.items() if value is not None)
+    yield from (f"  address    {one.spelling} ({one.id})" for one in report.addresses)
+    yield from (f"  merged     {_merged(one)}" for one in report.merges)
+    usage = report.usage
+    uses = (*usage.finding_ids, *usage.cluster_ids, *usage.contradiction_ids, *usage.report_sections)
+    if uses:
+        yield f"  used by    {', '.join(uses)}"
+    yield from (f"  read       {_read(one)}" for one in report.readings[-READINGS_SHOWN_MAX:][::-1])
+    if len(report.readings) > READINGS_SHOWN_MAX:
+        yield f"  read       {len(report.readings) - READINGS_SHOWN_MAX:,} time(s) more, before"
+    yield from (f'  excerpt    "{_cut(one.text or "(erased)")}"' for one in report.excerpts)
+    yield from _suggestion_words(report.suggestions)
+
+
+def _merge_words(report: CiteMergeReport) -> Iterator[str]:
+    for source in report.sources:
+        also = f"  (also {', '.join(source.aliases)})" if source.aliases else ""
+        yield f"{_line(source)}{also}"
+
+
+def _suggestion_words(suggestions: list[CiteSuggestion]) -> Iterator[str]:
+    yield from (f"  perhaps the same as {one.id}: {one.why}" for one in suggestions)
+
+
+def _merged(one: CiteMerge) -> str:
+    by = f" by {one.who}" if one.who is not None and one.how == "person" else ""
+    return f"{one.absorbed or one.address} into {one.kept}{by}: {one.reason}"
+
+
+def _read(one: CiteReading) -> str:
+    by = "" if one.who is None else f" by {one.who}"
+    where = "" if one.session is None else f" in session {one.session}"
+    call = "" if one.call is None else f" ({one.call})"
+    return f"{one.reading}{by}{where}{call}, {one.at[:10]} {one.at[11:19]} UTC"
+
+
+def _line(source: CiteSource) -> str:
+    return f"{source.id}  {_title(source.title)}  {source.url or '-'}"
+
+
+def _title(title: str) -> str:
+    title = title or "-"
+    return title if len(title) <= TITLE_SIGNS_MAX else f"{title[: TITLE_SIGNS_MAX - 1]}…"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT_SIGNS_MAX else f"{line[: EXCERPT_SIGNS_MAX - 1]}…"

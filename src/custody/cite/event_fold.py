@@ -1,0 +1,259 @@
+"""How a registry changes: ``apply`` lets one event happen, the same way whether it is new or replayed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from custody.cite.events import (
+    Checked,
+    Excerpted,
+    How,
+    Lost,
+    Merged,
+    Parted,
+    Registered,
+    RegistryEvent,
+    Unmerged,
+    Used,
+    WasRead,
+)
+from custody.cite.keys import Keys, content_key, loose_key, normalised
+from custody.cite.links import remembered
+from custody.cite.model import ResearchSource, id_of
+from custody.cite.shelf import Entry, Member, Merge, Shelf
+from custody.cite.source_merge import richer, shown_alike, together
+
+MEMBERS_MAX = 32
+"""Of one source so many addresses are told apart; what comes under more is kept with the first."""
+GAP_NUMBERS_MAX = 10_000
+"""What was lost may leave a gap; a wider one is no loss but a wrong number."""
+TITLE_WORDS_MIN = 3
+"""A shorter title is shared by too many pages to hint at anything."""
+NEAR_VALUES = 4
+"""So many of the smallest fingerprints of a passage are hints."""
+
+
+def apply(shelf: Shelf, event: RegistryEvent) -> bool:
+    """Let one event happen; False when it does not fit what happened before, and nothing was changed."""
+    return _APPLY[type(event)](shelf, event)
+
+
+def _register(shelf: Shelf, event: Registered) -> bool:
+    entry = shelf.entry(event.number)
+    if event.how is How.NEW:
+        if not _mark_lost(shelf, event.number - 1):
+            return False
+        entry = Entry(number=event.number)
+    elif entry is None:
+        return False
+    shelf.put(with_registration(entry, event))
+    _point_if_free(shelf, event.keys.canonical, event.number)
+    if event.keys.work_text is not None:
+        _point_if_free(shelf, event.keys.work_text, event.number)
+    for hint in hints_of(event.source):
+        shelf.hint(hint, event.number)
+    return True
+
+
+def _merge(shelf: Shelf, event: Merged) -> bool:
+    kept, absorbed = shelf.entry(event.number), shelf.entry(event.absorbed)
+    if kept is None or absorbed is None or kept.number == absorbed.number or kept.into or absorbed.into:
+        return False
+    merge = Merge(
+        kept=kept.number,
+        absorbed=absorbed.number,
+        spelling=None,
+        how=event.how,
+        reason=event.reason,
+        keys=event.keys,
+        who=event.stamp.who,
+        at_ns=event.stamp.at_ns,
+    )
+    shelf.put(replace(absorbed, into=kept.number))
+    shelf.put(replace(kept, absorbed=(*kept.absorbed, absorbed.number), merges=(*kept.merges, merge)))
+    return True
+
+
+def _unmerge(shelf: Shelf, event: Unmerged) -> bool:
+    kept, absorbed = shelf.entry(event.number), shelf.entry(event.absorbed)
+    if kept is None or absorbed is None or absorbed.into != kept.number:
+        return False
+    shelf.put(replace(absorbed, into=None, apart=_with(absorbed.apart, kept.number)))
+    shelf.put(
+        replace(
+            kept,
+            absorbed=tuple(number for number in kept.absorbed if number != absorbed.number),
+            merges=tuple(one for one in kept.merges if one.absorbed != absorbed.number),
+            apart=_with(kept.apart, absorbed.number),
+        )
+    )
+    return True
+
+
+def _part(shelf: Shelf, event: Parted) -> bool:
+    entry = shelf.entry(event.of)
+    member = None if entry is None else entry.member(event.spelling)
+    if entry is None or member is None or len(entry.members) == 1:
+        return False
+    if not _mark_lost(shelf, event.number - 1):
+        return False
+    own = f"{member.keys.canonical}#{id_of(event.number)}"
+    others = tuple(one for one in entry.members if one.spelling != event.spelling)
+    is_shared = any(one.keys.canonical == member.keys.canonical for one in others)
+    keys = replace(member.keys, canonical=own if is_shared else member.keys.canonical)
+    shelf.put(
+        replace(
+            entry,
+            members=others,
+            merges=tuple(one for one in entry.merges if one.spelling != event.spelling),
+            parted=(*entry.parted, (event.spelling, event.number)),
+            apart=_with(entry.apart, event.number),
+        )
+    )
+    shelf.put(Entry(number=event.number, members=(replace(member, keys=keys, how=How.PERSON),), apart=(entry.number,)))
+    shelf.point(keys.canonical, event.number)
+    return True
+
+
+def _excerpt(shelf: Shelf, event: Excerpted) -> bool:
+    if shelf.entry(event.number) is None:
+        return False
+    shelf.add_excerpt(event)
+    if event.text is not None:
+        for hint in content_hints(event.text):
+            shelf.hint(hint, event.number)
+    return True
+
+
+def _read(shelf: Shelf, event: WasRead) -> bool:
+    if shelf.entry(event.number) is None:
+        return False
+    shelf.add_reading(event)
+    return True
+
+
+def _use(shelf: Shelf, event: Used) -> bool:
+    if shelf.entry(event.number) is None:
+        return False
+    shelf.add_use(event.number, event.kind, event.artifact)
+    return True
+
+
+def _check(shelf: Shelf, event: Checked) -> bool:
+    if shelf.entry(event.number) is None:
+        return False
+    shelf.put_check(event.number, remembered(shelf.check(event.number), event.look, event.stamp.at_ns))
+    return True
+
+
+def _lose(shelf: Shelf, event: Lost) -> bool:
+    return event.number <= shelf.last() or _mark_lost(shelf, event.number)
+
+
+_APPLY: MappingProxyType[type[RegistryEvent], Callable[[Shelf, Any], bool]] = MappingProxyType(
+    {
+        Registered: _register,
+        Merged: _merge,
+        Unmerged: _unmerge,
+        Parted: _part,
+        Excerpted: _excerpt,
+        WasRead: _read,
+        Used: _use,
+        Checked: _check,
+        Lost: _lose,
+    }
+)
+
+
+def _mark_lost(shelf: Shelf, number: int) -> bool:
+    """Let the numbers up to this one stand as lost, never to be given again; False if they were given, or cannot be."""
+    last = shelf.last()
+    if not last <= number <= last + GAP_NUMBERS_MAX:
+        return False
+    for missing in range(last + 1, number + 1):
+        shelf.put(Entry(number=missing))
+    return True
+
+
+def with_registration(entry: Entry, event: Registered) -> Entry:
+    """The entry after one more registration; the same entry when it says nothing new."""
+    spelling = spelling_of(event.source, event.keys)
+    here = entry.member(spelling) or _overflow(entry, event.keys)
+    if here is None:
+        member = Member(spelling, event.keys, event.how, event.source, event.stamp.at_ns)
+        members: tuple[Member, ...] = (*entry.members, member)
+        merges = (*entry.merges, *_joined(entry, event, spelling))
+    else:
+        changed = replace(here, source=richer(here.source, event.source))
+        members = tuple(changed if one is here else one for one in entry.members)
+        merges = entry.merges
+    made = replace(entry, members=members, merges=merges)
+    if entry.members and not shown_alike(own_source(entry), own_source(made)):
+        made = replace(made, version=entry.version + 1)
+    return made
+
+
+def _overflow(entry: Entry, keys: Keys) -> Member | None:
+    """With too many addresses, the member that takes in one more of them."""
+    if len(entry.members) < MEMBERS_MAX:
+        return None
+    return next((one for one in entry.members if one.keys.canonical == keys.canonical), entry.members[0])
+
+
+def _joined(entry: Entry, event: Registered, spelling: str) -> tuple[Merge, ...]:
+    if not entry.members:
+        return ()
+    reason = {
+        How.URL: f"the same page, {event.keys.canonical}",
+        How.TEXT: "the same title and snippet",
+        How.WORK: f"the same work, {event.keys.work_text}",
+    }.get(event.how, "registered again")
+    keys = tuple(key for key in (event.keys.canonical, event.keys.work_text) if key is not None)
+    return (
+        Merge(
+            kept=entry.number,
+            absorbed=None,
+            spelling=spelling,
+            how=event.how,
+            reason=reason,
+            keys=keys,
+            who=event.stamp.who,
+            at_ns=event.stamp.at_ns,
+        ),
+    )
+
+
+def own_source(entry: Entry) -> ResearchSource:
+    """What is known of an entry by itself, whatever it was merged with."""
+    return together(member.source for member in entry.members)
+
+
+def spelling_of(source: ResearchSource, keys: Keys) -> str:
+    """By what a registration is told apart from others of its source: its address as written, or its key."""
+    return source.url if source.url is not None else keys.canonical
+
+
+def _point_if_free(shelf: Shelf, key: str, number: int) -> None:
+    if shelf.number_at(key) is None:
+        shelf.point(key, number)
+
+
+def _with(numbers: tuple[int, ...], one: int) -> tuple[int, ...]:
+    return numbers if one in numbers else (*numbers, one)
+
+
+def hints_of(source: ResearchSource) -> Iterator[str]:
+    """What sources that are perhaps the same have in common."""
+    loose = None if source.url is None else loose_key(source.url)
+    if loose is not None:
+        yield f"loose:{loose}"
+    title = normalised(source.title)
+    if len(title.split()) >= TITLE_WORDS_MIN:
+        yield f"title:{title}"
+
+
+def content_hints(text: str) -> list[str]:
+    """What near copies of a passage have in common."""
+    key = content_key(text)
+    return [f"content:{key.digest}", *(f"near:{value:08x}" for value in key.sketch.values[:NEAR_VALUES])]

@@ -1,0 +1,162 @@
+"""Was what is cited opened, before it was written down, and more than a summary of it where it is quoted?
+
+Pure: the records that are needed are handed in. Only lines are judged that the records say are an agent's.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from custody.cite.codes import Code
+from custody.cite.document import Entry
+from custody.cite.evidence import carries_evidence
+from custody.cite.keys import normalised
+from custody.cite.prose import sentences, sentences_with_uses
+from custody.cite.readings import Opening, Readings, best_of, is_page
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.urls import parts_of
+from custody.cite.walk import QUOTE
+from custody.core.views import Reading
+
+QUOTED_WORDS_MIN = 5
+"""Fewer words in quotation marks are a name, a term or irony."""
+QUOTED_SIGNS_MIN = 10
+"""The same for Chinese and Japanese, in characters."""
+_QUOTATION = re.compile('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Which lines are judged, and when each was written; None where nobody knows when."""
+
+    lines: Mapping[int, int | None]
+    readings: Readings
+
+
+Check = Callable[[Subject, Written, CiteRules], Iterator[Found]]
+
+
+def never_opened(subject: Subject, written: Written, rules: CiteRules) -> Iterator[Found]:
+    """Sources that are cited and of which no captured call brought anything."""
+    for at, name, url in _cited(subject, rules):
+        if _line(subject, at) not in written.lines or not is_page(url) or written.readings.is_doubtful(url):
+            continue
+        known = written.readings.of(url)
+        if not any(one.is_opened for one in known):
+            yield Found(Code.UNREAD, at, f"{name} was never opened: {_how(known)}")
+
+
+def opened_late(subject: Subject, written: Written, rules: CiteRules) -> Iterator[Found]:
+    """Sources that were opened only after the line that cites them was written; the first such line of each."""
+    told: set[str] = set()
+    for at, name, url in _citing(subject, rules):
+        moment = written.lines.get(_line(subject, at))
+        if moment is None or url in told or written.readings.is_doubtful(url):
+            continue
+        opened = [one.at_ns for one in written.readings.of(url) if one.is_opened]
+        if opened and min(opened) > moment:
+            told.add(url)
+            yield Found(Code.LATE, at, f"{name} was opened only {_after(min(opened) - moment)} this was written")
+
+
+def only_summed_up(subject: Subject, written: Written, _rules: CiteRules) -> Iterator[Found]:
+    """Quotations from sources of which only a summary was read, that a model wrote."""
+    for at, quotation, entries in _quotations(subject):
+        pages = [one.url for one in entries if one.url is not None and is_page(one.url)]
+        if _line(subject, at) not in written.lines or len(pages) != len(entries):
+            continue
+        known = [written.readings.of(url) for url in pages]
+        if any(best_of(one) is not Reading.SUMMARISED for one in known) or any(
+            map(written.readings.is_doubtful, pages)
+        ):
+            continue
+        names = ", ".join(dict.fromkeys(named(one) for one in entries))
+        has = _has_words([one for each in known for one in each], quotation)
+        yield Found(Code.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
+
+
+CHECKS: Mapping[Code, Check] = {
+    Code.UNREAD: never_opened,
+    Code.LATE: opened_late,
+    Code.SUMMARY: only_summed_up,
+}
+"""Every check of readings by the code that it gives."""
+
+
+def _cited(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+    """What is cited and where it is listed: entries with an address; without a list, the links that cite."""
+    for entry in subject.listing.entries:
+        if entry.url is not None:
+            yield entry.start, named(entry), entry.url
+    yield from _linked(subject, rules)
+
+
+def _citing(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+    """What is cited and where it is cited."""
+    for use in subject.uses:
+        if use.entry is not None and use.entry.url is not None:
+            yield use.marker.start, named(use.entry), use.entry.url
+    yield from _linked(subject, rules)
+
+
+def _linked(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+    """Links in sentences that carry evidence, in a report without a list; a link to a whole site cites nothing."""
+    if subject.listing.entries or not subject.links:
+        return
+    found = sentences(subject)
+    for start, _, url in subject.links:
+        parts = parts_of(url)
+        inside = next((one for one in reversed(found) if one.at <= start), None)
+        if parts is None or parts.path in ("", "/") or inside is None or not inside.cited:
+            continue
+        if start < inside.at + len(inside.text.encode()) and carries_evidence(inside.text, rules):
+            yield start, f"'{brief(url)}'", url
+
+
+def _quotations(subject: Subject) -> Iterator[tuple[int, str, tuple[Entry, ...]]]:
+    """Quotations with the sources that their sentence names: in the text, and in blocks of their own."""
+    for sentence, entries in sentences_with_uses(subject):
+        for match in _QUOTATION.finditer(sentence.text):
+            words = next(group for group in match.groups() if group is not None)
+            if _is_long(words):
+                yield sentence.at + len(sentence.text[: match.start()].encode()), words, entries
+    for block in subject.layout.blocks:
+        if block.kind != QUOTE or block.inside & QUOTE or subject.in_list(block.start):
+            continue
+        uses = [use for use in subject.uses if block.start <= use.marker.start < block.end and use.entry is not None]
+        words = re.sub(r"(?m)^[ >]+", "", subject.layout.text(block.start, block.end))
+        if uses and _is_long(words):
+            yield block.start, " ".join(words.split()), tuple(use.entry for use in uses if use.entry is not None)
+
+
+def _is_long(words: str) -> bool:
+    return len(words.split()) >= QUOTED_WORDS_MIN or len(_HAN.findall(words)) >= QUOTED_SIGNS_MIN
+
+
+def _has_words(known: list[Opening], quotation: str) -> str:
+    texts = [one.text for one in known if one.text is not None]
+    if not texts:
+        return "of which only a summary was read"
+    has = any(normalised(quotation) in normalised(text) for text in texts)
+    return f"of which only a summary was read, which {'has' if has else 'does not have'} these words"
+
+
+def _how(known: list[Opening]) -> str:
+    failed = [one for one in known if one.failed]
+    if failed:
+        code = next((one.code for one in failed if one.code is not None), None)
+        return "the attempt failed" if code is None else f"the attempt failed with status {code}"
+    return "a search listed it, no more" if known else "no captured call names it"
+
+
+def _after(ns: int) -> str:
+    seconds = ns // 1_000_000_000
+    if seconds < 120:
+        return f"{seconds} seconds after"
+    return f"{seconds // 60:,} minutes after" if seconds < 7200 else f"{seconds // 3600:,} hours after"
+
+
+def _line(subject: Subject, at: int) -> int:
+    return subject.layout.place(at).line

@@ -1,0 +1,95 @@
+"""Which sources matter most now: a ranking by objectives, accesses, uses and scores, with no chance in it.
+
+The document samples (top-k with a temperature); here the highest always come first, so the same inputs give the same
+context. This file is the only one that says what a source's standing is made of.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from custody.cite.model import SourceID, number_of
+from custody.cite.rules import CiteRules
+from custody.cite.source_texts import Candidate
+from custody.cite.support import Support, support
+from custody.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """What an agent is after: its objectives, and how much weight it gives single sources (1 where it says nothing)."""
+
+    objectives: tuple[str, ...] = ()
+    weights: Mapping[SourceID, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for source_id, weight in self.weights.items():
+            number_of(source_id)
+            if not math.isfinite(weight) or weight < 0:
+                raise InputError(f"the weight of '{source_id}' is {weight}", hint="a weight is a number from 0 on")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How much a source matters, and the parts that this is the weighted sum of, each from 0 to 1."""
+
+    source_id: SourceID
+    value: float
+    parts: Mapping[str, float]
+
+
+def standings(candidates: Sequence[Candidate], attention: Attention, rules: CiteRules) -> list[Standing]:
+    """Every candidate's standing, the highest first; of equals the one that was registered later."""
+    access = accesses(candidates, rules.access_decay)
+    made = [_standing(one, attention, access[one.source_id], rules) for one in candidates]
+    return sorted(made, key=lambda one: (-one.value, -number_of(one.source_id)))
+
+
+def accesses(candidates: Sequence[Candidate], decay: float) -> dict[SourceID, float]:
+    """How often and how lately each was accessed, as a share of the one accessed most.
+
+    Accesses are counted from the last one back, each weighing ``decay`` of the one after it: age is told by what
+    happened since, and no clock is asked.
+
+    >>> from custody.cite.model import ResearchSource as Source
+    >>> one = Candidate(source=Source(title="a", source_id="S1"), accesses=(10, 20))
+    >>> accesses([one, Candidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
+    {'S1': 0.75, 'S2': 1.0}
+    """
+    moments = [(at_ns, number_of(one.source_id), one.source_id) for one in candidates for at_ns in one.accesses]
+    found = {one.source_id: 0.0 for one in candidates}
+    weight = 1.0
+    for _, _, source_id in sorted(moments, reverse=True):
+        found[source_id] += weight
+        weight *= decay
+    most = max(found.values(), default=0.0)
+    return {source_id: value / most if most else 0.0 for source_id, value in found.items()}
+
+
+def _standing(one: Candidate, attention: Attention, access: float, rules: CiteRules) -> Standing:
+    parts = {
+        "objective": _objective(one, attention.objectives, rules),
+        "access": access,
+        "use": one.uses / (1 + one.uses),
+        "score": (one.source.credibility_score + one.source.relevance_score) / 2,
+    }
+    total = sum(_WEIGHTS[name](rules) * part for name, part in parts.items())
+    return Standing(one.source_id, attention.weights.get(one.source_id, 1.0) * total, MappingProxyType(parts))
+
+
+def _objective(one: Candidate, objectives: Sequence[str], rules: CiteRules) -> float:
+    """The largest share of an objective's terms that stand together in the title or text."""
+    said = f"{one.source.title}\n{one.text or ''}"
+    found = (support(objective, said, rules) for objective in objectives)
+    return max((each.score for each in found if isinstance(each, Support)), default=0.0)
+
+
+_WEIGHTS: Mapping[str, Callable[[CiteRules], float]] = MappingProxyType(
+    {
+        "objective": lambda rules: rules.objective_weight,
+        "access": lambda rules: rules.access_weight,
+        "use": lambda rules: rules.use_weight,
+        "score": lambda rules: rules.score_weight,
+    }
+)

@@ -1,0 +1,25 @@
+"""The door to the web, for one purpose: to see whether the addresses of sources still answer.
+
+May touch: the name service and the network, by HTTP to public addresses only. It is opened when somebody asks for it,
+sends what ``docs/cite-links.md`` lists and nothing else, reads no body, and takes no proxy, cookie, password or setting
+from the environment. It touches no file but the system's certificates.
+"""
+
+from custody.cite.web.backend import Dial
+from custody.cite.web.batch import gathered, look_at, look_at_all
+from custody.cite.web.errors import Forbidden, NoSuchName
+from custody.cite.web.request import LinkChecker
+from custody.cite.web.resolver import Resolver
+from custody.cite.web.transport import guarded_client
+
+__all__ = [
+    "Dial",
+    "Forbidden",
+    "LinkChecker",
+    "NoSuchName",
+    "Resolver",
+    "gathered",
+    "guarded_client",
+    "look_at",
+    "look_at_all",
+]

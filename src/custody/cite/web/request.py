@@ -1,0 +1,178 @@
+"""One look at an address: HEAD, GET where a server wants that, along redirects, within limits of time and number."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import httpx2
+
+from custody.cite.addresses import PUBLIC_ONLY, AddressPolicy
+from custody.cite.breaker import BreakerOf, breaker_per_host
+from custody.cite.links import ASK_AGAIN, REDIRECTS, Answer, Found, Hop, Look, NotAsked, look_from
+from custody.cite.retry_after import retry_after_seconds
+from custody.cite.rules import CiteRules
+from custody.cite.targets import Target, Unfit, redirected, target_of
+from custody.cite.web.errors import Forbidden, NoSuchName
+
+RANGE = "bytes=0-0"
+SERVER_ERRORS = range(500, 600)
+WHY_CHARS_MAX = 200
+HOUR_SECONDS = 3600
+
+
+class _Reply(NamedTuple):
+    """What matters of an answer."""
+
+    status: int
+    location: str | None
+    retry_after: str | None
+
+
+class _Closed(Exception):
+    """The host is left alone for now; the sentence says why."""
+
+
+class _Ends(Exception):
+    """The chain of redirects leads to nothing that can be asked."""
+
+    def __init__(self, answer: Answer, why: str) -> None:
+        super().__init__(why)
+        self.answer = answer
+        self.why = why
+
+
+@dataclass(slots=True, kw_only=True)
+class LinkChecker:
+    """Looks at addresses through a client. Nothing that an address or a server does makes ``look`` raise."""
+
+    client: httpx2.AsyncClient
+    now_ns: Callable[[], int]
+    """The time of day, for servers that name a date."""
+    rules: CiteRules = field(default_factory=CiteRules)
+    policy: AddressPolicy = PUBLIC_ONLY
+    breaker_of: BreakerOf | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _hosts: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
+    _held: dict[str, float] = field(default_factory=dict, init=False)
+    _slots: asyncio.Semaphore = field(init=False)
+    _breaker_of: BreakerOf = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.rules.link_parallel_max)
+        self._breaker_of = self.breaker_of or breaker_per_host(self.rules)
+
+    async def look(self, url: str) -> Found:
+        """What an address answers now. Addresses of one host take turns, and only so many are asked at once."""
+        target = target_of(url, self.policy)
+        if isinstance(target, Unfit):
+            return Look(url=url, answer=Answer.REFUSED, why=f"not asked: {target.why}")
+        async with self._hosts.setdefault(target.host, asyncio.Lock()), self._slots:
+            return await self._within_time(url, target)
+
+    async def _within_time(self, url: str, target: Target) -> Found:
+        deadline = asyncio.get_running_loop().time() + self.rules.link_total_seconds
+        try:
+            return await self._follow(url, target, deadline)
+        except _Closed as closed:
+            return NotAsked(url, str(closed))
+        except _Ends as end:
+            return Look(url=url, answer=end.answer, why=end.why)
+        except Forbidden as error:
+            return Look(url=url, answer=Answer.REFUSED, why=f"not asked: {error.message}")
+        except NoSuchName as error:
+            return Look(url=url, answer=Answer.ABSENT, why=error.message)
+        except TimeoutError:
+            return Look(url=url, answer=Answer.SILENT, why=f"no answer in {self.rules.link_total_seconds:g} seconds")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return Look(url=url, answer=Answer.SILENT, why=_sentence(error))
+
+    async def _follow(self, url: str, target: Target, deadline: float) -> Look:
+        """Ask, and ask where the answer leads, each place checked like the first."""
+        hops: list[Hop] = []
+        seen: set[str] = set()
+        while True:
+            reply, patience = await self._patiently(target, deadline)
+            hops.append(Hop(target.url if hops else url, reply.status))
+            seen.add(target.url)
+            if reply.status not in REDIRECTS:
+                return look_from(hops, retry_seconds=patience)
+            if len(hops) > self.rules.link_redirects_max:
+                raise _Ends(Answer.SILENT, f"more than {self.rules.link_redirects_max} redirects")
+            target = self._next(target, reply)
+            if target.url in seen:
+                raise _Ends(Answer.SILENT, "redirects in a circle")
+
+    def _next(self, target: Target, reply: _Reply) -> Target:
+        url = None if reply.location is None else redirected(target.url, reply.location)
+        if url is None:
+            raise _Ends(Answer.SILENT, f"status {reply.status} leads nowhere")
+        following = target_of(url, self.policy)
+        if isinstance(following, Unfit):
+            raise _Ends(Answer.REFUSED, f"redirects to what is not asked: {following.why}")
+        return following
+
+    async def _patiently(self, target: Target, deadline: float) -> tuple[_Reply, int | None]:
+        """Ask; a server that wants to be asked again soon is, once, one that wants more patience is left alone."""
+        now = asyncio.get_running_loop().time
+        reply = await self._ask(target, deadline)
+        wait = self._wanted(reply)
+        if wait is not None and wait <= self.rules.link_wait_seconds_max and now() + wait < deadline:
+            await self.sleep(wait)
+            reply = await self._ask(target, deadline)
+            wait = self._wanted(reply)
+        if wait is not None:
+            self._held[target.host] = now() + min(wait, self.rules.link_hold_hours_max * HOUR_SECONDS)
+        return reply, wait
+
+    def _wanted(self, reply: _Reply) -> int | None:
+        is_error = reply.status not in REDIRECTS and reply.status >= 400
+        if reply.retry_after is None or not is_error:
+            return None
+        return retry_after_seconds(reply.retry_after, self.now_ns())
+
+    async def _ask(self, target: Target, deadline: float) -> _Reply:
+        """One question to one host, if its breaker and its own wishes let it through."""
+        now = asyncio.get_running_loop().time
+        if now() < self._held.get(target.host, 0.0):
+            raise _Closed(f"'{target.host}' asked for patience")
+        breaker = self._breaker_of(target.host)
+        ticket = breaker.enter(now())
+        if ticket is None:
+            raise _Closed(f"'{target.host}' failed too often just now")
+        try:
+            async with asyncio.timeout_at(deadline):
+                reply = await self._head_or_get(target)
+        except (httpx2.HTTPError, TimeoutError):
+            breaker.failed(ticket, now())
+            raise
+        except NoSuchName:
+            breaker.succeeded(ticket)
+            raise
+        except BaseException:
+            breaker.gave_up(ticket)
+            raise
+        if reply.status in SERVER_ERRORS:
+            breaker.failed(ticket, now())
+        else:
+            breaker.succeeded(ticket)
+        return reply
+
+    async def _head_or_get(self, target: Target) -> _Reply:
+        reply = await self._send("HEAD", target, {})
+        return await self._send("GET", target, {"Range": RANGE}) if reply.status in ASK_AGAIN else reply
+
+    async def _send(self, method: str, target: Target, headers: dict[str, str]) -> _Reply:
+        request = self.client.build_request(method, target.url, headers=headers)
+        if (request.url.raw_host.decode("ascii"), request.url.port or target.port) != (target.host, target.port):
+            raise Forbidden(f"'{target.host}' is read in two ways")
+        answer = await self.client.send(request, stream=True, follow_redirects=False)
+        try:
+            return _Reply(answer.status_code, answer.headers.get("location"), answer.headers.get("retry-after"))
+        finally:
+            await answer.aclose()
+
+
+def _sentence(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}"[:WHY_CHARS_MAX] if said else type(error).__name__

@@ -1,0 +1,121 @@
+"""``custody demo``."""
+
+import sys
+from codecs import lookup
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from custody.cli.main import main
+from custody.demo.narrator import Kind, Show, tell
+from custody.demo.report import DemoReport
+from custody.demo.sandbox import forget
+from custody.demo.story import STORY
+from custody.demo.verbs import Verbs
+from custody.terminal.frame import answer, json_option, say
+
+_LOOKS: MappingProxyType[Kind, dict[str, Any]] = MappingProxyType(
+    {
+        Kind.HEADING: {"bold": True, "fg": "cyan"},
+        Kind.SENTENCE: {},
+        Kind.COMMAND: {"bold": True},
+        Kind.OUTPUT: {"dim": True},
+        Kind.WRONG: {"bold": True, "fg": "red"},
+    }
+)
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Keep the sample repository, and say where it is.")
+@click.option("--plain", is_flag=True, help="Without colours.")
+@click.option(
+    "--serve/--no-serve",
+    "wanted",
+    default=None,
+    help="End on the pages in a browser, or do not; on a terminal you are asked.",
+)
+@json_option
+def command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> int:
+    """Show every verb at work on a sample repository, in a minute.
+
+    A repository is made in a temporary folder, with sessions of two agents and a person and six proposed changes: a
+    duplicate, a rewrite, a backport, one with a forged trace, a report without sources, and a clean one. Then every
+    verb is asked in turn. Nothing of yours is read or changed, nothing leaves this machine, and the folder is gone
+    afterwards. Every answer is compared with what the story claims. On a terminal it then offers the pages that
+    'custody serve' shows of all this. Exit status: 0 all as told, 1 something was not.
+
+    \b
+    Examples:
+      custody demo
+      custody demo --keep
+      custody demo --serve
+      custody demo --json | jq '.steps[].commands[].line'
+    """
+    show = _silent if as_json else _shower(None if not plain else False)
+    offered = wanted if wanted is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    report = tell(Verbs(main, _encoding()), show, STORY, keep=keep or offered)
+    try:
+        status = answer(report, _words(report, keep=keep), as_json=as_json)
+        if (
+            offered
+            and report.folder is not None
+            and (wanted or click.confirm("Look at it in a browser?", default=True))
+        ):
+            _look(Path(report.folder))
+        return status
+    finally:
+        if report.folder is not None and not keep:
+            forget(Path(report.folder))
+
+
+def _look(repository: Path) -> None:
+    """Serve the sample repository's pages until Ctrl-C, and open the first."""
+    from custody.server.listener import Address, serve
+    from custody.workspace.workspace import Desk
+
+    def announce(address: Address) -> None:
+        say(f"the pages are at {address.at('overview')}; Ctrl-C ends this")
+
+    serve(Desk(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
+
+
+def _encoding() -> str:
+    """What this terminal speaks; to one that speaks ASCII click writes UTF-8."""
+    spoken = lookup(sys.stdout.encoding or "utf-8").name
+    return "utf-8" if spoken == "ascii" else spoken
+
+
+def _shower(color: bool | None) -> Show:
+    def show(kind: Kind, line: str) -> None:
+        if kind is Kind.HEADING:
+            click.echo()
+        click.echo(click.style(line, **_LOOKS[kind]), color=color)
+
+    return show
+
+
+def _silent(_kind: Kind, _line: str) -> None:
+    """The JSON says it all."""
+
+
+def _words(report: DemoReport, *, keep: bool) -> str:
+    asked = [command for step in report.steps for command in step.commands]
+    wrong = sum(not command.as_told for command in asked)
+    lines = [
+        "",
+        f"{len(asked)} commands, " + ("all as told." if not wrong else f"{wrong} NOT as told: please report it."),
+    ]
+    if report.folder is None or not keep:
+        lines.append("Next: 'custody init' in a git repository of yours; 'custody demo --keep' leaves this one to try.")
+    else:
+        lines += [f"The sample repository is in {report.folder}. Try there:", *(f"  {one}" for one in _TRY)]
+    return "\n".join(lines)
+
+
+_TRY = (
+    "custody why src/till/tax.py:10",
+    "custody gate main..forged/discounts --format markdown",
+    "custody dupes cluster --all",
+)

@@ -1,0 +1,32 @@
+"""The door of configuration: files and variables in, frozen Rules out, each value with where it was set.
+
+May touch: the environment and the user's own file, both named by whoever calls. A repository's files it reads only
+through the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
+
+A file of a repository can set rules and nothing else: this room knows the fields of the Rules classes and no other key.
+"""
+
+from custody.config.document_files import VARIABLES, documents
+from custody.config.file_text import FILE_BYTES_MAX
+from custody.config.overlay import Effective, Setting
+from custody.config.rule import Origin, Rule
+from custody.config.rule_files import Read, Source, load, rule_files
+from custody.config.rule_tables import TABLES, rules_of
+from custody.config.table_walk import nearest
+
+__all__ = [
+    "FILE_BYTES_MAX",
+    "TABLES",
+    "VARIABLES",
+    "Effective",
+    "Origin",
+    "Read",
+    "Rule",
+    "Setting",
+    "Source",
+    "documents",
+    "load",
+    "nearest",
+    "rule_files",
+    "rules_of",
+]

@@ -1,0 +1,118 @@
+"""The documents' own files and variables, and which of our rules each of their names stands for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from custody.config.rule import Assignment, Origin, placed, printable, shown
+from custody.config.rule_tables import rules_of
+from custody.config.table_walk import Keys, is_near, table_at, unknown
+from custody.core.errors import InputError
+from custody.dupes.rules import CHANNELS
+from custody.trust.rules import TIERS
+
+TRUST = "trust.decay_half_life_days", "trust.recovery_rate", "trust.ema_alpha"
+THRESHOLDS = MappingProxyType(
+    {
+        "w1": "dedupe.weights.prod_minhash_sim",
+        "w2": "dedupe.weights.prod_exports_sim",
+        "w3": "dedupe.weights.prod_symbols_sim",
+        "w4": "dedupe.weights.prod_files_sim",
+        "w5": "dedupe.weights.prod_imports_sim",
+        "wt": "dedupe.weights.tests_intent_sim",
+        "wd": "dedupe.weights.docs_struct_sim",
+        "testCap": "dedupe.tests_score_max",
+        "docCap": "dedupe.docs_score_max",
+        "containThreshold": "dedupe.contain_min",
+        "epsilon": "dedupe.contain_growth_min",
+        "rewriteLineThreshold": "dedupe.rewrite_lines_max",
+        "rewriteFileThreshold": "dedupe.rewrite_files_max",
+    }
+)
+"""The names of document 002; the rules' own names are taken beside them, since it leaves most of them open."""
+REST, REST_SAID = "production", ("default", "default remainder")
+"""The channel without patterns, and what document 002 says of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFile:
+    """A file that a document describes; with ``is_shared`` other programs keep tables of their own in it."""
+
+    keys: Keys
+    is_shared: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it lies in a repository."""
+        return self.keys.file
+
+    def read(self, value: object) -> list[Assignment] | None:
+        """What the file sets; None if no key in it is ours, because such a path may be anybody's."""
+        top = table_at({} if value is None else value, Origin(self.path))
+        ours = {key: value for key, value in top.items() if is_near(key, self.keys.first())}
+        if top and not ours:
+            return None
+        return _once(list(self.keys.settings(ours if self.is_shared else _without_rest(self.keys, top))))
+
+
+def _without_rest(keys: Keys, top: Mapping[str, object]) -> Mapping[str, object]:
+    if REST not in top or "tests" not in keys.names:
+        return top
+    if top[REST] not in REST_SAID:
+        raise InputError(
+            f"{placed(Origin(keys.file, REST))} has no patterns: it is what no other channel takes",
+            hint=f"leave it out, or say '{REST_SAID[-1]}'",
+        )
+    return {key: value for key, value in top.items() if key != REST}
+
+
+def _once(assignments: list[Assignment]) -> list[Assignment]:
+    """The same, unless two keys of one file set one rule."""
+    seen: dict[str, Origin] = {}
+    for assignment in assignments:
+        if first := seen.get(assignment.rule):
+            raise InputError(
+                f"{placed(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
+                hint="keep one of the two",
+            )
+        seen[assignment.rule] = assignment.origin
+    return assignments
+
+
+@cache
+def documents() -> tuple[DocumentFile, ...]:
+    """Every file that the documents describe."""
+    channels = {channel: f"dedupe.channel_patterns.{channel}" for channel in CHANNELS}
+    own = {name.removeprefix("dedupe."): name for name in rules_of("dedupe") if name not in channels.values()}
+    return (
+        DocumentFile(Keys(".ai-git/config.yaml", {name: name for name in TRUST}), is_shared=True),
+        DocumentFile(Keys("config/classification_rules.yaml", channels)),
+        DocumentFile(Keys("config/thresholds.yaml", THRESHOLDS | own)),
+    )
+
+
+PREFIX = "ANSIBEL_TRUST_THRESHOLD_"
+VARIABLES: Mapping[str, int] = MappingProxyType(
+    {f"{PREFIX}{tier.upper()}": TIERS.index(tier) for tier in ("high", "medium")}
+)
+"""The variables of document 001, and the entry of ``trust.tier_score_min`` that each sets."""
+_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
+
+
+def from_environment(environment: Mapping[str, str]) -> list[Assignment]:
+    """What the documents' variables set; one that is not set sets nothing, one that is set must be a number."""
+    names = sorted(name for name in environment if name.startswith(PREFIX))
+    return [_variable(name, environment[name]) for name in names]
+
+
+def _variable(name: str, text: str) -> Assignment:
+    if name not in VARIABLES:
+        raise unknown(Origin(name), name, VARIABLES)
+    if not _NUMBER.fullmatch(text):
+        raise InputError(
+            f"the variable '{printable(name)}' should be a number such as 0.8, not {shown(text)}",
+            hint="unset it to use the value of the files",
+        )
+    return Assignment("trust.tier_score_min", float(text), Origin(name), entry=VARIABLES[name])

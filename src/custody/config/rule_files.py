@@ -1,0 +1,104 @@
+"""From the weakest place where rules are set to the strongest; this file is the only one that decides the order.
+
+defaults < the documents' files < [tool.custody] in pyproject.toml < custody.toml < the documents' variables < the
+user's own file. docs/decisions/0010 says why. A policy that is only tried out stands above all of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from custody.config.document_files import documents, from_environment
+from custody.config.overlay import Effective, overlay
+from custody.config.rule import Assignment, Origin
+from custody.config.rule_tables import TABLES, rules_of
+from custody.config.table_walk import Keys, table_at
+from custody.config.user_file import read_user_file, shown_path, user_file
+from custody.core.errors import InputError
+from custody.core.paths import RepoPath
+
+Read = Callable[[RepoPath], bytes | None]
+"""Gives the bytes of a repository's file, None if there is none; refuses what is no regular file of the repository."""
+
+Found = tuple["Source", list[Assignment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place that was looked at: whether it is there, or holds nothing of ours, and how many values it sets."""
+
+    name: str
+    state: Literal["read", "absent", "foreign"]
+    rules: int = 0
+
+
+def rule_files() -> tuple[RepoPath, ...]:
+    """The files of a repository that may set rules."""
+    return tuple(RepoPath.of(name) for name in (*(one.path for one in documents()), "pyproject.toml", "custody.toml"))
+
+
+def load(read: Read, environment: Mapping[str, str], policy: str | None = None) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
+
+    With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.
+    """
+    found = [
+        *_of_documents(read),
+        _of_toml("pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
+        _of_toml("custody.toml", read(RepoPath.of("custody.toml"))),
+        _of_variables(environment),
+        *_of_user(environment),
+        *_of_policy(policy),
+    ]
+    effective = overlay(assignment for _, assignments in found for assignment in assignments)
+    return effective, tuple(source for source, _ in found)
+
+
+def _of_documents(read: Read) -> Iterator[Found]:
+    for document in documents():
+        data = read(RepoPath.of(document.path))
+        if data is None:
+            yield Source(document.path, "absent"), []
+            continue
+        from custody.config.yaml_reader import parse_yaml
+
+        assignments = document.read(parse_yaml(document.path, data))
+        if assignments is None:
+            yield Source(document.path, "foreign"), []
+        else:
+            yield Source(document.path, "read", len(assignments)), assignments
+
+
+def _of_variables(environment: Mapping[str, str]) -> Found:
+    assignments = from_environment(environment)
+    return Source("environment", "read" if assignments else "absent", len(assignments)), assignments
+
+
+def _of_user(environment: Mapping[str, str]) -> Iterator[Found]:
+    if path := user_file(environment):
+        name = shown_path(path, environment)
+        yield _of_toml(name, read_user_file(path, name), is_users=True)
+
+
+def _of_policy(path: str | None) -> Iterator[Found]:
+    if path is not None:
+        data = read_user_file(path, path)
+        if data is None:
+            raise InputError(f"there is no file '{path}'", hint="a policy is a file like custody.toml, with [trust]")
+        yield _of_toml(path, data, is_users=True)
+
+
+def _of_toml(file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False) -> Found:
+    if data is None:
+        return Source(file, "absent"), []
+    from custody.config.toml_reader import parse_toml
+
+    values: Mapping[str, object] = parse_toml(file, data)
+    for depth, key in enumerate(above, start=1):
+        if key not in values:
+            return Source(file, "foreign"), []
+        values = table_at(values[key], Origin(file, ".".join(above[:depth])))
+    names = {name: name for table in TABLES for name in rules_of(table)}
+    keys = Keys(file, names, is_users=is_users, above="".join(f"{key}." for key in above))
+    assignments = list(keys.settings(values))
+    return Source(file, "read", len(assignments)), assignments

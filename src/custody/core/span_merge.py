@@ -1,0 +1,52 @@
+"""What several records tell of one span becomes one, where they agree; where they do not, all of them stay."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from custody.core.ids import ExecutionId, SpanId
+from custody.core.views import SpanKind, SpanPhase, SpanSeen
+
+
+def merged_spans(seen: Iterable[SpanSeen]) -> list[SpanSeen]:
+    """Starts with their ends as wholes, nothing twice, in the order in which each span was first told of.
+
+    A start or an end that a whole already tells of is dropped. Records of one id that cannot be one span stay apart.
+    """
+    told: dict[tuple[ExecutionId, SpanId], dict[SpanSeen, None]] = {}
+    for one in seen:
+        told.setdefault((one.execution, one.id), {})[one] = None
+    return [span for records in told.values() for span in _one(list(records))]
+
+
+def _one(records: list[SpanSeen]) -> Iterator[SpanSeen]:
+    wholes = [one for one in records if one.phase is SpanPhase.WHOLE]
+    yield from wholes
+    begun = {(one.name, one.kind, one.started_ns) for one in wholes}
+    over = {(one.name, one.kind, one.ended_ns) for one in wholes}
+    ends: dict[tuple[str, SpanKind], deque[SpanSeen]] = {}
+    for one in records:
+        if one.phase is SpanPhase.END and (one.name, one.kind, one.ended_ns) not in over:
+            ends.setdefault((one.name, one.kind), deque()).append(one)
+    for one in records:
+        if one.phase is SpanPhase.START and (one.name, one.kind, one.started_ns) not in begun:
+            waiting = ends.get((one.name, one.kind))
+            yield _joined(one, waiting.popleft()) if waiting else one
+    for waiting in ends.values():
+        yield from waiting
+
+
+def _joined(start: SpanSeen, end: SpanSeen) -> SpanSeen:
+    """One span of its two ends: what the end says counts, and what only the start says is not lost."""
+    return replace(
+        end,
+        phase=SpanPhase.WHOLE,
+        started_ns=start.started_ns,
+        parent=start.parent if start.parent is not None else end.parent,
+        links=tuple(dict.fromkeys((*start.links, *end.links))),
+        server=end.server if end.server is not None else start.server,
+        attributes=tuple(sorted({**dict(start.attributes), **dict(end.attributes)}.items())),
+        dropped=max(start.dropped, end.dropped),
+        agent=end.agent if end.agent is not None else start.agent,
+        session=end.session if end.session is not None else start.session,
+    )

@@ -1,0 +1,1 @@
+"""Duplicate search over a store and a repository: gather, decide, keep."""

@@ -1,0 +1,248 @@
+"""How well duplicates are found in a repository, over pairs that people or the history itself have labelled."""
+
+import gzip
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
+
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, Asked, SketchedChange, Unread
+from custody.dupes.app.fork_points import own_commits
+from custody.dupes.app.index import index_one, sketch_all
+from custody.dupes.app.search import Found, Like, Searching
+from custody.dupes.app.select import REFS, changes_in, graph_of
+from custody.dupes.chance import Model, chance_of
+from custody.dupes.labelled_pairs import (
+    Told,
+    calibration_error,
+    exact_recall,
+    false_flags,
+    recall_at,
+    recall_at_precision,
+)
+from custody.dupes.model import Category
+from custody.dupes.rules import DedupeRules
+from custody.dupes.search import NAMED
+from custody.dupes.similarity import similarities
+from custody.dupes.verdict import Says, verdict
+from custody.dupes.weights import SHIPPED
+from custody.dupes.wire.report import DupesBenchReport
+from custody.store import Store, Surroundings, open_sqlite
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+NOT_RELATED = "NOT_RELATED"
+OTHERS = 10_000
+"""Changes of the repository that are indexed beside those of the pairs, unless the caller says otherwise."""
+WORKERS = 2
+FLAGS = (Says.DUPLICATE, Says.COMPETING)
+DOCUMENT_FLAGS = (Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION)
+_LINE_BYTES_MAX = 1 << 20
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """A labelled pair as a file has it: two changes, each the diff from its base, with the time it was opened."""
+
+    a_sha: str
+    b_sha: str
+    a_base: str
+    b_base: str
+    a_time: int
+    b_time: int
+    label: Literal["SAME_CHANGE", "DUPLICATE", "SAME_FEATURE", "NOT_RELATED"]
+    kind: str
+    exact: bool | None = None
+    pair_id: str = ""
+
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """Everything that was read: each change as it was sketched, and its number in the index."""
+
+    made: dict[Key, SketchedChange]
+    numbers: dict[Key, int]
+    unread: int
+
+
+def dupes_bench(desk: Desk, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
+    """Index what the pairs name and other changes of the repository, in the order of time; ask about every pair.
+
+    Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
+    """
+    rules = loaded(desk)[0].of(DedupeRules)
+    labelled = list(read_pairs(pairs))
+    asked = _asked(desk, labelled, others, rules)
+    with TemporaryDirectory() as folder:
+        db = open_sqlite(Path(folder) / "index.db")
+        with Store(db, {}, Surroundings(desk.now_ns, desk.token, None)) as store:
+            indexed = _index(desk, store, asked, rules, pointers=pointers)
+            desk.progress.start("asking about pairs", len(labelled))
+            asking = _Asking(store, indexed, rules, SHIPPED)
+            told = [one for pair in labelled for one in asking.about(pair, desk.progress.step)]
+    return _report(labelled, told, asking, indexed, rules)
+
+
+def read_pairs(path: Path) -> Iterator[Pair]:
+    """The pairs of a file of JSON lines, perhaps compressed."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw:
+            for number, line in enumerate(raw, 1):
+                if line.strip():
+                    yield _pair(line, number)
+    except OSError as error:
+        raise InputError(
+            f"cannot read '{path}': {error.strerror or error}", hint="name a file of labelled pairs"
+        ) from error
+
+
+def _pair(line: bytes, number: int) -> Pair:
+    try:
+        return msgspec.json.decode(line[:_LINE_BYTES_MAX], type=Pair)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"line {number} is no labelled pair: {error}", hint="each line is one JSON object") from error
+
+
+def changes_of_pairs(desk: Desk, pairs: Sequence[Pair]) -> list[Asked]:
+    """The changes that pairs name, each once, with the commits of their own."""
+    named: dict[Key, Asked] = {}
+    for pair in pairs:
+        for base, head, seconds in ((pair.a_base, pair.a_sha, pair.a_time), (pair.b_base, pair.b_sha, pair.b_time)):
+            named.setdefault((base, head), Asked(base=CommitSha(base), head=CommitSha(head), opened_ns=seconds * NS))
+    graph = graph_of(desk.repository, [asked.head for asked in named.values()])
+    return [
+        replace(asked, commits=tuple(own_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
+        for asked in named.values()
+    ]
+
+
+def _asked(desk: Desk, pairs: Sequence[Pair], others: int, rules: DedupeRules) -> list[Asked]:
+    """The changes of the pairs, and others of the repository evenly spread over its history."""
+    mine = changes_of_pairs(desk, pairs)
+    if not others:
+        return mine
+    heads = {asked.head for asked in mine}
+    every = changes_in(desk.repository, REFS, rules, commits=True).asked
+    rest = [one for one in every if one.head not in heads]
+    return [*mine, *rest[:: max(1, -(-len(rest) // others))]]
+
+
+def _index(desk: Desk, store: Store, asked: Sequence[Asked], rules: DedupeRules, *, pointers: bool) -> _Indexed:
+    desk.progress.start("reading changes", len(asked))
+    made: dict[Key, SketchedChange] = {}
+    unread = 0
+    for one in sketch_all(str(desk.repository.git_dir), asked, rules, workers=WORKERS):
+        desk.progress.step(1)
+        if isinstance(one, Unread):
+            unread += 1
+            continue
+        made[one.asked.base, one.asked.head] = one if pointers else _without_pointers(one)
+    desk.progress.start("indexing changes", len(made))
+    numbers: dict[Key, int] = {}
+    with store.db.writing():
+        for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
+            numbers[key] = index_one(store, change, rules)
+            desk.progress.step(1)
+    return _Indexed(made, numbers, unread)
+
+
+def _without_pointers(change: SketchedChange) -> SketchedChange:
+    terms = {name: terms for name, terms in change.sketched.terms.items() if name != NAMED}
+    signature = replace(change.sketched.signature, picked=frozenset(), reverted=frozenset())
+    return replace(change, sketched=replace(change.sketched, signature=signature, terms=terms))
+
+
+class _Asking:
+    """Asks the index about pairs: what a search for the later one says of the earlier one."""
+
+    def __init__(self, store: Store, indexed: _Indexed, rules: DedupeRules, model: Model) -> None:
+        self._indexed = indexed
+        self._rules = rules
+        self._model = model
+        self._searching = Searching(store.dupes, rules, model)
+        self._found: dict[int, Found] = {}
+        self.candidates: list[int] = []
+        self.flags: list[str] = []
+
+    def about(self, pair: Pair, step: object) -> Iterator[Told]:
+        """What is said of a pair; nothing of one that could not be read or is one change."""
+        keys = [key for key in ((pair.a_base, pair.a_sha), (pair.b_base, pair.b_sha)) if key in self._indexed.numbers]
+        if len(set(keys)) < 2:
+            return
+        early, late = sorted(keys, key=lambda key: self._indexed.numbers[key])
+        found = self._search(late)
+        wanted = self._indexed.numbers[early]
+        place = next((at for at, like in enumerate(found.likes) if like.change.id == wanted), None)
+        like = None if place is None else found.likes[place]
+        flagged = like is not None and self._says(like) in FLAGS
+        if flagged and pair.label == NOT_RELATED:
+            self.flags.append(f"{pair.pair_id or late[1]}: {late[1]} and {early[1]}")
+        yield Told(
+            kind=pair.kind,
+            is_duplicate=pair.label != NOT_RELATED,
+            is_exact=bool(pair.exact),
+            place=place,
+            exact=like is not None and bool(like.exact) and like.scored.category is Category.SAME_CHANGE,
+            flagged=flagged,
+            by_document=like is not None and like.scored.category in DOCUMENT_FLAGS,
+            chance=self._chance(early, late),
+        )
+
+    def _says(self, like: Like) -> Says:
+        return verdict(like.scored, like.chance, like.exact, like.terms, self._rules)
+
+    def _search(self, key: Key) -> Found:
+        number = self._indexed.numbers[key]
+        if number not in self._found:
+            self._found[number] = self._searching.find(self._indexed.made[key].sketched, until=number - 1)
+            self.candidates.append(self._found[number].candidates)
+        return self._found[number]
+
+    def _chance(self, early: Key, late: Key) -> float:
+        signatures = (self._indexed.made[key].sketched.signature for key in (late, early))
+        return chance_of(similarities(*signatures), self._model).probability
+
+
+def _report(
+    pairs: Sequence[Pair], told: Sequence[Told], asking: _Asking, indexed: _Indexed, rules: DedupeRules
+) -> DupesBenchReport:
+    counts = sorted(asking.candidates)
+    return DupesBenchReport(
+        pairs=len(pairs),
+        changes=len(indexed.numbers),
+        unread=indexed.unread,
+        exact_recall=exact_recall(told),
+        recall_at_1=recall_at(told, 1),
+        recall_at_5=recall_at(told, 5),
+        recall_at_20=recall_at(told, 20),
+        recall_at_p95=recall_at_precision(told, "cherry_pick", 0.95),
+        false_flags_hard=false_flags(told, "neg_same_file"),
+        false_flags_random=false_flags(told, "neg_random"),
+        ece=calibration_error(told),
+        candidates_median=statistics.median(counts) if counts else None,
+        candidates_p95=float(counts[int(0.95 * (len(counts) - 1))]) if counts else None,
+        flags=asking.flags,
+        by_kind={kind: _of_kind(told, kind) for kind in sorted({one.kind for one in told})},
+        profile=rules.profile,
+        model_version=SHIPPED.version,
+    )
+
+
+def _of_kind(told: Iterable[Told], kind: str) -> dict[str, float]:
+    some = [one for one in told if one.kind == kind]
+    measures = {
+        "recall_at_1": recall_at(some, 1),
+        "recall_at_5": recall_at(some, 5),
+        "recall_at_20": recall_at(some, 20),
+        "flagged": sum(one.flagged for one in some) / len(some),
+        "flagged_by_document": sum(one.by_document for one in some) / len(some),
+    }
+    return {"pairs": float(len(some))} | {name: value for name, value in measures.items() if value is not None}

@@ -1,0 +1,31 @@
+"""Find an indexed change by what a person calls it."""
+
+from custody.core.errors import InputError
+from custody.store import Store
+from custody.store.change_index import ChangeRow
+
+DIGITS_MIN = 4
+
+
+def indexed_change(store: Store, typed: str) -> ChangeRow:
+    """The indexed change with this name, or whose head starts with these digits; the newest of several with a name.
+
+    ``#12`` and ``12`` stand for the pull request with this number.
+    """
+    number = typed.removeprefix("#")
+    names = [typed, f"refs/heads/{typed}", f"refs/remotes/{typed}"]
+    if number.isdecimal():
+        names += [f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"]
+    for name in names:
+        if rows := store.dupes.by_name(name):
+            return rows[-1]
+    rows = store.dupes.by_head(typed.lower()) if _is_start(typed) else []
+    if not rows:
+        raise InputError(f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit")
+    if len({row.head for row in rows}) > 1:
+        raise InputError(f"'{typed}' fits {len(rows)} changes", hint="give more digits")
+    return rows[-1]
+
+
+def _is_start(typed: str) -> bool:
+    return len(typed) >= DIGITS_MIN and set(typed.lower()) <= set("0123456789abcdef")

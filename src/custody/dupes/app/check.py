@@ -1,0 +1,169 @@
+"""Is this change already there? Search the index, look closely at the best, keep what each suggestion rests on."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from custody.core.errors import InputError
+from custody.core.wire.body import digest_text
+from custody.core.wire.canonical import dump
+from custody.core.wire.rules_digest import rules_digest
+from custody.dupes.app.change_reader import NO_COMMIT, OWN, Asked, ReadChange, Unread, read_changes
+from custody.dupes.app.git_relations import arounds
+from custody.dupes.app.labels import model_for
+from custody.dupes.app.report import evidence_told, named
+from custody.dupes.app.search import Found, Like, Searching
+from custody.dupes.app.select import typed_change
+from custody.dupes.evidence import overlap_of
+from custody.dupes.model import Described
+from custody.dupes.relations import relations
+from custody.dupes.rules import DedupeRules
+from custody.dupes.signature import SIGNATURE_VERSION, sketched
+from custody.dupes.verdict import ALOUD, Says, verdict
+from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, Suggestion
+from custody.git import Repository
+from custody.store import Store
+from custody.store.change_index import EvidenceRow
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+SHOWN = 5
+"""Suggestions that are told unless the caller wants more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A change that was looked for: as it was read, what the search found, and what each suggestion rests on."""
+
+    read: ReadChange
+    found: Found
+    told: tuple[DupesEvidence, ...]
+
+
+def dupes_check(desk: Desk, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
+    """What ``BASE..HEAD``, a commit or the work tree is like among everything indexed."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    digest = digest_text(rules_digest({"dedupe": rules}))
+    with _asked(desk, change, worktree=worktree) as (repository, asked), desk.writing() as store:
+        checked = check_change(repository, store, asked, rules, digest)
+        kept = [_kept(store, evidence, desk.now_ns()) for evidence in checked.told]
+    return _report(checked, kept, limit, rules, digest)
+
+
+def dupes_look(desk: Desk, asked: Asked, *, limit: int = SHOWN) -> DupesCheckReport:
+    """The same answer about one change, for somebody who only looks: its evidence is not kept."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    digest = digest_text(rules_digest({"dedupe": rules}))
+    with desk.reading() as store:
+        checked = check_change(desk.repository, store, asked, rules, digest)
+    return _report(checked, [_suggested(evidence) for evidence in checked.told], limit, rules, digest)
+
+
+def _report(
+    checked: Checked, kept: Sequence[Suggestion], limit: int, rules: DedupeRules, digest: str
+) -> DupesCheckReport:
+    aloud = [one for one in kept if one.evidence.says in ALOUD_WORDS][:limit]
+    return DupesCheckReport(
+        outcome="found" if any(one.evidence.says == Says.DUPLICATE.value for one in aloud) else "fine",
+        this=named(checked.read),
+        suggestions=aloud,
+        nearest=None if aloud or not kept else kept[0],
+        candidates=checked.found.candidates,
+        compared=checked.found.compared,
+        changes=checked.found.changes,
+        notes=list(_notes(checked.read.described)),
+        profile=rules.profile,
+        rules_digest=digest,
+    )
+
+
+ALOUD_WORDS = frozenset(says.value for says in ALOUD)
+
+
+def check_change(repository: Repository, store: Store, asked: Asked, rules: DedupeRules, digest: str) -> Checked:
+    """Search for one change, and look closely at the best of what is found."""
+    if store.dupes.newest() == 0:
+        raise InputError("no change is indexed yet", hint="run 'custody dupes index' first")
+    if store.dupes.is_of_another(SIGNATURE_VERSION):
+        raise InputError(
+            "the index was made by another version of custody", hint="run 'custody dupes index', which makes it anew"
+        )
+    (read,) = read_changes(repository, [asked], rules)
+    if isinstance(read, Unread):
+        raise InputError(f"the change cannot be read: {read.why}", hint="try 'git fsck'")
+    itself = store.dupes.find(OWN, asked.base, asked.head)
+    model = model_for(store, rules)
+    sketch = sketched(read.described, rules)
+    found = Searching(store.dupes, rules, model).find(sketch, without=() if itself is None else (itself,))
+    best = found.likes[: rules.exact_max]
+    others = _others(repository, best, rules)
+    around = arounds(repository, asked, best)
+    told = tuple(
+        evidence_told(
+            read,
+            like,
+            verdict(like.scored, like.chance, like.exact, like.terms, rules),
+            relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules),
+            overlap_of(read.described, other, rules) if isinstance(other, Described) else other,
+            found,
+            digest,
+            model.version,
+        )
+        for like, other, near in zip(best, others, around, strict=True)
+    )
+    return Checked(read, found, told)
+
+
+@contextmanager
+def _asked(desk: Desk, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, Asked]]:
+    if worktree == (change is not None):
+        raise InputError("say what to look for: BASE..HEAD, a commit, or --worktree", hint="give exactly one of them")
+    if change is not None:
+        yield desk.repository, typed_change(desk.repository, change)
+        return
+    with desk.repository.with_work_tree() as work:
+        for left_out in work.left_out:
+            desk.talk(f"'{left_out.path.display}' {left_out.reason}; it is left out")
+        base = desk.repository.head().commit or NO_COMMIT
+        commits = (work.commit,)
+        yield work.repository, Asked(base=base, head=work.commit, name="the work tree", commits=commits)
+
+
+def _others(repository: Repository, likes: Sequence[Like], rules: DedupeRules) -> list[Described | str]:
+    """The changes themselves, or why one cannot be read: then its sketch has to do."""
+    asked = [Asked(base=like.change.base, head=like.change.head, opened_ns=like.change.opened_ns) for like in likes]
+    return [read.why if isinstance(read, Unread) else read.described for read in read_changes(repository, asked, rules)]
+
+
+def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
+    """Store what a suggestion rests on under its digest."""
+    made = _suggested(evidence)
+    if evidence.says in ALOUD_WORDS:
+        row = EvidenceRow(made.id, evidence.this.head, evidence.other.head, now_ns, _body(evidence).decode())
+        with store.db.writing():
+            store.dupes.put_evidence(row)
+    return made
+
+
+def _suggested(evidence: DupesEvidence) -> Suggestion:
+    return Suggestion(id=hashlib.sha256(_body(evidence)).hexdigest(), evidence=evidence)
+
+
+def _body(evidence: DupesEvidence) -> bytes:
+    return dump(msgspec.to_builtins(evidence))
+
+
+def _notes(change: Described) -> Iterator[str]:
+    """What could not be looked at."""
+    if not change.pieces:
+        yield "the change is empty"
+    opaque = [piece for piece in change.pieces if piece.opaque is not None]
+    if opaque:
+        yield f"{len(opaque)} file(s) were compared as wholes only; '{opaque[0].path}' is {opaque[0].opaque}"
+    degraded = [piece for piece in change.pieces if piece.degraded is not None]
+    if degraded:
+        first = degraded[0]
+        yield f"{len(degraded)} file(s) were compared by their words only; '{first.path}': {first.degraded}"

@@ -1,0 +1,155 @@
+"""Clusters of changes that should not all land: who descends from whom, and which one to keep."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from custody.core.wire.body import digest_text
+from custody.core.wire.rules_digest import rules_digest
+from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_reader import Asked, ReadChange, read_changes
+from custody.dupes.app.labels import model_for
+from custody.dupes.app.report import named_row
+from custody.dupes.canonical import Canonical, NoCanonical, Standing, canonical_of, scopes_of
+from custody.dupes.chance import Model, chance_of
+from custody.dupes.changeset import change_set
+from custody.dupes.cluster import Cluster, Link, clusters_of
+from custody.dupes.descent import Descent, descent_of
+from custody.dupes.facts.model import Channel
+from custody.dupes.identity import KINDS
+from custody.dupes.model import Described, ExactKind, Likeness, Signature
+from custody.dupes.packing import unpacked
+from custody.dupes.rules import DedupeRules
+from custody.dupes.score import scored
+from custody.dupes.similarity import similarities
+from custody.dupes.verdict import Says, verdict
+from custody.dupes.wire.report import ClusterMember, ClusterTold, DescentEdge, DupesClusterReport
+from custody.git import Repository
+from custody.store import Store
+from custody.store.change_index import ChangeRow
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+FLAGS = (Says.DUPLICATE, Says.COMPETING)
+MEMBERS_READ_MAX = 60
+"""Of a larger cluster, only so many changes are read to find out who descends from whom."""
+
+Rows = Mapping[int, ChangeRow]
+
+
+def dupes_cluster(desk: Desk, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
+    """Compare all indexed changes that share something rare, and put those into clusters that are duplicates."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    with desk.reading() as store:
+        wanted = {indexed_change(store, typed).id for typed in changes}
+        rows = {row.id: row for row in store.dupes.all_changes() if with_landed or not row.on_main or row.id in wanted}
+        found, pairs = clusters_among(desk, store, rows, rules)
+    shown = [one for one in found if not wanted or wanted.intersection(one.members)]
+    return DupesClusterReport(
+        clusters=[cluster_told(desk.repository, cluster, rows, rules) for cluster in shown],
+        changes=len(rows),
+        pairs=pairs,
+        rules_digest=digest_text(rules_digest({"dedupe": rules})),
+    )
+
+
+def clusters_among(desk: Desk, store: Store, rows: Rows, rules: DedupeRules) -> tuple[list[Cluster], int]:
+    """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
+    pairs = _pairs(store, rows, rules)
+    desk.progress.start("comparing pairs", len(pairs))
+    links = list(_links(pairs, rows, model_for(store, rules), rules, desk))
+    found = clusters_of(links, rules).clusters
+    return sorted(found, key=lambda one: (-len(one.members), one.id)), len(pairs)
+
+
+def _pairs(store: Store, rows: Rows, rules: DedupeRules) -> dict[tuple[int, int], int]:
+    """The pairs worth comparing, with how many rare terms both have; an exact hash is worth all of them."""
+    shared: Counter[tuple[int, int]] = Counter()
+    for together in store.dupes.pairs_by_terms(rules.cluster_term_changes_max):
+        shared.update(combinations([change for change in together if change in rows], 2))
+    enough = {pair: count for pair, count in shared.items() if count >= rules.cluster_terms_min}
+    for together in store.dupes.pairs_by_exact():
+        # One representative is enough: what is exactly alike is alike to all of them.
+        here = [change for change in together if change in rows]
+        enough.update(((here[0], other), shared[here[0], other]) for other in here[1:])
+    return enough
+
+
+def _links(
+    pairs: Mapping[tuple[int, int], int], rows: Rows, model: Model, rules: DedupeRules, desk: Desk
+) -> Iterator[Link]:
+    signatures: dict[int, Signature] = {}
+    for (a, b), terms in sorted(pairs.items()):
+        for change in (a, b):
+            if change not in signatures:
+                signatures[change] = unpacked(rows[change].signature)
+        signals = similarities(signatures[a], signatures[b])
+        exact = _exact(signatures[a], signatures[b])
+        rated = scored(signatures[a], signatures[b], signals, rules, exact)
+        chance = chance_of(signals, model)
+        if verdict(rated, chance, exact, terms, rules) in FLAGS:
+            yield Link(a, b, rated.category, max(chance.probability, float(bool(exact))))
+        desk.progress.step(1)
+
+
+def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
+    """As far as signatures tell."""
+    kinds = {kind for kind in KINDS if kind.likeness is Likeness.PLAIN}
+    found = set()
+    if a.whole_hash is not None and a.whole_hash == b.whole_hash:
+        found.add(ExactKind(None, Likeness.PLAIN))
+    if a.prod_hash is not None and a.prod_hash == b.prod_hash:
+        found.add(ExactKind(Channel.PRODUCTION, Likeness.PLAIN))
+    return frozenset(found & kinds)
+
+
+def cluster_told(repository: Repository, cluster: Cluster, rows: Rows, rules: DedupeRules) -> ClusterTold:
+    """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
+    described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
+    descent = descent_of({change: change_set(one, rules) for change, one in described.items()}, rules)
+    chosen = canonical_of(_standings(described))
+    bases = {base.change: base.reasons for base in descent.bases} if descent.edges else {}
+    return ClusterTold(
+        id=rows[cluster.id].head,
+        members=[_member(rows[change], bases.get(change), chosen) for change in cluster.members],
+        edges=list(_edges(descent, rows)),
+        canonical_why=_why(chosen, rows),
+    )
+
+
+def _described(repository: Repository, members: Sequence[int], rows: Rows, rules: DedupeRules) -> dict[int, Described]:
+    asked = [Asked(base=rows[one].base, head=rows[one].head, opened_ns=rows[one].opened_ns) for one in members]
+    read = zip(members, read_changes(repository, asked, rules), strict=True)
+    return {change: one.described for change, one in read if isinstance(one, ReadChange)}
+
+
+def _standings(described: Mapping[int, Described]) -> Iterable[Standing]:
+    scopes = scopes_of(described)
+    return [
+        Standing(change=change, opened_ns=one.opened_ns, scope=scopes[change], has_tests=bool(one.of(Channel.TESTS)))
+        for change, one in described.items()
+    ]
+
+
+def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: Canonical | NoCanonical) -> ClusterMember:
+    is_canonical = isinstance(chosen, Canonical) and chosen.change == row.id
+    return ClusterMember(
+        change=named_row(row), is_base=base is not None, is_canonical=is_canonical, why="; ".join(base or ())
+    )
+
+
+def _edges(descent: Descent, rows: Rows) -> Iterator[DescentEdge]:
+    for edge in descent.edges:
+        yield DescentEdge(
+            part=rows[edge.part].head,
+            whole=rows[edge.whole].head,
+            mode=edge.mode.value,
+            contained=edge.contained,
+            against_time=edge.is_against_time,
+        )
+
+
+def _why(chosen: Canonical | NoCanonical, rows: Rows) -> str:
+    if isinstance(chosen, NoCanonical):
+        return f"none is advised: {chosen.reason}"
+    return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"

@@ -1,0 +1,141 @@
+"""Index changes, so that the next one can be compared with all of them: incremental, and resumed where it was left."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from custody.dupes.app.change_reader import OWN, Asked, Batch, SketchedChange, Unread, sketch_batch, travelling
+from custody.dupes.app.search import indexed_rows
+from custody.dupes.app.select import REFS, changes_in, typed_changes
+from custody.dupes.packing import packed
+from custody.dupes.pool import Backend, pool_map
+from custody.dupes.rules import DedupeRules
+from custody.dupes.search import asked_terms
+from custody.dupes.signature import SIGNATURE_VERSION
+from custody.dupes.wire.report import DupesIndexReport, UnreadChange
+from custody.store import Store
+from custody.store.change_index import ChangeRow
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+BATCH = 32
+"""Changes that one worker is handed at a time."""
+TITLE_CHARS_MAX = 200
+UNREAD_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to index: refs that match, ranges as typed, landed commits; by how many workers of which kind."""
+
+    refs: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+    commits: bool = True
+    workers: int | None = None
+    backend: Backend = "processes"
+    anew: bool = False
+
+
+def dupes_index(desk: Desk, wanted: Wanted) -> DupesIndexReport:
+    """Index everything wanted that is not indexed yet."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    repository = desk.repository
+    ranges = typed_changes(repository, wanted.ranges)
+    patterns = wanted.refs or (() if ranges else REFS)
+    named = changes_in(repository, patterns, rules, commits=wanted.commits and not ranges) if patterns else None
+    asked = (*(named.asked if named else ()), *ranges)
+    with desk.writing() as store:
+        if wanted.anew or store.dupes.is_of_another(SIGNATURE_VERSION):
+            with store.db.writing():
+                store.dupes.forget()
+        known = store.dupes.known(OWN)
+        fresh = [one for one in dict.fromkeys(asked) if (one.base, one.head) not in known]
+        desk.progress.start("indexing changes", len(fresh))
+        workers = wanted.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
+        made = sketch_all(str(repository.git_dir), fresh, rules, workers=workers, backend=wanted.backend)
+        counted = index_all(store, made, rules, desk.progress.step)
+        unread = store.dupes.unread(OWN)
+        total = store.dupes.count()
+    refused = [
+        UnreadChange("", name, f"its ref names an object that is {why}")
+        for name, why in (named.unread if named else ())
+    ]
+    return DupesIndexReport(
+        asked=len(asked),
+        known=len(asked) - len(fresh),
+        indexed=counted.indexed,
+        degraded=counted.degraded,
+        changes=total,
+        unread=[*refused, *(UnreadChange(base, head, why) for base, head, why in unread)][:UNREAD_SHOWN_MAX],
+        unread_count=len(refused) + len(unread),
+        signature_version=SIGNATURE_VERSION,
+    )
+
+
+def sketch_all(
+    folder: str, asked: Iterable[Asked], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
+) -> Iterator[SketchedChange | Unread]:
+    """Read and sketch changes in their order, by several workers."""
+    rules_sent = travelling(rules)
+    batches = (Batch(folder, some, rules_sent) for some in _batches(asked))
+    for done in pool_map(sketch_batch, batches, workers=workers, backend=backend):
+        yield from done
+
+
+@dataclass(slots=True)
+class Counted:
+    """How many changes were indexed, and how many files of theirs had no readable syntax."""
+
+    indexed: int = 0
+    degraded: int = 0
+
+
+def index_all(
+    store: Store,
+    made: Iterable[SketchedChange | Unread],
+    rules: DedupeRules,
+    step: Callable[[int], None] = lambda _: None,
+) -> Counted:
+    """Put changes into the index as they come, some at a time: what is in it stays when this is interrupted."""
+    counted = Counted()
+    made = iter(made)
+    while some := list(islice(made, BATCH)):
+        with store.db.writing():
+            for one in some:
+                if isinstance(one, Unread):
+                    store.dupes.put_unread(OWN, one.asked.base, one.asked.head, one.why)
+                elif not store.dupes.has(OWN, one.asked.base, one.asked.head):  # another process may be indexing too
+                    index_one(store, one, rules)
+                    counted.indexed += 1
+                    counted.degraded += one.degraded
+        step(len(some))
+    return counted
+
+
+def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
+    """Put one change into the index; its number there."""
+    counts = store.dupes.counts(asked_terms(change.sketched.terms, rules))
+    exact, terms = indexed_rows(change.sketched, counts, rules)
+    asked = change.asked
+    row = ChangeRow(
+        id=store.dupes.newest() + 1,
+        repo=OWN,
+        base=asked.base,
+        head=asked.head,
+        name=asked.name,
+        title=change.title[:TITLE_CHARS_MAX],
+        opened_ns=change.opened_ns,
+        on_main=asked.on_main,
+        version=SIGNATURE_VERSION,
+        signature=packed(change.sketched.signature),
+    )
+    store.dupes.put(row, exact, terms)
+    store.dupes.read_after_all(OWN, asked.base, asked.head)
+    return row.id
+
+
+def _batches(asked: Iterable[Asked]) -> Iterator[tuple[Asked, ...]]:
+    asked = iter(asked)
+    while some := tuple(islice(asked, BATCH)):
+        yield some

@@ -1,0 +1,118 @@
+"""What a search found, in the shape that is shown and stored."""
+
+from custody.core.wire.time import text_from
+from custody.dupes.app.change_reader import ReadChange
+from custody.dupes.app.search import Found, Like
+from custody.dupes.evidence import Names, Overlap
+from custody.dupes.queries.change_list import ChangeListed
+from custody.dupes.relations import Related
+from custody.dupes.signature import SIGNATURE_VERSION
+from custody.dupes.verdict import Says
+from custody.dupes.wire.report import (
+    AccountLine,
+    ChangeNamed,
+    DupesEvidence,
+    NamesShared,
+    OverlapTold,
+    PlaceShared,
+    RelationTold,
+    TermCounted,
+)
+from custody.store.change_index import ChangeRow
+
+NAME_CHARS_MAX = 400
+
+
+def named(read: ReadChange) -> ChangeNamed:
+    """A change that was read."""
+    change = read.described
+    return ChangeNamed(
+        base=change.base,
+        head=change.head,
+        name=read.asked.name,
+        title=shown(change.title),
+        opened=text_from(change.opened_ns),
+        on_main=read.asked.on_main,
+    )
+
+
+def named_row(row: ChangeRow | ChangeListed) -> ChangeNamed:
+    """A change of the index."""
+    return ChangeNamed(
+        base=row.base,
+        head=row.head,
+        name=row.name,
+        title=shown(row.title),
+        opened=text_from(row.opened_ns),
+        on_main=row.on_main,
+    )
+
+
+def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
+    read: ReadChange,
+    like: Like,
+    says: Says,
+    related: tuple[Related, ...],
+    overlap: Overlap | str,
+    found: Found,
+    digest: str,
+    model_version: str,
+) -> DupesEvidence:
+    """Everything that a suggestion rests on; without ``overlap`` the sketch had to do, and it says why."""
+    scored = like.scored
+    return DupesEvidence(
+        this=named(read),
+        other=named_row(like.change),
+        says=says.value,
+        category=scored.category.value,
+        rule=scored.rule,
+        prod_score=scored.prod_score,
+        final_score=scored.final_score,
+        signals=dict(scored.similarities),
+        exact=sorted(str(kind) for kind in like.exact),
+        chance=like.chance.probability,
+        low=like.chance.low,
+        account=[AccountLine(line.name, line.weight, line.value) for line in like.chance.account],
+        relations=[RelationTold(relation.value, why) for relation, why in related],
+        overlap=None if isinstance(overlap, str) else overlap_told(overlap),
+        overlap_missing=overlap if isinstance(overlap, str) else None,
+        as_of=found.until,
+        terms=[TermCounted(term, changes) for term, changes in sorted(found.search.counts.items())],
+        shared_weight=like.shared,
+        signature_version=SIGNATURE_VERSION,
+        model_version=model_version,
+        rules_digest=digest,
+    )
+
+
+def overlap_told(overlap: Overlap) -> OverlapTold:
+    """What two changes have in common."""
+    return OverlapTold(
+        files=_names(overlap.files),
+        folders=_names(overlap.folders),
+        symbols=_names(overlap.symbols),
+        exports=_names(overlap.exports),
+        tests=_names(overlap.tests),
+        headings=_names(overlap.headings),
+        blocks=_names(overlap.blocks),
+        references=_names(overlap.references),
+        places=[
+            PlaceShared(
+                place.sign, shown(place.path), place.line, shown(place.other_path), place.other_line, place.lines
+            )
+            for place in overlap.places
+        ],
+        lines=overlap.lines,
+        shingles=overlap.shingles,
+        contained=overlap.contained,
+        contains=overlap.contains,
+    )
+
+
+def shown(text: str) -> str:
+    """A name as JSON can hold it: bytes that are no UTF-8 are shown by their numbers, and it is not endless."""
+    return text.encode("utf-8", "backslashreplace").decode()[:NAME_CHARS_MAX]
+
+
+def _names(names: Names) -> NamesShared:
+    return NamesShared([shown(name) for name in names.some], names.count)

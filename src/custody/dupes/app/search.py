@@ -1,0 +1,140 @@
+"""Find the changes that are like one: exact hashes, rare terms, then the scores of the best."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from custody.dupes.chance import Model, chance_of
+from custody.dupes.identity import KINDS, STORED
+from custody.dupes.model import Chance, ExactKind, Likeness, Scored, Signature, Sketched
+from custody.dupes.packing import unpacked
+from custody.dupes.rules import DedupeRules
+from custody.dupes.score import scored
+from custody.dupes.search import Search, asked_terms, kept_terms, search_of
+from custody.dupes.signature import key_of
+from custody.dupes.similarity import similarities
+from custody.store.change_index import ChangeRow, DupesTables, Sharing
+
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """An indexed change with what it has in common with the one asked about.
+
+    ``exact`` are the kinds of exact hashes that both have; ``takes_back`` says that the one asked about undoes it;
+    ``shared`` is what the rare terms weigh that both have, ``terms`` how many they are.
+    """
+
+    change: ChangeRow
+    signature: Signature
+    scored: Scored
+    chance: Chance
+    exact: frozenset[ExactKind]
+    takes_back: bool
+    shared: int
+    terms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer of a search: the best first; ``compared`` is how many were looked at, of ``changes`` in all."""
+
+    likes: tuple[Like, ...]
+    candidates: int
+    compared: int
+    changes: int
+    until: int
+    search: Search
+
+
+class Searching:
+    """Searches the index as of one moment."""
+
+    def __init__(self, tables: DupesTables, rules: DedupeRules, model: Model) -> None:
+        self._tables = tables
+        self._rules = rules
+        self._model = model
+
+    def find(
+        self,
+        asked: Sketched,
+        *,
+        until: int | None = None,
+        without: Sequence[int] = (),
+        counts: Mapping[int, int] | None = None,
+    ) -> Found:
+        """The changes indexed up to ``until`` that are most like one, best first; ``without`` is itself, indexed.
+
+        ``counts`` are given to ask once more as it was asked before, when terms stood in fewer changes.
+        """
+        until = self._tables.newest() if until is None else until
+        counts = self._tables.counts(asked_terms(asked.terms, self._rules)) if counts is None else counts
+        search = search_of(asked.terms, counts, until, self._rules)
+        exact, undone = self._exact(asked, until)
+        shared = self._tables.sharing(search.weights, until, self._rules.candidates_max + len(without))
+        sharing = {one.change: one for one in shared if one.change not in without}
+        certain = [change for change in (*exact, *sorted(undone)) if change not in without]
+        wanted = list(dict.fromkeys((*certain, *list(sharing)[: self._rules.scored_max])))
+        rows = self._tables.changes(wanted)
+        likes = [
+            self._like(
+                asked,
+                rows[change],
+                sharing.get(change) or self._tables.shared_by(search.weights, change),
+                exact=exact.get(change, frozenset()),
+                takes_back=change in undone,
+            )
+            for change in wanted
+            if change in rows
+        ]
+        likes.sort(key=_place)
+        return Found(tuple(likes), len({*sharing, *wanted}), len(likes), until, until, search)
+
+    def _like(
+        self,
+        asked: Sketched,
+        change: ChangeRow,
+        sharing: Sharing,
+        *,
+        exact: frozenset[ExactKind],
+        takes_back: bool,
+    ) -> Like:
+        signature = unpacked(change.signature)
+        signals = similarities(asked.signature, signature)
+        return Like(
+            change=change,
+            signature=signature,
+            scored=scored(asked.signature, signature, signals, self._rules, exact),
+            chance=chance_of(signals, self._model),
+            exact=exact,
+            takes_back=takes_back,
+            shared=sharing.weight,
+            terms=sharing.terms,
+        )
+
+    def _exact(self, asked: Sketched, until: int) -> tuple[dict[int, frozenset[ExactKind]], set[int]]:
+        """The changes with the same exact hash, with the kinds of it; and those that this one takes back."""
+        wanted = [(key_of(asked.exact[str(kind)]), _KIND_NUMBERS[kind]) for kind in STORED if str(kind) in asked.exact]
+        found: dict[int, set[ExactKind]] = {}
+        for change, number in self._tables.exactly(wanted, until):
+            found.setdefault(change, set()).add(KINDS[number])
+        inverted = [
+            (key_of(asked.exact[str(kind)]), _KIND_NUMBERS[ExactKind(kind.channel, Likeness.PLAIN)])
+            for kind in KINDS
+            if kind.likeness is Likeness.INVERTED and kind.channel is None and str(kind) in asked.exact
+        ]
+        undone = {change for change, _ in self._tables.exactly(inverted, until)}
+        return {change: frozenset(kinds) for change, kinds in found.items()}, undone
+
+
+def _place(like: Like) -> tuple[bool, float, int, int]:
+    """Exact matches first, then the most likely; of equals the one that shares more, then the earlier one."""
+    return not like.exact, -like.chance.probability, -like.shared, like.change.id
+
+
+def indexed_rows(
+    asked: Sketched, counts: dict[int, int], rules: DedupeRules
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """What of a change goes into the index beside its signature: exact hashes with their kinds, and terms."""
+    exact = [(key_of(asked.exact[str(kind)]), _KIND_NUMBERS[kind]) for kind in STORED if str(kind) in asked.exact]
+    return exact, kept_terms(asked.terms, counts, rules)

@@ -1,0 +1,176 @@
+"""Which changes are to be indexed: branches and pull requests by their refs, ranges as typed, landed commits."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from custody.core.errors import GitError, InputError
+from custody.core.glob import matches
+from custody.core.ids import CommitSha
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, Asked
+from custody.dupes.app.fork_points import Graph, fork_of, main_line, own_commits
+from custody.dupes.rules import DedupeRules
+from custody.git import NoObject, Repository, Walk
+
+REFS = ("refs/heads/**", "refs/remotes/**", "refs/pull/*/head", "refs/merge-requests/*/head")
+"""Where changes are known from, unless the caller names others."""
+_WILD = "*?"
+_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*")
+
+
+@dataclass(frozen=True, slots=True)
+class What:
+    """The changes, oldest first as far as their order is known, and the refs that name none."""
+
+    asked: tuple[Asked, ...]
+    unread: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    name: str
+    sha: CommitSha
+
+
+def changes_in(repository: Repository, patterns: Sequence[str], rules: DedupeRules, *, commits: bool) -> What:
+    """Every change that refs name, and with ``commits`` every commit that landed on the main line."""
+    tips, unread = _tips(repository, patterns)
+    mains = _main_tips(repository, rules)
+    graph = graph_of(repository, [tip.sha for tip in (*mains, *tips)])
+    line = main_line(graph, (tip.sha for tip in mains))
+    landed = list(_landed(repository, graph, mains)) if commits else []
+    names = {tip.sha for tip in mains}
+    branches = [asked for tip in tips if tip.sha not in names and (asked := _branch(tip, graph, line)) is not None]
+    return What((*landed, *branches), tuple(unread))
+
+
+def typed_changes(repository: Repository, ranges: Iterable[str]) -> tuple[Asked, ...]:
+    """Changes as they are typed: ``BASE..HEAD``, or a commit, which is compared with its parent."""
+    return tuple(typed_change(repository, typed) for typed in ranges)
+
+
+def typed_change(repository: Repository, typed: str) -> Asked:
+    """One such change; two dots mean the same as three: what the base got meanwhile is no part of it."""
+    base, dots, head = typed.partition("..")
+    if not dots:
+        sha = repository.resolve(typed)
+        with repository.log([sha], walk=Walk(count_max=1)) as commits:
+            (commit,) = commits
+        return Asked(base=next(iter(commit.parents), NO_COMMIT), head=sha, name=typed, commits=(sha,))
+    if not base:
+        raise InputError(f"'{typed}' has no base", hint="say where the change starts: BASE..HEAD")
+    start, end = repository.resolve(base), repository.resolve(head.removeprefix(".") or "HEAD")
+    graph = graph_of(repository, [start, end])
+    below = dict.fromkeys(_reached(graph, start), 0)
+    line = below | main_line(graph, [start])
+    fork = start if end in line else fork_of(graph, line, end) or start
+    own = tuple(own_commits(graph, fork, end, COMMITS_READ_MAX))
+    return Asked(base=fork, head=end, name=typed, commits=own, onto=start)
+
+
+def own_commits_of(repository: Repository, base: CommitSha, head: CommitSha) -> tuple[CommitSha, ...]:
+    """The commits of a change, the newest first."""
+    return tuple(own_commits(graph_of(repository, [head]), base, head, COMMITS_READ_MAX))
+
+
+def _tips(repository: Repository, patterns: Sequence[str]) -> tuple[list[_Tip], list[tuple[str, str]]]:
+    """The refs that match, each commit once: a branch and its remote copy are one change."""
+    found: dict[CommitSha, _Tip] = {}
+    for pattern in patterns:
+        for name, sha in _refs(repository, pattern):
+            found.setdefault(sha, _Tip(name, sha))
+    named = list(found.values())
+    here = list(repository.look_up([tip.sha for tip in named]))
+    tips = [
+        tip for tip, info in zip(named, here, strict=True) if not isinstance(info, NoObject) and info.kind == "commit"
+    ]
+    gone = [(tip.name, info.reason) for tip, info in zip(named, here, strict=True) if isinstance(info, NoObject)]
+    return tips, gone
+
+
+def _refs(repository: Repository, pattern: str) -> Iterator[tuple[str, CommitSha]]:
+    if not pattern.startswith("refs/"):
+        raise InputError(f"'{pattern}' is no pattern of refs", hint="for example 'refs/pull/*/head'")
+    fixed = pattern[: min((at for sign in _WILD if (at := pattern.find(sign)) >= 0), default=len(pattern))]
+    with repository.refs(fixed[: fixed.rindex("/") + 1]) as refs:
+        for ref in refs:
+            name = ref.name.decode("utf-8", "surrogateescape")
+            if matches(pattern, name):
+                yield name, CommitSha(ref.id)
+
+
+def landing_tip(repository: Repository, rules: DedupeRules) -> CommitSha | None:
+    """The tip of the line that changes land on: HEAD's if that is such a line, else the first branch that is one."""
+    tips = _main_tips(repository, rules)
+    named = [tip for tip in tips if _is_main(_branch_name(tip.name), rules)]
+    return next((tip.sha for tip in named or tips), None)
+
+
+def _main_tips(repository: Repository, rules: DedupeRules) -> list[_Tip]:
+    """HEAD's branch first, then the others that changes land on."""
+    head = repository.head()
+    first = [] if head.commit is None else [_Tip((head.branch or b"HEAD").decode("utf-8", "replace"), head.commit)]
+    tips, _ = _tips(repository, ("refs/heads/**", "refs/remotes/**"))
+    return first + [tip for tip in tips if _is_main(_branch_name(tip.name), rules)]
+
+
+def _is_main(branch: str, rules: DedupeRules) -> bool:
+    return bool(_VERSION.fullmatch(branch)) or any(matches(pattern, branch) for pattern in rules.main_branches)
+
+
+def _branch_name(ref: str) -> str:
+    """What a branch is called where it lives: without ``refs/heads/`` or ``refs/remotes/NAME/``."""
+    if ref.startswith("refs/remotes/"):
+        return ref.split("/", 3)[-1]
+    return ref.removeprefix("refs/heads/")
+
+
+def graph_of(repository: Repository, tips: Iterable[CommitSha]) -> Graph:
+    """Every commit below ``tips``; where one of them has lost its history, each is walked by itself."""
+    wanted = list(dict.fromkeys(tips))
+    try:
+        with repository.parents(wanted) as answers:
+            return dict(answers)
+    except GitError:
+        graph: dict[CommitSha, Sequence[CommitSha]] = {}
+        for tip in wanted:
+            graph.update(_walked(repository, tip))
+        return graph
+
+
+def _walked(repository: Repository, tip: CommitSha) -> dict[CommitSha, Sequence[CommitSha]]:
+    found: dict[CommitSha, Sequence[CommitSha]] = {}
+    try:
+        with repository.parents([tip]) as answers:
+            for sha, parents in answers:
+                found[sha] = parents  # noqa: PERF403 - what was walked before an error is kept
+    except GitError:
+        pass  # what was walked until then is what there is
+    return found
+
+
+def _reached(graph: Graph, start: CommitSha) -> Iterator[CommitSha]:
+    seen = {start}
+    open_ends = [start]
+    while open_ends:
+        commit = open_ends.pop()
+        yield commit
+        fresh = [parent for parent in graph.get(commit, ()) if parent not in seen]
+        seen.update(fresh)
+        open_ends.extend(fresh)
+
+
+def _landed(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[Asked]:
+    """The commits of the first main line, oldest first."""
+    line = main_line(graph, [tip.sha for tip in mains[:1]])
+    for sha in sorted(line, key=lambda one: line[one]):
+        base = next(iter(graph.get(sha, ())), NO_COMMIT)
+        yield Asked(base=base, head=sha, commits=(sha,), on_main=True)
+
+
+def _branch(tip: _Tip, graph: Graph, line: Mapping[CommitSha, int]) -> Asked | None:
+    fork = fork_of(graph, line, tip.sha)
+    if fork is None:
+        return None
+    commits = tuple(own_commits(graph, fork, tip.sha, COMMITS_READ_MAX))
+    return Asked(base=fork, head=tip.sha, name=tip.name, commits=commits or (tip.sha,), on_main=tip.sha in line)

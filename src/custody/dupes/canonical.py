@@ -1,0 +1,133 @@
+"""Which change of a cluster to keep (document 002, section 8): advice, chosen apart from where the cluster began.
+
+Only a change that could be merged is chosen. What is not known of a change never speaks for it: it counts as less than
+the good answer, and the advice says that nobody looked.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from custody.dupes.model import Described
+from custody.dupes.signature import SCORED
+
+
+class Checks(Enum):
+    """How a change's automatic checks came out."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of a change lies outside the files that it shares with others of its cluster."""
+
+    files: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What speaks for keeping a change; None is what nobody knows."""
+
+    change: int
+    opened_ns: int
+    checks: Checks = Checks.UNKNOWN
+    approvals: int | None = None
+    conflicts: bool | None = None
+    scope: Scope
+    has_tests: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A change that is not chosen because it cannot be merged as it is, and why."""
+
+    change: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """The change to keep; ``reasons`` is how it stands in each respect, ``decided_by`` the first it is ahead in."""
+
+    change: int
+    reasons: tuple[str, ...]
+    decided_by: str
+    refused: tuple[Refused, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoCanonical:
+    """No change of the cluster can be advised."""
+
+    reason: str
+    refused: tuple[Refused, ...]
+
+
+def canonical_of(cluster: Iterable[Standing]) -> Canonical | NoCanonical:
+    """The change of a cluster to keep, or why there is none; the same whatever their order."""
+    standings = sorted(cluster, key=lambda standing: standing.change)
+    refused = tuple(Refused(one.change, reason) for one in standings if (reason := why_not_viable(one)) is not None)
+    viable = sorted((one for one in standings if why_not_viable(one) is None), key=_rank)
+    if not viable:
+        return NoCanonical("no change of it can be merged as it is" if standings else "it has no changes", refused)
+    best = viable[0]
+    return Canonical(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
+
+
+def why_not_viable(standing: Standing) -> str | None:
+    """Why a change cannot be merged as it is; None if nothing known stands against it."""
+    if standing.checks is Checks.FAILED:
+        return "its checks failed"
+    return "it conflicts with its base" if standing.conflicts else None
+
+
+def scopes_of(cluster: Mapping[int, Described]) -> dict[int, Scope]:
+    """What each change does in files that no other of the cluster touches."""
+    paths = {change: {piece.path for piece in described.of(*SCORED)} for change, described in cluster.items()}
+    touched = Counter(path for those in paths.values() for path in those)
+    return {change: _scope(described, touched) for change, described in cluster.items()}
+
+
+def _scope(change: Described, touched: Mapping[str, int]) -> Scope:
+    outside = [piece for piece in change.of(*SCORED) if touched[piece.path] == 1]
+    return Scope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
+
+
+RESPECTS: MappingProxyType[str, Callable[[Standing], tuple[int, ...]]] = MappingProxyType(
+    {
+        "checks": lambda one: (one.checks is not Checks.PASSED,),
+        "approvals": lambda one: (-(one.approvals or 0),),
+        "conflicts": lambda one: (one.conflicts is None,),
+        "scope": lambda one: (one.scope.files, one.scope.lines),
+        "tests": lambda one: (not one.has_tests,),
+        "time": lambda one: (one.opened_ns,),
+    }
+)
+"""In which respects changes are compared, the weightiest first; smaller is better."""
+
+
+def _rank(standing: Standing) -> tuple[tuple[int, ...], ...]:
+    return (*(rank(standing) for rank in RESPECTS.values()), (standing.change,))
+
+
+def _decided_by(best: Standing, others: list[Standing], of: int) -> str:
+    if not others:
+        return "it is the only one" if of == 1 else "no other can be merged as it is"
+    return next((name for name, rank in RESPECTS.items() if rank(best) != rank(others[0])), "id")
+
+
+def _reasons(standing: Standing) -> Iterator[str]:
+    yield "its checks passed" if standing.checks is Checks.PASSED else "nobody knows how its checks came out"
+    if standing.approvals is None:
+        yield "nobody knows whether it was approved"
+    else:
+        yield f"it has {standing.approvals} approval{'s' * (standing.approvals != 1)}"
+    yield "it merges cleanly" if standing.conflicts is False else "nobody knows whether it conflicts"
+    yield f"it changes {standing.scope.files} files, {standing.scope.lines} lines, that no other of them touches"
+    yield "it has tests" if standing.has_tests else "it has no tests"

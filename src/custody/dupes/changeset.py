@@ -1,0 +1,95 @@
+"""The production side of a change as a set, in the three forms in which one change can be part of another.
+
+Documents and tests play no part: what a change is, is its production code.
+"""
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from enum import Enum
+
+from custody.dupes.evidence import production_shingles
+from custody.dupes.facts.model import Channel
+from custody.dupes.model import Described, Piece
+from custody.dupes.rules import DedupeRules
+from custody.sketch.tokens import masked, tokens_of
+from custody.sketch.winnow import Fingerprint, fingerprints_of
+
+
+class Mode(Enum):
+    """What of two changes is compared."""
+
+    PATCH = "patch"
+    """Shingles of the lines that were removed and added."""
+    REWRITE = "rewrite"
+    """Fingerprints of what was added, wherever it stands."""
+    SYMBOLS = "symbols"
+    """Names of changed declarations and exports; document 002 calls this ts mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePrints:
+    """The fingerprints of what a change added to one file, in the order of its lines."""
+
+    path: str
+    prints: tuple[Fingerprint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSet:
+    """A change's production code in all three modes, with its size: ``lines`` removed and added, files, renames.
+
+    ``paths`` holds both names of a file that moved.
+    """
+
+    opened_ns: int
+    shingles: frozenset[str] = frozenset()
+    files: tuple[FilePrints, ...] = ()
+    symbols: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    lines_changed: int = 0
+    files_changed: int = 0
+    files_renamed: int = 0
+
+    def elements(self, mode: Mode) -> Set[str] | Set[int]:
+        """The set that stands for the change in this mode; empty if it has nothing to compare there."""
+        match mode:
+            case Mode.PATCH:
+                return self.shingles
+            case Mode.REWRITE:
+                return frozenset(found.hash for file in self.files for found in file.prints)
+            case Mode.SYMBOLS:
+                return self.symbols
+
+
+def change_set(change: Described, rules: DedupeRules) -> ChangeSet:
+    """The set of a change; of files whose lines are not shown only name and number count."""
+    pieces = change.of(Channel.PRODUCTION)
+    prints = (FilePrints(piece.path, _prints(piece, rules)) for piece in pieces)
+    return ChangeSet(
+        opened_ns=change.opened_ns,
+        shingles=production_shingles(change, rules),
+        files=tuple(sorted((file for file in prints if file.prints), key=lambda file: file.path)),
+        symbols=frozenset(name for piece in pieces for name in _names(piece)),
+        paths=frozenset(path for piece in pieces for path in (piece.path, piece.old_path) if path is not None),
+        lines_changed=sum(piece.removed + piece.added for piece in pieces),
+        files_changed=len(pieces),
+        files_renamed=sum(piece.old_path is not None for piece in pieces),
+    )
+
+
+def _prints(piece: Piece, rules: DedupeRules) -> tuple[Fingerprint, ...]:
+    """What was added to a file is one stream: where a diff happens to cut it says nothing about what was written."""
+    return fingerprints_of(_added_tokens(piece, rules), rules.winnow_tokens, rules.winnow_window)
+
+
+def _added_tokens(piece: Piece, rules: DedupeRules) -> Iterator[tuple[str, int]]:
+    for run in piece.runs:
+        for number, line in enumerate(run.added, start=run.new_first):
+            for token in masked(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings):
+                yield token, number
+
+
+def _names(piece: Piece) -> Iterator[str]:
+    for facts in (piece.before, piece.after):
+        yield from (f"symbol {name}" for name in facts.symbols)
+        yield from (f"export {name}" for name in facts.exports)

@@ -1,0 +1,167 @@
+"""What a document is made of: headings, code blocks, references to issues. One pass over its lines."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from custody.core.lines import Lines
+from custody.dupes.facts.limits import FactLimits
+from custody.dupes.facts.model import Block, Heading, Reference, Structure
+
+LINE_CHARS_MAX = 10_000
+"""Of a longer line only the beginning is looked at."""
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_ATX_END = re.compile(r"[ \t]+#+[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+_LIST_MARK = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_RULE = re.compile(r"([!-/:-@[-`{-~])\1{2,}[ \t]*$")
+_DIRECTIVE = re.compile(
+    r"([ \t]*)\.\. (?:code-block|code|sourcecode|highlight|doctest|literalinclude)::[ \t]*([\w+#.-]*)"
+)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_REFERENCE = re.compile(
+    r"https?://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(\d{1,9})\b"
+    r"|(?<![\w/#&])([\w.-]+/[\w.-]+)?#(\d{1,9})\b(?![-\w])"
+    r"|:(?:issue|pr|pull|user-issue|ticket|bug):`(\d{1,9})`"
+)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far."""
+
+    headings: list[Heading] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+
+    def structure(self) -> Structure:
+        return Structure(tuple(self.headings), tuple(self.blocks), tuple(self.references))
+
+    def refer(self, line: str, number: int) -> None:
+        if "#" in line or "github.com" in line or "`" in line:
+            self.references += (Reference(name, Lines(number, number)) for name in _referred(line))
+
+
+def _referred(line: str) -> Iterator[str]:
+    for found in _REFERENCE.finditer(line):
+        linked, number, owner, short, role = found.groups()
+        yield f"{linked or owner or ''}#{number or short or role}"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text as git counts them, without their ends."""
+    return [line.removesuffix("\r")[:LINE_CHARS_MAX] for line in text.removeprefix("\ufeff").split("\n")]
+
+
+class _Code:
+    """A code block that is being read: its first tokens, and where it began."""
+
+    def __init__(self, first: int, language: str, tokens_max: int) -> None:
+        self._first, self._language, self._max = first, language.casefold(), tokens_max
+        self._tokens: list[str] = []
+
+    def add(self, line: str) -> None:
+        for found in _TOKEN.finditer(line):
+            if len(self._tokens) >= self._max:
+                return
+            self._tokens.append(found.group())
+
+    def ended(self, last: int) -> Block:
+        return Block(self._language, tuple(self._tokens), Lines(self._first, last))
+
+
+def markdown(text: str, limits: FactLimits) -> Structure:
+    """The structure of a Markdown document: ATX and setext headings, fenced blocks, references outside of them."""
+    found = _Found()
+    code: _Code | None = None
+    fence = above = ""
+    number = 0
+    lines = _lines(text)
+    for number, line in enumerate(lines, start=1):
+        inner = line
+        while code is None and (mark := _LIST_MARK.match(inner)):
+            inner = inner[mark.end() :]
+        opened = _FENCE.match(inner) if code is None else _FENCE.match(line.lstrip())
+        if code is not None:
+            if opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
+                found.blocks.append(code.ended(number))
+                code = None
+            else:
+                code.add(line)
+            continue
+        if opened:
+            fence, code = opened[1], _Code(number, opened[2], limits.block_tokens_max)
+            above = ""
+            continue
+        found.refer(line, number)
+        above = _markdown_heading(found, line, above, number)
+    if code is not None:
+        found.blocks.append(code.ended(number))
+    return found.structure()
+
+
+def _markdown_heading(found: _Found, line: str, above: str, number: int) -> str:
+    """Note a heading that ``line`` makes, of itself or of the line above; what may be underlined next."""
+    if atx := _ATX.match(line):
+        found.headings.append(Heading(len(atx[1]), _ATX_END.sub("", atx[2] or "").strip(), Lines(number, number)))
+        return ""
+    under = line.strip()
+    if above and under and not line.startswith("    ") and (under.strip("=") == "" or under.strip("-") == ""):
+        found.headings.append(Heading(1 if under[0] == "=" else 2, above, Lines(number - 1, number)))
+        return ""
+    return "" if line.startswith((" " * 4, "\t", ">", "|")) or _LIST_MARK.match(line) else under
+
+
+def restructured(text: str, limits: FactLimits) -> Structure:
+    """The structure of a reStructuredText document: underlined headings, code directives, literal blocks, references.
+
+    The level of an underline is the order in which its sign was first used, as in the language itself.
+    """
+    found = _Found()
+    signs: list[tuple[str, bool]] = []
+    lines = _lines(text)
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        found.refer(line, at + 1)
+        if block := _DIRECTIVE.match(line):
+            at = _indented(found, lines, at, len(block[1]), block[2], limits)
+        elif line.endswith("::") and not line.lstrip().startswith(".."):
+            at = _indented(found, lines, at, len(line) - len(line.lstrip()), "", limits)
+        else:
+            _restructured_heading(found, lines, at, signs)
+            at += 1
+    return found.structure()
+
+
+def _restructured_heading(found: _Found, lines: list[str], at: int, signs: list[tuple[str, bool]]) -> None:
+    """Note a heading whose underline is the line at ``at``."""
+    line, above = lines[at].rstrip(), lines[at - 1].strip() if at else ""
+    if not above or not _RULE.match(line) or _RULE.match(above) or len(line) < len(above):
+        return
+    over = at > 1 and lines[at - 2].rstrip() == line
+    if at > 1 and lines[at - 2].strip() and not over:
+        return
+    sign = (line[0], over)
+    if sign not in signs:
+        signs.append(sign)
+    found.headings.append(Heading(signs.index(sign) + 1, above, Lines(at - 1 if over else at, at + 1)))
+
+
+def _indented(found: _Found, lines: list[str], at: int, indent: int, language: str, limits: FactLimits) -> int:
+    """Read the block of code that belongs to the line at ``at``; the place after it."""
+    code = _Code(at + 1, language, limits.block_tokens_max)
+    last, here = at, at + 1
+    while here < len(lines):
+        line = lines[here]
+        if line.strip():
+            if len(line) - len(line.lstrip()) <= indent:
+                break
+            last = here
+            if not (line.lstrip().startswith(":") and last <= at + 4):
+                code.add(line)
+        here += 1
+    if last > at:
+        found.blocks.append(code.ended(last + 1))
+    return last + 1

@@ -1,0 +1,121 @@
+"""A signature as bytes and back: the lengths of its parts, then the parts in a fixed order, all numbers low byte first.
+
+Searches read dozens of signatures each, so reading one is a few look-ups and no loop over its bytes.
+"""
+
+import struct
+from functools import lru_cache
+from struct import Struct
+
+from custody.core.errors import StoreError
+from custody.dupes.model import NOTHING, Signature
+from custody.sketch.bottom_k import Bottom
+
+_SETS = (
+    "prod_lines",
+    "lines",
+    "identifiers",
+    "prod_files",
+    "files",
+    "symbols",
+    "exports",
+    "imports",
+    "context",
+    "words",
+)
+_IDS = ("references", "commits", "picked", "reverted")
+_MINHASHES = ("minhash", "intent", "structure")
+_HEAD = Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
+"""How many bytes each MinHash has, and how many words each set and each list of ids."""
+_FIXED = Struct("<qqIIIIB")
+"""The exact hashes, the counts, the flags."""
+_BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
+_COUNT_MAX = 2**32 - 1
+
+
+def packed(signature: Signature) -> bytes:
+    """The signature as it is stored."""
+    minhashes = [getattr(signature, name) or b"" for name in _MINHASHES]
+    sets = [_of_set(getattr(signature, name)) for name in _SETS]
+    ids = [tuple(sorted(getattr(signature, name))) for name in _IDS]
+    words = [word for part in (*sets, *ids) for word in part]
+    flags = (
+        _BOT * signature.is_bot
+        + _RELEASE * signature.is_release
+        + _PRODUCTION * (signature.prod_hash is not None)
+        + _WHOLE * (signature.whole_hash is not None)
+    )
+    counts = (signature.added, signature.removed, signature.prod_changed, signature.renamed)
+    return b"".join(
+        (
+            _HEAD.pack(*map(len, (*minhashes, *sets, *ids))),
+            _FIXED.pack(
+                signature.prod_hash or 0, signature.whole_hash or 0, *(min(one, _COUNT_MAX) for one in counts), flags
+            ),
+            *minhashes,
+            _words(len(words)).pack(*words),
+        )
+    )
+
+
+def unpacked(data: bytes) -> Signature:
+    """What ``packed`` made into bytes."""
+    try:
+        lengths = _HEAD.unpack_from(data)
+        production, whole, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
+        at = _HEAD.size + _FIXED.size
+        minhashes: list[bytes | None] = []
+        for length in lengths[: len(_MINHASHES)]:
+            minhashes.append(data[at : at + length] or None)
+            at += length
+        words = _words((len(data) - at) // 4).unpack_from(data, at)
+        if at + 4 * len(words) != len(data) or len(words) != sum(lengths[len(_MINHASHES) :]):
+            raise ValueError("the parts are not as long as they should be")
+    except (struct.error, ValueError) as error:
+        hint = "make the index again: 'custody dupes index --anew'"
+        raise StoreError("a signature is not as it was stored", hint=hint) from error
+    parts: list[tuple[int, ...]] = []
+    start = 0
+    for length in lengths[len(_MINHASHES) :]:
+        parts.append(words[start : start + length])
+        start += length
+    prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, said = (
+        Bottom(part[0], part[1:]) if part else NOTHING for part in parts[: len(_SETS)]
+    )
+    references, commits, picked, reverted = (frozenset(part) for part in parts[len(_SETS) :])
+    return Signature(
+        prod_hash=production if flags & _PRODUCTION else None,
+        whole_hash=whole if flags & _WHOLE else None,
+        minhash=minhashes[0],
+        intent=minhashes[1],
+        structure=minhashes[2],
+        prod_lines=prod_lines,
+        lines=lines,
+        identifiers=identifiers,
+        prod_files=prod_files,
+        files=files,
+        symbols=symbols,
+        exports=exports,
+        imports=imports,
+        context=context,
+        words=said,
+        references=references,
+        commits=commits,
+        picked=picked,
+        reverted=reverted,
+        added=added,
+        removed=removed,
+        prod_changed=changed,
+        renamed=renamed,
+        is_bot=bool(flags & _BOT),
+        is_release=bool(flags & _RELEASE),
+    )
+
+
+def _of_set(found: Bottom) -> tuple[int, ...]:
+    return (found.size, *found.values) if found.size else ()
+
+
+@lru_cache(maxsize=512)
+def _words(count: int) -> Struct:
+    return Struct(f"<{count}I")

@@ -1,0 +1,1 @@
+"""SQL over the index of changes."""

@@ -1,0 +1,212 @@
+"""From a change as it was read to what is kept of it: its signature, its exact hashes, its terms.
+
+Tests and documents are sketched by what they say, not by their lines: eight hundred lines of harness must not drown
+the three names that tell what is tested.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from custody.dupes.facts.model import FACTS_VERSION, Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.identity import exact_hashes
+from custody.dupes.model import Described, ExactKind, Likeness, Piece, Signature, Sketched
+from custody.dupes.references import Referred, is_bot, is_release, referred, without_pointers
+from custody.dupes.rules import DedupeRules
+from custody.sketch.bottom_k import Bottom, bottom_of
+from custody.sketch.hash import hash32, hash64
+from custody.sketch.lsh import bands_of
+from custody.sketch.minhash import MINHASH_VERSION, minhash_of
+from custody.sketch.shingles import shingles_of
+from custody.sketch.tokens import identifiers_of, masked, normalised_line, tokens_of, words_of
+
+SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
+"""Made anew when this, the reading of syntax or the sketching changes; a signature holds the version that made it."""
+
+PRODUCTION = ExactKind(Channel.PRODUCTION, Likeness.PLAIN)
+WHOLE = ExactKind(None, Likeness.PLAIN)
+
+SCORED = (Channel.PRODUCTION, Channel.TESTS, Channel.DOCS)
+"""What is compared; meta, generated and vendored files are not."""
+
+SHORT_DIGITS = 7
+"""Messages name commits by so many digits and more."""
+COMMITS_MAX = 16
+"""Of a change with more commits, only so many are remembered by id."""
+
+
+def sketched(change: Described, rules: DedupeRules) -> Sketched:
+    """Everything the index keeps of a change."""
+    exact = {str(kind): digest for kind, digest in exact_hashes(change, rules).items()}
+    seen = _Seen(change, rules)
+    return Sketched(seen.signature(exact), exact, seen.terms())
+
+
+def key_of(digest: str) -> int:
+    """The start of an exact hash, as the index stores it."""
+    return int.from_bytes(bytes.fromhex(digest[:16]), "big", signed=True)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What the changed lines of some pieces hold."""
+
+    shingles: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    identifiers: set[str] = field(default_factory=set)
+
+
+class _Seen:
+    """A change while it is sketched: everything that more than one part of the sketch needs."""
+
+    def __init__(self, change: Described, rules: DedupeRules) -> None:
+        self._change = change
+        self._rules = rules
+        self._pieces = change.of(*SCORED)
+        self._production = change.of(Channel.PRODUCTION)
+        self._code = _read(self._production, rules)
+        self._rest = _read(change.of(Channel.TESTS, Channel.DOCS), rules)
+        self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
+        texts = (change.title, *change.messages)
+        self._referred: Referred = referred(texts)
+        self._words = dict.fromkeys(word for text in texts for word in words_of(without_pointers(text)))
+        self._minhash = minhash_of(self._code.shingles, rules.minhash_values)
+        self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), rules.intent_values)
+        self._structure = list(_structure(change.of(Channel.DOCS)))
+
+    def signature(self, exact: Mapping[str, str]) -> Signature:
+        """The signature."""
+        rules, change = self._rules, self._change
+        production, whole = exact.get(str(PRODUCTION)), exact.get(str(WHOLE))
+        return Signature(
+            prod_hash=None if production is None else key_of(production),
+            whole_hash=None if whole is None else key_of(whole),
+            minhash=self._minhash,
+            intent=self._intent_minhash,
+            structure=minhash_of(self._structure, rules.intent_values),
+            prod_lines=_bottom("line", self._code.lines, rules.kept_lines),
+            lines=_bottom("line", (*self._code.lines, *self._rest.lines), rules.kept_lines),
+            identifiers=_bottom("identifier", self._code.identifiers | self._rest.identifiers, rules.kept_identifiers),
+            prod_files=_bottom("path", _paths(self._production), rules.kept_names),
+            files=_bottom("path", _paths(self._pieces), rules.kept_names),
+            symbols=_bottom("symbol", self._symbols(), rules.kept_names),
+            exports=_bottom("export", (name for facts in self._facts for name in facts.exports), rules.kept_names),
+            imports=_bottom("import", (name for facts in self._facts for name in facts.imports), rules.kept_names),
+            context=_bottom("symbol", _context(self._pieces), rules.kept_names),
+            words=_bottom("word", self._words, rules.kept_names),
+            references=frozenset(hash32("closing", number) for number in self._referred.closing),
+            added=sum(piece.added for piece in self._pieces),
+            removed=sum(piece.removed for piece in self._pieces),
+            prod_changed=sum(piece.added + piece.removed for piece in self._production),
+            renamed=sum(piece.old_path is not None for piece in self._pieces),
+            commits=frozenset(map(short_id, change.commits[:COMMITS_MAX])),
+            picked=frozenset(map(short_id, self._referred.picked)),
+            reverted=frozenset(map(short_id, self._referred.reverted)),
+            is_bot=is_bot(change.author),
+            is_release=is_release(change.title),
+        )
+
+    def terms(self) -> dict[str, tuple[int, ...]]:
+        """The terms of each field that has any.
+
+        Each field is in the order of its hashes: two changes that share more terms than can be kept keep the same ones.
+        ``named`` are other changes' commits, to be searched for and not to be found by.
+        """
+        minhash, intent, said = self._minhash, self._intent_minhash, self._referred
+        paths = list(_paths(self._pieces))
+        found = {
+            "commit": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in self._change.commits),
+            "named": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in sorted(said.picked | said.reverted)),
+            "closing": _terms("closing", said.closing),
+            "mention": _terms("mention", said.mentioned),
+            "path": _terms("path", paths),
+            "band": () if minhash is None else tuple(bands_of(minhash, self._rules.lsh_bands)),
+            "intent": () if intent is None else tuple(bands_of(intent, self._rules.lsh_bands, field="intent")),
+            "symbol": _terms("symbol", self._symbols()),
+            "test": _terms("test", (name for piece in self._pieces for name in _test_names(piece))),
+            "folder": _terms("folder", (path.rpartition("/")[0] for path in paths)),
+            "line": _terms("line", (*self._code.lines, *self._rest.lines)),
+            "identifier": _terms("identifier", self._code.identifiers | self._rest.identifiers),
+            "word": _terms("word", self._words),
+        }
+        return {name: terms[: self._rules.field_terms_max[name]] for name, terms in found.items() if terms}
+
+    def _symbols(self) -> Iterator[str]:
+        return (name for facts in self._facts for name in facts.symbols)
+
+
+def short_id(sha: str) -> int:
+    """A commit by its first digits, as messages name it."""
+    return int(sha[:SHORT_DIGITS], 16)
+
+
+def _bottom(name: str, values: Iterable[str], kept: int) -> Bottom:
+    return bottom_of((hash32(name, value) for value in values), kept)
+
+
+def _terms(name: str, values: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted({hash64(name, value) for value in values}))
+
+
+def _read(pieces: Iterable[Piece], rules: DedupeRules) -> _Read:
+    """Changed lines, literally for identity and masked for likeness; which side a line is on is part of both."""
+    read = _Read()
+    for piece in pieces:
+        for run in piece.runs:
+            for sign, side in (("-", run.removed), ("+", run.added)):
+                if not side:
+                    continue
+                text = "\n".join(side)
+                literal = tokens_of(text)
+                alike = masked(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
+                read.shingles.extend(sign + shingle for shingle in shingles_of(alike, rules.shingle_tokens))
+                read.identifiers.update(identifiers_of(literal))
+                read.lines.extend(sign + line for line in _telling(side, rules))
+    return read
+
+
+def _telling(lines: Iterable[str], rules: DedupeRules) -> Iterator[str]:
+    """The lines that say something: a bracket or an ``else`` is everywhere."""
+    return (text for line in lines if len(text := normalised_line(line)) >= rules.line_chars_min)
+
+
+def _paths(pieces: Iterable[Piece]) -> Iterator[str]:
+    """Both names of a file that moved: the other change may know only one."""
+    for piece in pieces:
+        yield piece.path
+        if piece.old_path is not None:
+            yield piece.old_path
+
+
+def _context(pieces: Iterable[Piece]) -> Iterator[str]:
+    """Where the change is: the declarations around its hunks, tests included."""
+    for piece in pieces:
+        yield from piece.before.symbols
+        yield from piece.after.symbols
+
+
+def _test_names(piece: Piece) -> Iterator[str]:
+    for facts in (piece.before, piece.after):
+        yield from facts.suites
+        yield from facts.tests
+
+
+def _intent(pieces: Iterable[Piece]) -> Iterator[str]:
+    """What tests are about: the words of their names, their matchers, what they import."""
+    for facts in _each(pieces):
+        for name in (*facts.suites, *facts.tests):
+            yield from (f"name {word}" for word in name.split())
+        yield from (f"matcher {name}" for name in facts.matchers)
+        yield from (f"import {name}" for name in facts.imports)
+
+
+def _structure(pieces: Iterable[Piece]) -> Iterator[str]:
+    """What documents are made of: headings, code blocks, references."""
+    for facts in _each(pieces):
+        yield from (f"heading {word}" for heading in facts.headings for word in words_of(heading))
+        yield from (f"block {token}" for block in facts.blocks for token in block)
+        yield from (f"reference {number}" for number in facts.references)
+
+
+def _each(pieces: Iterable[Piece]) -> Iterator[Changed]:
+    return (facts for piece in pieces for facts in (piece.before, piece.after))

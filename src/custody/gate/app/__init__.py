@@ -1,0 +1,1 @@
+"""The gate over a store and a repository: gather, decide, keep."""

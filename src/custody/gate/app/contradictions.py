@@ -1,0 +1,162 @@
+"""Whether what answers about lines rest on is contradicted by other records, or is not what its records say.
+
+Origins of lines are kept beside the records, where somebody may change them; and what was recorded once can be told
+again otherwise. An answer is believed as far as its own records bear it out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+
+from custody.attribution.app.context import Attributing
+from custody.attribution.text import is_informative, key_of, words_of
+from custody.attribution.wire.blame import Attribution
+from custody.core.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, StoreId
+from custody.core.paths import RepoPath
+from custody.core.views import FileEdit, FileState, TracedFile
+from custody.gate.model import Recorded, Unseen
+from custody.ledger.claim import is_claim, trusted_chains
+from custody.store import Seen
+
+WORDS_SHARE_MIN = 0.5
+"""A line is an agent's, or partly so, if at least this share of its words is; so much must stand in its record."""
+MARKER = "[redacted:"
+
+Call = tuple[str, SessionId, str | None]
+"""An agent's call in a session; None where its events name no call."""
+
+
+class Doubts:
+    """One set of answers, held against the records behind them."""
+
+    def __init__(self, evidence: Attributing, commit: CommitSha | None) -> None:
+        self._evidence = evidence
+        self._store = evidence.store
+        self._commit = commit
+        self._told_twice: dict[SessionId, frozenset[Call]] = {}
+        self._unfounded: list[str] = []
+
+    def recorded(self, recorded: Recorded | Unseen | None) -> Recorded | Unseen | None:
+        """The state of the store, with what was found here."""
+        if not self._unfounded or isinstance(recorded, Unseen):
+            return recorded
+        found = tuple(
+            f"what is kept of where lines of '{path}' come from is not what the records say"
+            for path in dict.fromkeys(self._unfounded)
+        )
+        known = recorded or Recorded()
+        return Recorded(known.gaps, (*known.damage, *found))
+
+    def of(self, path: RepoPath, told: Sequence[Attribution]) -> frozenset[int]:
+        """The answers about one file that other records contradict, by their first line."""
+        answers = [one for one in told if one.kind != "none" and one.session_id is not None]
+        if not answers or self._evidence.rules.profile != "lineage":
+            return frozenset()
+        texts = self._evidence.texts(path, self._commit)
+        lines = {one.start_line: texts[one.start_line - 1 : one.end_line] for one in answers}
+        for one in answers:
+            if not self._is_founded(one, lines[one.start_line]):
+                self._unfounded.append(path.display)
+        claims = self._claims(path, texts, [line for some in lines.values() for line in some])
+        return frozenset(
+            one.start_line
+            for one in answers
+            if self._is_told_twice(one)
+            or self._is_a_claim(one)
+            or any(_is_claimed(one, claims.get(line)) for line in lines[one.start_line])
+        )
+
+    # --- told twice -----------------------------------------------------------------------------------------------
+
+    def _is_told_twice(self, one: Attribution) -> bool:
+        """Whether the call behind an answer was recorded a second time, and otherwise."""
+        assert one.agent is not None and one.session_id is not None, "an answer with an author names a session"
+        session = SessionId(one.session_id)
+        if session not in self._told_twice:
+            self._told_twice[session] = frozenset(self._calls_told_twice(session))
+        return (one.agent, session, one.tool_call_id) in self._told_twice[session]
+
+    def _calls_told_twice(self, session: SessionId) -> Iterator[Call]:
+        told: dict[NaturalKey, dict[RecordRef, list[FileEdit]]] = {}
+        for seen in self._store.edits_told_twice(session):
+            if isinstance(seen.view, FileEdit):
+                records = told.setdefault(seen.record.entry.key, {})
+                records.setdefault(seen.record.ref, []).append(seen.view)
+        for records in told.values():
+            if len({frozenset(map(_content, edits)) for edits in records.values()}) > 1:
+                for edits in records.values():
+                    yield from ((edit.agent, edit.session, edit.call) for edit in edits)
+
+    def _is_a_claim(self, one: Attribution) -> bool:
+        """Whether only an import says that a person wrote what a call brought."""
+        return one.kind == "person" and all(is_claim(seen.record, self._owned) for seen in self._records_of(one))
+
+    @cached_property
+    def _owned(self) -> set[StoreId]:
+        return trusted_chains(self._store)
+
+    # --- claimed by several ---------------------------------------------------------------------------------------
+
+    def _claims(self, path: RepoPath, texts: Sequence[str], lines: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        """The agents that are recorded to have brought each of these lines, of those that stand once in the file."""
+        often = Counter(map(key_of, texts))
+        single = {key_of(line): line for line in lines if is_informative(line) and often[key_of(line)] == 1}
+        found = self._evidence.lineage.tables.brought_by(path, list(single))
+        return {single[key]: agents for key, agents in found.items()}
+
+    # --- founded --------------------------------------------------------------------------------------------------
+
+    def _is_founded(self, one: Attribution, lines: Sequence[str]) -> bool:
+        """Whether a record of the very session holds most of the words of these lines."""
+        wanted = [word for line in lines if MARKER not in line for word in words_of(line)]
+        for seen in self._records_of(one):
+            words = _words_in(seen)
+            if words is None or sum(word in words for word in wanted) >= WORDS_SHARE_MIN * len(wanted):
+                return True
+        return False
+
+    def _records_of(self, one: Attribution) -> Iterator[Seen]:
+        """What the records that an answer rests on say, as far as it is of its agent and session."""
+        refs = {ref for signal in one.evidence for ref in signal.records}
+        if one.kind == "person":
+            found = self._store.views.look_up("file_edit", "session = ?", (one.session_id,))
+            yield from (seen for seen in found if _is_persons(seen, one))
+            return
+        for ref in sorted(refs):
+            store, _, seq = ref.rpartition(":")
+            record = self._store.tables.record(RecordRef(StoreId(store), Seq(int(seq))))
+            for n, view in enumerate(() if record is None else self._store.views.of(record)):
+                if not isinstance(view, FileEdit | FileState | TracedFile):
+                    continue
+                if (view.agent, view.session) == (one.agent, one.session_id):
+                    assert record is not None, "a view is one of a record"
+                    yield Seen(record, view, n)
+
+
+def _is_claimed(one: Attribution, agents: frozenset[str] | None) -> bool:
+    """Whether somebody else is recorded to have brought a line: another agent, or any where it is a person's."""
+    return bool(agents) and (one.kind == "person" or any(agent != one.agent for agent in agents or ()))
+
+
+def _is_persons(seen: Seen, one: Attribution) -> bool:
+    view = seen.view
+    if not isinstance(view, FileEdit) or view.proposed is None:
+        return False
+    return view.agent == one.agent and view.call == one.tool_call_id
+
+
+def _content(edit: FileEdit) -> tuple[object, ...]:
+    """What an edit says apart from when."""
+    return edit.id, edit.path, edit.before, edit.after, edit.proposed, edit.part
+
+
+def _words_in(seen: Seen) -> frozenset[str] | None:
+    """The words of the text that a record brought; None where there is no text any more."""
+    view = seen.view
+    text = view.after if isinstance(view, FileEdit) else view.text if isinstance(view, FileState) else None
+    return None if text is None or text.content is None else _words(text.content)
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(words_of(text))

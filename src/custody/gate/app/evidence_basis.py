@@ -1,0 +1,76 @@
+"""What a verdict rests on beside the repository: how far each chain, the index of changes and the gaps were known.
+
+A verdict that names all of it can be worked out again, and must then come out the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.attribution.app.context import reading
+from custody.core.errors import StoreError
+from custody.core.ids import Digest, StoreId
+from custody.core.record import Head
+from custody.core.wire.body import digest_text
+from custody.ledger.gaps import gaps
+from custody.store import Store
+from custody.trust.app.approval_case import heads_digest
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """How many changes the index has, and the head of the one that came last."""
+
+    changes: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """The heads of all chains, the one that the store appends to, the index, and how many gaps were counted.
+
+    ``owned`` are the chains that the store appends to or once did: records of others were imported. ``index`` is None
+    where no change is indexed, ``gaps`` where nobody may read them.
+    """
+
+    chains: tuple[Head, ...] = ()
+    own: StoreId | None = None
+    owned: frozenset[StoreId] = frozenset()
+    index: Indexed | None = None
+    gaps: int | None = 0
+
+    @property
+    def chain_head(self) -> str | None:
+        """One name for how far all chains reach; None where there is none."""
+        return head_of(self.chains)
+
+
+def head_of(chains: Sequence[Head]) -> str | None:
+    """One name for these heads; None where there is none."""
+    return digest_text(Digest(heads_digest(chains))) if chains else None
+
+
+def rests_on(desk: Desk) -> Rests:
+    """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
+    counted = _counted(desk)
+    try:
+        with reading(desk) as store, store.db.reading():
+            chains = tuple(store.tables.chains())
+            owned = store.tables.owned() & {head.store for head in chains}
+            return Rests(chains, store.own(), frozenset(owned), indexed(store), counted)
+    except StoreError:
+        return Rests(gaps=counted)
+
+
+def indexed(store: Store, until: int | None = None) -> Indexed | None:
+    """How far the index goes, or that it goes so far; None where it does not."""
+    changes = store.dupes.newest() if until is None else until
+    row = store.dupes.changes([changes]).get(changes)
+    return None if row is None else Indexed(changes, row.head)
+
+
+def _counted(desk: Desk) -> int | None:
+    try:
+        return len(gaps(desk))
+    except StoreError:
+        return None

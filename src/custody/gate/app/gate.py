@@ -1,0 +1,174 @@
+"""The verdict on a change: what was seen of it, what the checks say, and the report."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from custody.core.digest import digest_of
+from custody.core.wire.body import digest_text
+from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.sarif import SarifRule
+from custody.core.wire.time import text_from
+from custody.gate.app.change import Judged, judged
+from custody.gate.app.evidence_basis import Rests, rests_on
+from custody.gate.app.gather import Looked, looked_at
+from custody.gate.app.policy import Policy, policy_of
+from custody.gate.checks.attribution import attribution
+from custody.gate.checks.calls import calls
+from custody.gate.checks.citations import citations
+from custody.gate.checks.duplicates import duplicates
+from custody.gate.checks.integrity import integrity
+from custody.gate.checks.policy import policy
+from custody.gate.checks.trust import trust
+from custody.gate.codes import CODES, Level, Reason, Spot
+from custody.gate.engine import Check, judge
+from custody.gate.model import Unseen, Verdict, Whose
+from custody.gate.rules import GateRules
+from custody.gate.wire.report import (
+    AddedLines,
+    ChainRead,
+    GateReport,
+    IndexRead,
+    PlaceGiven,
+    ReasonGiven,
+    SkippedCheck,
+    UnreadFile,
+)
+from custody.workspace.workspace import Desk
+
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {
+        "integrity": integrity,
+        "policy": policy,
+        "attribution": attribution,
+        "trust": trust,
+        "duplicates": duplicates,
+        "citations": citations,
+        "calls": calls,
+    }
+)
+"""Every check by its name."""
+
+LOOKS_MAX = 3
+"""So often a change is looked at while records arrive; then what was there is looked at in a copy."""
+RULES_FILE = "custody.toml"
+"""Where something stands that is said of a change without files: what is asked of it is written there."""
+TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
+"""The rules on which a verdict rests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A change to be judged: ``BASE..HEAD`` as typed, or the work tree; ``description`` is what its author says."""
+
+    change: str | None = None
+    description: bytes | None = None
+
+
+def gate(desk: Desk, request: Request) -> GateReport:
+    """Judge what a change brings, by the rules of its base."""
+    now_ns = desk.now_ns()
+    still = replace(desk, now_ns=lambda: now_ns)
+    with judged(still, request.change) as one:
+        policy = policy_of(one)
+        rests, looked = _looked(still, one, policy, request.description)
+        verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
+        return _report(one, policy, looked, verdict, _Bound(now_ns, rests, request.description))
+
+
+def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) -> tuple[Rests, Looked]:
+    """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
+    rests = rests_on(desk)
+    for _ in range(LOOKS_MAX):
+        looked = looked_at(desk, one, policy, description, desk.now_ns())
+        before, rests = rests, rests_on(desk)
+        if rests == before:
+            return rests, looked
+    from custody.gate.app.snapshot import past_desk  # agents are at work in this very moment
+
+    with past_desk(desk, rests) as past:
+        return rests, looked_at(past, one, policy, description, desk.now_ns())
+
+
+def first_place(desk: Desk, request: Request) -> PlaceGiven:
+    """Where something is said that is about the change as a whole: at the first line that it adds."""
+    with judged(desk, request.change) as one:
+        for addition in one.change.additions:
+            if addition.lines:
+                line = addition.lines[0].first
+                return PlaceGiven(addition.path.display, line, line)
+        files = [file.change.path.display for file in one.change.files]
+    return PlaceGiven(files[0] if files else RULES_FILE, None, None)
+
+
+def formed(report: GateReport, form: str, version: str, at: PlaceGiven | None = None) -> bytes:
+    """The verdict in another shape: ``markdown``, ``annotations``, ``check-run``, or ``sarif`` with a first place."""
+    from custody.gate.wire.forms import (
+        encode_check_run,
+        encode_gate_annotations,
+        encode_gate_sarif,
+        encode_markdown,
+    )
+
+    if form == "markdown":
+        return encode_markdown(report).encode()
+    if form == "annotations":
+        return encode_gate_annotations(report)
+    if form == "check-run":
+        return encode_check_run(report)
+    rules = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
+    return encode_gate_sarif(report, version, rules, at or PlaceGiven(RULES_FILE, None, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a verdict is bound to beside its change and its rules."""
+
+    now_ns: int
+    rests: Rests
+    description: bytes | None
+
+
+def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, bound: _Bound) -> GateReport:
+    seen, change = looked.seen, one.change
+    lines = Counter[Whose]()
+    for file in seen.files:
+        for stretch in () if isinstance(file.found, Unseen) else file.found:
+            lines[stretch.whose] += len(stretch.lines)
+    rests = bound.rests
+    index = None if "duplicates" in looked.skipped else rests.index
+    digest = rules_digest({table: policy.rules.tables[table] for table in TABLES})
+    return GateReport(
+        outcome="found" if verdict.level is Level.BLOCK else "fine",
+        base=change.base,
+        head=change.head,
+        fork=change.fork,
+        worktree=one.is_work_tree,
+        level=verdict.level.value,
+        reasons=[_given(reason) for reason in verdict.reasons],
+        added=AddedLines(**{whose.value: lines[whose] for whose in Whose}),
+        unread=[UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, Unseen)],
+        checks=[name for name in CHECKS if name not in looked.skipped],
+        skipped=[SkippedCheck(name, why) for name, why in looked.skipped.items()],
+        rules_digest=digest_text(digest),
+        rules_from=list(policy.sources),
+        as_of=text_from(bound.now_ns),
+        chain_head=rests.chain_head,
+        chains=[ChainRead(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
+        index=None if index is None else IndexRead(index.changes, index.last),
+        gaps=rests.gaps,
+        description=None if bound.description is None else digest_text(digest_of(bound.description)),
+        trust=list(looked.agents),
+    )
+
+
+def _given(reason: Reason) -> ReasonGiven:
+    places = [_place(spot) for spot in reason.spots]
+    return ReasonGiven(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
+
+
+def _place(spot: Spot) -> PlaceGiven:
+    if spot.lines is None:
+        return PlaceGiven(spot.path, None, None)
+    return PlaceGiven(spot.path, spot.lines.first, spot.lines.last)

@@ -1,0 +1,187 @@
+"""Everything that the gate's checks look at, found out about one change."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from custody.attribution.app.blame import Reporting
+from custody.attribution.app.context import attributing
+from custody.attribution.model import Grade
+from custody.attribution.rules import AttributeRules
+from custody.attribution.wire.blame import Attribution
+from custody.core.errors import InputError, StoreError
+from custody.core.lines import Lines
+from custody.dupes.rules import DedupeRules
+from custody.gate.app.change import Judged
+from custody.gate.app.contradictions import Doubts
+from custody.gate.app.has_prose import has_words
+from custody.gate.app.policy import Policy
+from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.rules import GateRules
+from custody.graph.rules import GraphRules
+from custody.ledger.gaps import gaps
+from custody.ledger.integrity import checked
+from custody.store import Store
+from custody.trust.app.approval_case import Asking, by_agent
+from custody.trust.app.approve import Said, agent_asked
+from custody.trust.app.authors import Operators, author_of
+from custody.trust.app.decisions import Asked, settled
+from custody.trust.approval import Author
+from custody.trust.rules import TrustRules
+from custody.trust.wire.report import AgentAsked
+from custody.workspace.change import Addition
+from custody.workspace.workspace import Desk
+
+READ_IT = "have a person read it"
+ASK_DOCTOR = "run 'custody doctor'"
+NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What checks look at, the agents' cases for the report, and the checks that did not look.
+
+    ``edited`` has the answers about the added lines of each file.
+    """
+
+    seen: Seen
+    agents: tuple[AgentAsked, ...] = ()
+    edited: Mapping[str, Sequence[Attribution]] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None, now_ns: int) -> Looked:
+    """Look at everything that some check wants to know."""
+    looked = _attributed(desk, one, policy, now_ns)
+    rules = policy.rules.of(GateRules)
+    skipped = {}
+    twins = _twins(desk, one, policy, rules)
+    if twins is None:
+        skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
+    texts: tuple[Text, ...] = ()
+    if rules.citations == "off":
+        skipped["citations"] = "gate.citations is 'off'"
+    elif has_words(one, description):
+        from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
+
+        texts = texts_of(desk, one, description, policy)
+    befores: tuple[Before, ...] | Unseen | None = None
+    if rules.calls == "off":
+        skipped["calls"] = "gate.calls is 'off'"
+    else:
+        befores = _befores(desk, looked, policy, rules)
+    seen = replace(looked.seen, twins=twins, texts=texts, befores=befores, policy=policy.changed)
+    return replace(looked, seen=seen, skipped=skipped)
+
+
+def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
+    """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
+    change = one.change
+    recorded = _recorded(desk)  # first: the answers below may make a store where there was none
+    if not change.additions and not one.left_out:
+        # Gaps are about lines that are added; damage is about everything.
+        known = recorded if isinstance(recorded, Unseen) else Recorded(damage=recorded.damage if recorded else ())
+        return Looked(Seen((), change.period, known))
+    left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
+    try:
+        with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
+            reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
+            if one.version is not None:
+                evidence.history.prepare(one.version, [addition.path for addition in change.additions])
+            told = {addition.path: _told(reporting, one, addition) for addition in change.additions}
+            doubts = Doubts(evidence, one.version)
+            files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
+            recorded = doubts.recorded(recorded)
+            evidence.save()
+            seen = Seen((*files, *left_out), change.period, recorded)
+            edited = {path.display: found for path, found in told.items() if not isinstance(found, Unseen)}
+            asked = _asked(evidence.store, one, Asked(policy.rules.of(TrustRules), now_ns), seen)
+            return replace(asked, edited=edited)
+    except StoreError as error:
+        unknown = Unseen(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
+        nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
+        return Looked(Seen((*nothing, *left_out), change.period, recorded, unknown))
+
+
+def _recorded(desk: Desk) -> Recorded | Unseen | None:
+    try:
+        report = checked(desk)  # in any case: where the database is gone, its heads may still be there
+        if not (report.records or report.pending or report.findings):
+            return None
+        return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
+    except StoreError as error:
+        return Unseen(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
+
+
+def _told(reporting: Reporting, one: Judged, addition: Addition) -> Sequence[Attribution] | Unseen:
+    """Who wrote the lines that one file gets."""
+    if addition.unread is not None:
+        return Unseen(addition.unread, READ_IT)
+    try:
+        return reporting.blamed(addition.path, one.version, addition.lines).report.attributions
+    except InputError as error:
+        # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
+        return Unseen(f"cannot be read: {error.message}", READ_IT)
+
+
+def _added(addition: Addition, told: Sequence[Attribution] | Unseen, operators: Operators, doubts: Doubts) -> AddedTo:
+    """What is known of the lines that one file gets."""
+    path = addition.path.display
+    if isinstance(told, Unseen):
+        return AddedTo(path, told)
+    if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
+        return AddedTo(path, Unseen("has lines about which there is no answer", READ_IT))
+    doubted = doubts.of(addition.path, told)
+    return AddedTo(path, tuple(_stretch(one, operators, is_doubted=one.start_line in doubted) for one in told))
+
+
+def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> Stretch:
+    """What is known of some lines; where records contradict each other, none of them is more than a claim."""
+    grade = None if one.grade is None else Grade.CLAIMED if is_doubted else Grade(one.grade)
+    lines = Lines(one.start_line, one.end_line)
+    return Stretch(lines, Whose(one.kind), one.tier, grade, author_of(one, operators))
+
+
+def _asked(store: Store, one: Judged, asked: Asked, seen: Seen) -> Looked:
+    """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
+    stretches = [one for file in seen.files if not isinstance(file.found, Unseen) for one in file.found]
+    lines = Counter[Author]()
+    for stretch in stretches:
+        if stretch.author is not None:
+            lines[stretch.author] += len(stretch.lines)
+    if not lines:
+        return Looked(seen)
+    asking = Asking(store, asked, one.change)
+    with settled(store):
+        known = [asking.known(author) for author in by_agent(lines)]
+        cases = [asking.case(one) for one in known]
+        said = [Said(case, asking.allowed(case), one.chance) for case, one in zip(cases, known, strict=True)]
+    agents = tuple(agent_asked(one, lines[one.case.author], asked.rules) for one in said)
+    answers = tuple(Answered(one.case.author, one.approval) for one in said)
+    return Looked(replace(seen, trust=answers), agents)
+
+
+def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[Twin, ...] | Unseen | None:
+    """What the change is a duplicate of; None when nobody is to look."""
+    if rules.duplicates == "off":
+        return None
+    try:
+        with desk.reading() as store:
+            if rules.duplicates == "when-indexed" and not store.dupes.newest():
+                return None
+            from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
+
+            return twins_of(one, store, policy.rules.of(DedupeRules))
+    except StoreError as error:
+        return Unseen(error.message, error.hint or ASK_DOCTOR)
+
+
+def _befores(desk: Desk, looked: Looked, policy: Policy, rules: GateRules) -> tuple[Before, ...] | Unseen:
+    """What agents called before they changed risky files."""
+    from custody.gate.app.calls import befores_of
+
+    try:
+        with desk.reading() as store:
+            return befores_of(store, looked.edited, rules, policy.rules.of(GraphRules))
+    except StoreError as error:
+        return Unseen(error.message, error.hint or ASK_DOCTOR)

@@ -1,0 +1,204 @@
+"""Judge a change again, on the records that a verdict names and no others, and compare what comes out.
+
+It comes out the same byte for byte, or it is said what differs; or it is said why it cannot be had again, which is not
+the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+
+from custody.core.digest import digest_of
+from custody.core.errors import CustodyError, InputError
+from custody.core.ids import PENDING, Link, RecordRef, Seq, StoreId
+from custody.core.record import Head
+from custody.core.wire.body import digest_text
+from custody.core.wire.canonical import Json, dump
+from custody.core.wire.time import ns_from
+from custody.gate.app.evidence_basis import Indexed, Rests, head_of, indexed
+from custody.gate.app.gate import Request, gate
+from custody.gate.app.snapshot import past_desk
+from custody.gate.wire.report import ChainRead, GateReport
+from custody.store import Store, claimed_until, erased_since, own_among
+from custody.workspace.workspace import Desk
+
+SHOWN_MAX = 200
+"""Signs of a value that a sentence quotes."""
+DAMAGE = "INTEG-"
+HOMES_MAX = 8
+"""Stores as whose a verdict is worked out where none of its chains is this store's own."""
+
+State = Literal["identical", "differs", "not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What came of judging again: whether it could be done and was the same, and a sentence for each thing to say.
+
+    ``unseen`` counts records that are here, claim no later moment than the verdict, and are none that it rests on.
+    ``home`` is the chain at whose store it comes out so, where that is another store than this one.
+    """
+
+    state: State
+    said: tuple[str, ...] = ()
+    unseen: int = 0
+    home: StoreId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The verdict that is to come out again, with every key that it has, and the description that was handed in."""
+
+    verdict: GateReport
+    value: Mapping[str, Json]
+    description: bytes | None
+
+
+class _CannotBeHad(Exception):
+    """Why a verdict cannot be worked out again."""
+
+
+def judged_again(desk: Desk, verdict: GateReport, value: Mapping[str, Json], description: bytes | None) -> Again:
+    """Judge the change of ``verdict`` as of its moment; ``value`` is the verdict with every key that it has."""
+    try:
+        rests = _rests(verdict)
+        _check_description(verdict, description)
+        moment_ns = ns_from(verdict.as_of)
+        still = replace(desk, now_ns=lambda: moment_ns)
+        with still.reading() as store:
+            _check_records(store, rests)
+            unseen = claimed_until(store, rests.chains, moment_ns)
+            homes = list(_homes(store, rests))
+        found = _at_any(still, Asked(verdict, value, description), homes)
+        return replace(found, unseen=unseen)
+    except _CannotBeHad as why:
+        return Again("not", (str(why),))
+    except CustodyError as error:
+        return Again("not", (error.message,))
+
+
+def _rests(verdict: GateReport) -> Rests:
+    heads = tuple(_head(chain) for chain in verdict.chains)
+    if len({head.store for head in heads}) < len(heads):
+        raise InputError("its chains are not such as a store can have", hint="the verdict was changed")
+    waiting = sum(head.seq for head in heads if head.store == PENDING)
+    if waiting:
+        raise _CannotBeHad(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
+    if verdict.chain_head != head_of(heads):
+        raise InputError("its 'chain_head' is not the name of the chains that it lists")
+    index = None if verdict.index is None else Indexed(verdict.index.changes, verdict.index.last)
+    return Rests(heads, index=index, gaps=verdict.gaps)
+
+
+def _head(chain: ChainRead) -> Head:
+    try:
+        return Head(StoreId(chain.store), Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+    except ValueError as error:
+        raise InputError(f"the link of chain {chain.store} is none") from error
+
+
+def _check_description(verdict: GateReport, description: bytes | None) -> None:
+    if verdict.description is None:
+        if description is not None:
+            raise _CannotBeHad("it was given without a description")
+    elif description is None:
+        raise _CannotBeHad("it was given with a description; hand that in with --description")
+    elif digest_text(digest_of(description)) != verdict.description:
+        raise _CannotBeHad("the description is not the one that it was given with")
+
+
+def _homes(store: Store, rests: Rests) -> Iterator[Rests]:
+    """Where these records may have been at home when they were judged: imported ones count for less.
+
+    That is here, if any chain is this store's own; else it may have been where one of them is.
+    """
+    named = {head.store for head in rests.chains}
+    owned = frozenset(store.tables.owned() & named)
+    yield replace(rests, own=own_among(store, named), owned=owned)
+    if not owned:
+        yield from (replace(rests, own=one, owned=frozenset((one,))) for one in sorted(named)[:HOMES_MAX])
+
+
+def _at_any(desk: Desk, asked: Asked, homes: Sequence[Rests]) -> Again:
+    """What comes out at the first of these homes at which it is the same; else what comes out here."""
+    here = _at(desk, asked, homes[0])
+    if here.state == "identical":
+        return here
+    for home in homes[1:]:
+        if _at(desk, asked, home).state == "identical":
+            return Again("identical", home=home.own)
+    return here
+
+
+def _at(desk: Desk, asked: Asked, rests: Rests) -> Again:
+    verdict = asked.verdict
+    change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
+    with past_desk(desk, rests) as past:
+        again = gate(past, Request(change=change, description=asked.description))
+        withheld = past.store.tables.withheld_count()
+    try:
+        return _compared(verdict, asked.value, again, withheld)
+    except _CannotBeHad as why:
+        return Again("not", (str(why),))
+
+
+def _check_records(store: Store, rests: Rests) -> None:
+    """Whether the records that a verdict names are here, and as they were."""
+    for head in rests.chains:
+        record = store.tables.record(RecordRef(head.store, head.seq))
+        if record is None:
+            here = store.tables.head(head.store).seq
+            raise _CannotBeHad(
+                f"these records are not those: chain {head.store} has {here} record(s) here, and it rests on {head.seq}"
+            )
+        if record.link != head.link:
+            raise _CannotBeHad(f"these records are not those: record {head.seq} of chain {head.store} is another one")
+    if erased := erased_since(store, rests.chains):
+        raise _CannotBeHad(f"{erased} record(s) were erased since")
+    if rests.index is not None and indexed(store, rests.index.changes) != rests.index:
+        raise _CannotBeHad(
+            f"the {rests.index.changes} indexed change(s) that it was compared with are not those of the index here"
+        )
+
+
+def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> Again:
+    if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
+        raise _CannotBeHad("the work tree is not the one that was judged")
+    now: dict[str, Json] = msgspec.to_builtins(again)
+    if dump(dict(value)) == dump(now):
+        return Again("identical")
+    if again.rules_digest != verdict.rules_digest:
+        raise _CannotBeHad("the rules for its base are others here: it was given by another version of custody")
+    if again.gaps != verdict.gaps:
+        raise _CannotBeHad(f"it rests on {_counted(verdict.gaps)}, and here are {_counted(again.gaps)}")
+    if _is_damaged(verdict) and not _is_damaged(again):
+        raise _CannotBeHad("something was wrong with the store itself when it was given, and is not now")
+    if withheld:
+        raise _CannotBeHad(f"{withheld} text(s) of its records are not here: another store withheld them")
+    names = sorted(value.keys() | now.keys())
+    return Again("differs", tuple(_difference(name, value, now) for name in names if _differ(name, value, now)))
+
+
+def _counted(gaps: int | None) -> str:
+    return "gaps that nobody could read" if gaps is None else f"{gaps} gap(s)"
+
+
+def _is_damaged(report: GateReport) -> bool:
+    return any(reason.code.startswith(DAMAGE) for reason in report.reasons)
+
+
+def _differ(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> bool:
+    return (name in value) != (name in now) or dump(value.get(name)) != dump(now.get(name))
+
+
+def _difference(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> str:
+    return f"'{name}' is {_shown(name, value)} in the verdict and {_shown(name, now)} when judged again"
+
+
+def _shown(name: str, of: Mapping[str, Json]) -> str:
+    if name not in of:
+        return "not there"
+    text = dump(of[name]).decode("utf-8", "replace")
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"

@@ -1,0 +1,60 @@
+"""A desk as of a past moment: a private store with the records that were there, and no other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+from custody.attribution.app.context import reading
+from custody.capture.spool import Spool
+from custody.gate.app.evidence_basis import Rests
+from custody.store import Store, copy_index_until, copy_until, own_as
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastDesk(Desk):
+    """Everything is asked of ``store``, which is nobody else's; its clock stands still at the moment that it is of."""
+
+    store: Store = field(repr=False)
+
+    @property
+    def until_ns(self) -> int | None:
+        """What came later does not count."""
+        return self.now_ns()
+
+    @cached_property
+    def spools(self) -> tuple[Spool, ...]:
+        """What waits now did not wait then."""
+        return ()
+
+    @contextmanager
+    def reading(self) -> Iterator[Store]:
+        """The store as it was."""
+        yield self.store
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """The same: what is written to it vanishes."""
+        yield self.store
+
+    def exists(self) -> bool:
+        """Whether anything had been recorded."""
+        return bool(self.store.tables.chains())
+
+
+@contextmanager
+def past_desk(desk: Desk, rests: Rests) -> Iterator[PastDesk]:
+    """The desk as of the moment at which its clock stands, with what a verdict then rested on.
+
+    The caller has seen that these records are there.
+    """
+    with desk.scratch() as store:
+        with reading(desk) as source:
+            if rests.chains:
+                copy_until(source, rests.chains, store)
+                own_as(store, rests.owned, rests.own)
+            if rests.index is not None:
+                copy_index_until(source, rests.index.changes, store)
+        same = {one.name: getattr(desk, one.name) for one in fields(Desk)}
+        yield PastDesk(**same, store=store)

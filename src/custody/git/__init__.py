@@ -1,0 +1,82 @@
+"""The hardened git door: nothing else in custody starts git, and nothing in a repository can make it run a program.
+
+This room may start git (``child``) and read the work tree (``worktree``); it writes nothing but temporary folders of
+its own (``private``), custody's own folder of exchanged evidence and, when somebody asks for it, notes (``notes``), and
+opens no network but to a remote that somebody asks it to push to or to fetch from (``exchange``, ``mirror``). Its
+parsers are pure functions over bytes. It imports only ``custody.core``. ``discover`` is the way in.
+"""
+
+from custody.git.ancestry import Ancestry
+from custody.git.answer_stream import Answers
+from custody.git.blame_parser import BlamedCommit, BlamedText, BlameEntry, Previous
+from custody.git.commit_log import Commit
+from custody.git.commit_object import parse_commit
+from custody.git.diff_command import Comparison
+from custody.git.exchange import Exchange, Moved
+from custody.git.mirror import Mirror
+from custody.git.notes import NotesWritten
+from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo
+from custody.git.object_reader import ObjectReader
+from custody.git.patch import CommitDiff, FileDiff, Hunk, HunkLine, PatchLimits, Shown, Sign
+from custody.git.person import Moment, Person
+from custody.git.process import Limits
+from custody.git.raw_diff import CommitChanges, FileChange, Kind, Side
+from custody.git.ref_parser import Head, Ref
+from custody.git.remotes import Address, Remote, Remotes
+from custody.git.repository import Repository, WorkCommit, discover
+from custody.git.safe_file import read_small
+from custody.git.tree_parser import TreeEntry
+from custody.git.version import git_version
+from custody.git.walk_command import Walk
+from custody.git.work_tree_file import NoWorkFile, WorkFile
+from custody.git.work_tree_reader import WorkLimits
+
+__all__ = [
+    "Address",
+    "Ancestry",
+    "Answers",
+    "BlameEntry",
+    "BlamedCommit",
+    "BlamedText",
+    "Commit",
+    "CommitChanges",
+    "CommitDiff",
+    "Comparison",
+    "Exchange",
+    "FileAt",
+    "FileChange",
+    "FileDiff",
+    "Head",
+    "Hunk",
+    "HunkLine",
+    "Kind",
+    "Limits",
+    "Mirror",
+    "Moment",
+    "Moved",
+    "NoObject",
+    "NoWorkFile",
+    "NotesWritten",
+    "Object",
+    "ObjectInfo",
+    "ObjectReader",
+    "PatchLimits",
+    "Person",
+    "Previous",
+    "Ref",
+    "Remote",
+    "Remotes",
+    "Repository",
+    "Shown",
+    "Side",
+    "Sign",
+    "TreeEntry",
+    "Walk",
+    "WorkCommit",
+    "WorkFile",
+    "WorkLimits",
+    "discover",
+    "git_version",
+    "parse_commit",
+    "read_small",
+]

@@ -1,0 +1,1 @@
+"""The call graph over a store: gather, decide, keep."""

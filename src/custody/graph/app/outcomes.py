@@ -1,0 +1,36 @@
+"""What became of the change that a session wrote, as decisions tell it; the learnt graph does not weigh by it."""
+
+from collections.abc import Iterator, Sequence
+
+from custody.core.views import Decision
+from custody.core.wire.time import text_from
+from custody.graph.app.learn import Unit
+from custody.graph.wire.report import GraphOutcome
+from custody.store import Store
+
+LATER_DAYS_MAX = 90
+"""Longer after a session nobody looks for what became of its change."""
+DAY_NS = 86_400 * 1_000_000_000
+
+
+def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
+    """What was told of the changes that these sessions wrote lines of, the oldest first: the last one stands."""
+    found = {one.record: one for unit in units if unit.name.startswith("session:") for one in _told(store, unit)}
+    return sorted(found.values(), key=lambda one: (one.at, one.record))
+
+
+def _told(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
+    for agent in store.views.distinct("observation", "agent", "session = ?", (unit.id,)):
+        until_ns = unit.last_ns + LATER_DAYS_MAX * DAY_NS
+        where = "agent = ? AND at_ns >= ? AND at_ns <= ?"
+        for seen in store.views.look_up("decision", where, (agent, unit.first_ns, until_ns)):
+            view = seen.view
+            if isinstance(view, Decision) and view.outcome is not None and unit.id in view.sessions:
+                yield GraphOutcome(
+                    session=unit.id,
+                    agent=view.agent,
+                    told=view.outcome,
+                    commit=view.commit,
+                    at=text_from(view.at_ns),
+                    record=str(seen.record.ref),
+                )

@@ -1,0 +1,28 @@
+"""``custody graph``."""
+
+from types import MappingProxyType
+
+import click
+
+from custody.terminal.command_group import Parts, Table
+
+PARTS: Table = MappingProxyType(
+    {
+        "show": ("custody.graph.cli.questions", "Show the graph that was learnt, or the calls of one session."),
+        "path": ("custody.graph.cli.questions", "Find the cheapest way from one node to another."),
+        "related": ("custody.graph.cli.questions", "Find the nodes that are most like one."),
+        "next": ("custody.graph.cli.questions", "Say which call is likely to come next."),
+        "dag": ("custody.graph.cli.questions", "Order the graph so that every edge goes forwards."),
+        "diff": ("custody.graph.cli.questions", "Compare two periods or two agents."),
+        "run": ("custody.cli.graph_run", "Run a script in a worker and record what it called."),
+    }
+)
+
+
+@click.group("graph", cls=Parts, parts=PARTS)
+def command() -> None:
+    """Say what agents and programs call, inside what and in what order.
+
+    The graph is learnt from captured sessions, traced programs and imported traces. docs/graph-tracing.md says how a
+    program of yours is traced.
+    """

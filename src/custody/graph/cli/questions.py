@@ -1,0 +1,246 @@
+"""``custody graph show``, ``path``, ``related``, ``next``, ``dag`` and ``diff``: questions about what was called."""
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+import click
+
+from custody.core.errors import InputError
+from custody.graph.app.questions import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
+from custody.graph.wire.report import (
+    GraphDagReport,
+    GraphDiffReport,
+    GraphEdge,
+    GraphNextReport,
+    GraphPathReport,
+    GraphRelatedReport,
+    GraphShowReport,
+)
+from custody.terminal.frame import answer, json_option, the_desk
+
+SHOWN_MAX = 40
+"""Lines of a list on a terminal; ``--json`` has all."""
+ARROWS = {"contains": "⊃", "sequence": "→", "dependency": "⇒"}
+
+palette_option = click.option(
+    "--palette", type=click.Choice(["document", "cvd"]), default="document", show_default=True, help="Colours of edges."
+)
+theme_option = click.option("--theme", type=click.Choice(["dark", "light"]), default="dark", help="Background.")
+
+
+@click.command("show")
+@click.argument("session", required=False)
+@click.option("--lanes", is_flag=True, help="A session as bars in time instead of a tree.")
+@palette_option
+@theme_option
+@json_option
+@click.pass_context
+def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, theme: str, as_json: bool) -> int:
+    """Show the graph that was learnt from all sessions and executions, or the calls of one SESSION.
+
+    With --json, 'elements' has the picture for Cytoscape: positions, colours by type, lines by source, a legend, and
+    the same as a table.
+
+    \b
+    Examples:
+      custody graph show
+      custody graph show 0a1b2c3d
+      custody graph show 0a1b2c3d --lanes --json
+    """
+    if lanes and session is None:
+        raise InputError("--lanes is for one session", hint="name it: 'custody log' lists them")
+    look = Look(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
+    report = graph_show(the_desk(ctx), look)
+    return answer(report, "\n".join(_graph_words(report)), as_json=as_json, tabs=True)
+
+
+@click.command("path")
+@click.argument("start")
+@click.argument("end")
+@click.option(
+    "--cost",
+    "measure",
+    type=click.Choice(["document", "reliability", "surprisal"]),
+    default="document",
+    show_default=True,
+    help="1/weight, the weights multiplied, or how unexpected each step is.",
+)
+@json_option
+@click.pass_context
+def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: bool) -> int:
+    """Find the cheapest way from one node to another.
+
+    A node is called as in 'custody graph show', or by the end of its name where only one has that. Exit status: 0 there
+    is a way, 1 there is none.
+
+    \b
+    Examples:
+      custody graph path capability:deploy filesystem:read_file
+      custody graph path Read Bash --cost reliability
+    """
+    report = graph_path(the_desk(ctx), start, end, measure)  # type: ignore[arg-type]  # click checked
+    return answer(report, "\n".join(_path_words(report)), as_json=as_json)
+
+
+@click.command("related")
+@click.argument("node")
+@click.option(
+    "--formula", type=click.Choice(["page", "document"]), default="page", show_default=True, help="How it is weighed."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="How many.")
+@json_option
+@click.pass_context
+def related(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
+    """Find the nodes that are most like one, by the neighbours that they share.
+
+    \b
+    Examples:
+      custody graph related filesystem:read_file
+      custody graph related Read --formula document --json
+    """
+    report = graph_related(the_desk(ctx), node, formula, limit)  # type: ignore[arg-type]  # click checked
+    return answer(report, "\n".join(_related_words(report)), as_json=as_json)
+
+
+@click.command("next")
+@click.argument("session", required=False)
+@click.option(
+    "--after", multiple=True, metavar="CALL", help="Instead of a session: calls by their fine names, in order."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="How many.")
+@json_option
+@click.pass_context
+def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limit: int | None, as_json: bool) -> int:
+    """Say which call is likely to come next in SESSION, or after some calls, and what says so.
+
+    A fine name is that of the tool with a shell command's program, a file's extension or a subagent's type.
+
+    \b
+    Examples:
+      custody graph next 0a1b2c3d
+      custody graph next --after "Read .py" --after "Edit .py"
+    """
+    if (session is None) == (not after):
+        raise InputError("name a session or --after, and not both", hint="'custody log' lists sessions")
+    report = graph_next(the_desk(ctx), session, after, limit)
+    return answer(report, "\n".join(_next_words(report)), as_json=as_json)
+
+
+@click.command("dag")
+@click.argument("nodes", nargs=-1)
+@json_option
+@click.pass_context
+def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
+    """Order the graph, or the part of some NODES, so that every edge goes forwards; says what had to be removed.
+
+    \b
+    Examples:
+      custody graph dag
+      custody graph dag Read Edit Bash --json
+    """
+    report = graph_dag(the_desk(ctx), nodes)
+    return answer(report, "\n".join(_dag_words(report)), as_json=as_json)
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@palette_option
+@theme_option
+@json_option
+@click.pass_context
+def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: str, as_json: bool) -> int:
+    """Compare the graphs of two periods (FROM..TO, either end may be left out) or of two agents.
+
+    \b
+    Examples:
+      custody graph diff ..2026-10-01T00:00:00Z 2026-10-01T00:00:00Z..
+      custody graph diff claude-code codex
+    """
+    look = Look(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
+    report = graph_diff(the_desk(ctx), before, after, look)
+    return answer(report, "\n".join(_diff_words(report)), as_json=as_json)
+
+
+def _graph_words(report: GraphShowReport) -> Iterator[str]:
+    if report.view == "graph":
+        counted = f"{len(report.nodes)} node(s), {len(report.edges)} edge(s)"
+        yield f"{counted}, from {report.units} session(s) and execution(s)"
+        edges = sorted(report.edges, key=lambda edge: (-edge.count, edge.start, edge.end, edge.type))
+        yield from _listed([_edge_words(edge) for edge in edges])
+    else:
+        yield from _listed([_row_words(row) for row in report.elements["table"]])
+    yield from (f"its change was {one.told} at {one.at}: record {one.record}" for one in report.outcomes)
+    if report.aside:
+        yield f"set aside, since they would close a circle: {len(report.aside)}"
+    if report.repairs:
+        yield "mended: " + ", ".join(f"{count} {code}" for code, count in sorted(report.repairs.items()))
+
+
+def _row_words(row: dict[str, object]) -> str:
+    level, failures, hidden = row.get("level", 1), row.get("failures"), row.get("hidden")
+    indent = "  " * (min(level, SHOWN_MAX) - 1) if isinstance(level, int) else ""
+    failed = f"  {failures} failed" if failures else ""
+    return f"{indent}{row['label']}{failed}{f'  ({hidden} inside)' if hidden else ''}"
+
+
+def _edge_words(edge: GraphEdge) -> str:
+    failed = f", {edge.failures} failed" if edge.failures else ""
+    return f"{edge.start} {ARROWS[edge.type]} {edge.end}  {edge.type}, {edge.source}, {edge.count}×{failed}"
+
+
+def _path_words(report: GraphPathReport) -> Iterator[str]:
+    if report.cost is None:
+        yield f"no way leads from {report.start} to {report.end}"
+        return
+    yield f"{' '.join(_steps(report))}  cost {report.cost:.3f}"
+    yield from (f"  {_edge_words(edge)}" for edge in report.edges)
+
+
+def _steps(report: GraphPathReport) -> Iterator[str]:
+    yield report.nodes[0]
+    for node, edge in zip(report.nodes[1:], report.edges, strict=True):
+        yield f"{ARROWS[edge.type]} {node}"
+
+
+def _related_words(report: GraphRelatedReport) -> Iterator[str]:
+    if not report.alike:
+        yield f"nothing shares a neighbour with {report.node}"
+    for one in report.alike:
+        yield f"{one.score:.3f}  {one.node}  by {', '.join(each.node for each in one.witnesses)}"
+
+
+def _next_words(report: GraphNextReport) -> Iterator[str]:
+    yield f"after {', '.join(report.after) or 'nothing'}; learnt from {report.calls:,} call(s)"
+    for one in report.suggestions:
+        why = "; ".join(_edge_words(edge) for edge in one.edges[:1])
+        yield f"{one.chance:6.1%}  {one.name}{f'  ({why})' if why else ''}"
+
+
+def _dag_words(report: GraphDagReport) -> Iterator[str]:
+    yield from _listed(report.order)
+    if report.removed:
+        yield "removed, since they close a circle:"
+        yield from _listed([f"  {_edge_words(edge)}" for edge in report.removed])
+
+
+def _diff_words(report: GraphDiffReport) -> Iterator[str]:
+    changes = [one for one in report.changes if one.change != "same"]
+    yield f"{len(changes)} of {len(report.changes)} edge(s) differ between {report.before} and {report.after}"
+    changes.sort(key=lambda one: (-abs(one.share_after - one.share_before), one.start, one.end, one.type))
+    yield from _listed(
+        [
+            f"{one.change:4}  {one.start} {ARROWS[one.type]} {one.end}"
+            f"  {one.share_before:.1%} to {one.share_after:.1%} of {one.type}"
+            for one in changes
+        ]
+    )
+
+
+def _listed(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:SHOWN_MAX]
+    if len(lines) > SHOWN_MAX:
+        yield f"… {len(lines) - SHOWN_MAX} more (--json has all)"
+
+
+VERBS = MappingProxyType({"show": show, "path": path, "related": related, "next": next_, "dag": dag, "diff": diff})

@@ -1,0 +1,179 @@
+"""What one execution teaches: which node contains which, which follows which, which needs which.
+
+A lesson is the sum of its observations and does not depend on what was learnt before; the book adds lessons up.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from custody.graph.model import EdgeKey, EdgeType, Kind, Span, Status, Witness
+from custody.graph.rules import GraphRules
+from custody.graph.sibling_order import followed_among
+from custody.graph.spans import Forest
+
+
+@dataclass(slots=True)
+class Seen:
+    """How often an edge was seen in one execution, how its calls came out, when, and what shows it."""
+
+    count: int = 0
+    successes: int = 0
+    failures: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    evidence: tuple[Witness, ...] = ()
+
+    def add(self, other: "Seen", evidence_max: int) -> None:
+        """Count what ``other`` saw too."""
+        self.count += other.count
+        self.successes += other.successes
+        self.failures += other.failures
+        self.first_ns = least(self.first_ns, other.first_ns)
+        self.last_ns = most(self.last_ns, other.last_ns)
+        self.evidence = newest(self.evidence, other.evidence, evidence_max)
+
+
+@dataclass(slots=True)
+class Called:
+    """How often a node was called in one execution, failed, followed itself, and called itself."""
+
+    kind: Kind
+    count: int = 0
+    failures: int = 0
+    repeats: int = 0
+    recursions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one execution teaches about nodes and edges; no edge leads from a node to itself."""
+
+    execution: str
+    nodes: dict[str, Called] = field(default_factory=dict)
+    edges: dict[EdgeKey, Seen] = field(default_factory=dict)
+
+
+def least(one: int | None, other: int | None) -> int | None:
+    """The smaller of two times of which either may be unknown."""
+    return other if one is None else one if other is None else min(one, other)
+
+
+def most(one: int | None, other: int | None) -> int | None:
+    """The larger of two times of which either may be unknown."""
+    return other if one is None else one if other is None else max(one, other)
+
+
+def newest(one: Sequence[Witness], other: Sequence[Witness], evidence_max: int) -> tuple[Witness, ...]:
+    """The newest of both, the newest first, as ``one`` is already; the same whatever comes first."""
+    if len(one) >= evidence_max and max(other, default=one[-1]) <= one[-1]:
+        return tuple(one)
+    return tuple(sorted({*one, *other}, reverse=True)[:evidence_max])
+
+
+def lessons_of(forest: Forest, rules: GraphRules) -> list[Lesson]:
+    """One lesson for each execution, in the order in which they were first heard of."""
+    executions: dict[str, list[Span]] = {}
+    for span in forest.spans:
+        executions.setdefault(span.execution, []).append(span)
+    return [_lesson(execution, spans, rules) for execution, spans in executions.items()]
+
+
+def _lesson(execution: str, spans: Sequence[Span], rules: GraphRules) -> Lesson:
+    lesson = Lesson(execution)
+    for span in spans:
+        called = lesson.nodes.setdefault(span.node, Called(span.kind))
+        called.count += 1
+        called.failures += span.status is Status.FAILED
+    by_id = {span.id: span for span in spans}
+    for key, seen in (*_contained(spans, by_id), *_needed(spans, by_id), *_followed(spans, rules)):
+        _put(lesson, key, seen, rules)
+    return lesson
+
+
+def _put(lesson: Lesson, key: EdgeKey, seen: Seen, rules: GraphRules) -> None:
+    """A node that leads to itself is a counter of the node: no edge."""
+    start, end, kind = key
+    if start != end:
+        lesson.edges.setdefault(key, Seen()).add(seen, rules.evidence_max)
+    elif kind is EdgeType.SEQUENCE:
+        lesson.nodes[start].repeats += seen.count
+    else:
+        lesson.nodes[start].recursions += seen.count
+
+
+def _contained(spans: Iterable[Span], by_id: dict[str, Span]) -> Iterator[tuple[EdgeKey, Seen]]:
+    for span in spans:
+        if span.parent is not None:
+            above = by_id[span.parent]
+            yield (above.node, span.node, EdgeType.CONTAINS), _pair(above, span)
+
+
+def _needed(spans: Iterable[Span], by_id: dict[str, Span]) -> Iterator[tuple[EdgeKey, Seen]]:
+    for span in spans:
+        for needed in span.needs:
+            if needed in by_id and needed != span.id:
+                yield (by_id[needed].node, span.node, EdgeType.DEPENDENCY), _pair(by_id[needed], span)
+
+
+def _followed(spans: Iterable[Span], rules: GraphRules) -> Iterator[tuple[EdgeKey, Seen]]:
+    """Siblings are those with one parent, be it here or only named; whoever has none stands in a row of the session."""
+    siblings: dict[str, list[Span]] = {}
+    alone: dict[str | None, list[Span]] = {}
+    for span in spans:
+        above = span.link if span.parent is None else span.parent
+        if above is None:
+            alone.setdefault(span.session, []).append(span)
+        else:
+            siblings.setdefault(above, []).append(span)
+    for group in siblings.values():
+        if len(group) > 1:
+            yield from _in_order(group, rules)
+    for row in alone.values():
+        if all(span.start_ns is not None and span.end_ns is not None for span in row):
+            yield from _in_order(row, rules)
+        else:
+            pairs = ((a, b) for a, b in pairwise(_in_a_row(row)) if _can_follow(a, b))
+            yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairs)
+
+
+def _in_order(siblings: Sequence[Span], rules: GraphRules) -> Iterator[tuple[EdgeKey, Seen]]:
+    for found in followed_among(siblings, rules.evidence_max):
+        evidence = tuple(_witness(before, after) for before, after in found.pairs)
+        yield (
+            (found.before, found.after, EdgeType.SEQUENCE),
+            Seen(found.count, found.successes, found.failures, found.first_ns, found.last_ns, evidence),
+        )
+
+
+def _in_a_row(spans: Iterable[Span]) -> list[Span]:
+    """By end where it is known; a span without one stays behind those that came in before it."""
+    latest: int | None = None
+    keyed: list[tuple[int | None, int, Span]] = []
+    for place, span in enumerate(sorted(spans, key=_heard)):
+        latest = span.end_ns if span.end_ns is not None else latest
+        keyed.append((latest, place, span))
+    return [span for _, _, span in sorted(keyed, key=lambda one: (one[0] is not None, one[0] or 0, one[1]))]
+
+
+def _heard(span: Span) -> int:
+    """The place of its end, as the document orders calls; else of whatever was heard of it."""
+    return span.first if span.ended is None else span.ended
+
+
+def _can_follow(before: Span, after: Span) -> bool:
+    """Whether no time that is known says otherwise."""
+    left = before.start_ns if before.end_ns is None else before.end_ns
+    right = after.end_ns if after.start_ns is None else after.start_ns
+    return left is None or right is None or left <= right
+
+
+def _pair(before: Span, after: Span) -> Seen:
+    at_ns = after.end_ns if after.start_ns is None else after.start_ns
+    good, bad = after.status is Status.OK, after.status is Status.FAILED
+    return Seen(1, int(good), int(bad), at_ns, at_ns, (_witness(before, after),))
+
+
+def _witness(before: Span, after: Span) -> Witness:
+    at_ns = after.end_ns if after.start_ns is None else after.start_ns
+    return Witness(at_ns or 0, after.execution, before.id, after.id)

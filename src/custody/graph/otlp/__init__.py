@@ -1,0 +1,1 @@
+"""OpenTelemetry's spans in and out."""

@@ -1,0 +1,125 @@
+"""Spans as OpenTelemetry sends them: those that were recorded, and captured sessions told as spans.
+
+An execution at a time is in memory. JSON comes as lines that are a ``TracesData`` object each, protobuf as messages one
+after another, which are one message again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from custody.core.errors import InputError
+from custody.core.ids import ExecutionId, SessionId
+from custody.core.span_merge import merged_spans
+from custody.core.views import SpanPhase, SpanSeen
+from custody.graph.app.session_spans import spans_of_session
+from custody.graph.otlp.json_writer import dump_json
+from custody.graph.otlp.protobuf_spans import dump_proto
+from custody.graph.otlp.report import ExportOtlpReport
+from custody.graph.otlp.span_export import otlp_of
+from custody.graph.wire.otlp_span import OtlpSpan
+from custody.ledger.sessions import session_named
+from custody.store import Seen, Store, batched
+from custody.workspace.atomic_file import written_whole
+from custody.workspace.workspace import Desk
+
+CHUNK_SPANS = 2000
+"""Spans in one line or message: well below what readers take at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which spans: those of one session, of one execution, or of all; and in which form."""
+
+    session: str | None = None
+    execution: str | None = None
+    protobuf: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The spans of one execution; ``captured`` when a session was told as spans."""
+
+    spans: Sequence[SpanSeen]
+    captured: bool
+
+
+def export_otlp(desk: Desk, out: BinaryIO, path: str, wanted: Wanted) -> ExportOtlpReport:
+    """Write the spans that are wanted to ``out``; ``path`` is what the report calls it."""
+    write = dump_proto if wanted.protobuf else _line
+    spans = executions = sessions = without_end = size = 0
+    with desk.reading() as store, store.db.reading():
+        desk.progress.start("exporting spans", None)
+        for group in _groups(store, wanted):
+            executions, sessions = executions + 1, sessions + group.captured
+            without_end += sum(one.phase is SpanPhase.START for one in group.spans)
+            for data in _written(group.spans, write):
+                out.write(data)
+                size += len(data)
+            spans += len(group.spans)
+            desk.progress.step(len(group.spans))
+    out.flush()
+    return ExportOtlpReport(
+        path=path, spans=spans, executions=executions, sessions=sessions, without_end=without_end, bytes=size
+    )
+
+
+def export_otlp_to(desk: Desk, path: Path, wanted: Wanted) -> ExportOtlpReport:
+    """Export into a file that appears whole or not at all."""
+    with written_whole(path) as out:
+        return export_otlp(desk, out, str(path), wanted)
+
+
+def _written(spans: Sequence[SpanSeen], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:
+    for some in batched(spans, CHUNK_SPANS):
+        yield write([otlp_of(one) for one in some])
+
+
+def _line(spans: Iterable[OtlpSpan]) -> bytes:
+    return dump_json(spans) + b"\n"
+
+
+def _groups(store: Store, wanted: Wanted) -> Iterator[_Group]:
+    if wanted.execution is not None:
+        stored = _spans(store.spans_of(ExecutionId(wanted.execution)))
+        if not stored:
+            raise InputError(f"no execution is named '{wanted.execution}'", hint="without --execution all are written")
+        return iter([_Group(merged_spans(stored), captured=False)])
+    return _all(store) if wanted.session is None else _of_session(store, wanted.session)
+
+
+def _of_session(store: Store, named: str) -> Iterator[_Group]:
+    stored = _spans(store.spans_in(SessionId(named)))
+    if stored and not store.sessions(limit=1, named=named):
+        yield from _by_execution(stored, [])  # of no agent that anybody named
+        return
+    row = session_named(store, named)
+    stored = [one for one in _spans(store.spans_in(row.session)) if one.agent in (None, row.agent)]
+    yield from _by_execution(stored, spans_of_session(store, row.session, row.agent))
+
+
+def _all(store: Store) -> Iterator[_Group]:
+    told: set[ExecutionId] = set()
+    for row in store.sessions(limit=store.session_count()):
+        captured = spans_of_session(store, row.session, row.agent)
+        if captured:
+            execution = captured[0].execution
+            told.add(execution)
+            yield _Group(merged_spans([*_spans(store.spans_of(execution)), *captured]), captured=True)
+    for execution in store.spans.executions():
+        if execution not in told:
+            yield _Group(merged_spans(_spans(store.spans_of(execution))), captured=False)
+
+
+def _by_execution(stored: Sequence[SpanSeen], captured: Sequence[SpanSeen]) -> Iterator[_Group]:
+    groups: dict[ExecutionId, list[SpanSeen]] = {}
+    for one in (*captured, *stored):
+        groups.setdefault(one.execution, []).append(one)
+    own = {one.execution for one in captured}
+    for execution, spans in groups.items():
+        yield _Group(merged_spans(spans), captured=execution in own)
+
+
+def _spans(seen: Iterable[Seen]) -> list[SpanSeen]:
+    return [one.view for one in seen if isinstance(one.view, SpanSeen)]

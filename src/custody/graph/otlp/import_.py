@@ -1,0 +1,205 @@
+"""Read OpenTelemetry's spans into the chain: what can be kept is kept, and what was mended is counted and named.
+
+A batch at a time, in bounded memory: what is known, what came twice and which parents are there, the store is asked.
+Killed anywhere and run again it goes on.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from custody.capture.hook.event_home import key_of
+from custody.core.errors import InputError
+from custody.core.ids import Digest, NaturalKey, RecordRef
+from custody.core.wire.arrival import Arrival
+from custody.graph.otlp.event import Made, event_of
+from custody.graph.otlp.report import ImportOtlpReport, SpanMended, SpanPlace
+from custody.graph.otlp.span_file import Piece, pieces
+from custody.graph.otlp.span_intake import span_arrival
+from custody.graph.wire.otlp_span import Mend, Trouble
+from custody.store import Store
+from custody.workspace.workspace import Desk
+
+BATCH_SPANS = 1000
+"""Spans in one transaction: bounds memory, and what a kill costs."""
+PLACES_MAX = 20
+"""Places that are named of each thing that was mended; all are counted."""
+WAITING_MAX = 200_000
+"""Parents that are waited for at a time; of what names more, nobody looks whether its parent came."""
+
+
+def import_otlp(desk: Desk, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
+    """Keep every span of the files that is new; prompts, answers and the like only with ``texts``."""
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"there is no file '{path}'", hint="name files of OpenTelemetry's spans")
+    with desk.writing() as store:
+        importing = _Importing(desk, store, texts)
+        desk.progress.start("importing spans", sum(path.stat().st_size for path in paths))
+        for path in paths:
+            importing.file(path)
+        importing.end()
+    return importing.report([str(path) for path in paths])
+
+
+@dataclass(slots=True)
+class Repairs:
+    """What was mended: how often, and where first."""
+
+    counts: Counter[Mend] = field(default_factory=Counter)
+    places: dict[Mend, list[SpanPlace]] = field(default_factory=dict)
+
+    def add(self, code: Mend, place: SpanPlace, count: int = 1) -> None:
+        """One more, or several at one place."""
+        self.counts[code] += count
+        named = self.places.setdefault(code, [])
+        if len(named) < PLACES_MAX:
+            named.append(place)
+
+    @property
+    def told(self) -> list[SpanMended]:
+        """All of it as it leaves the program."""
+        return [
+            SpanMended(code.label, code.value, self.counts[code], self.places[code])
+            for code in Mend
+            if self.counts[code]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A span that waits to be written."""
+
+    arrival: Arrival
+    place: SpanPlace
+    execution: str
+    id: str
+    parent: str | None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.execution, self.id
+
+
+@dataclass(slots=True)
+class _Awaited:
+    """A parent that has not come: how many name it, and where the first does."""
+
+    place: SpanPlace
+    count: int = 0
+
+
+class _Importing:
+    """An import under way."""
+
+    def __init__(self, desk: Desk, store: Store, texts: bool) -> None:
+        self._desk, self._store, self._texts = desk, store, texts
+        own = store.own()
+        self._before = None if own is None else store.tables.head(own)
+        self._batch: list[_Span] = []
+        self._awaited: dict[tuple[str, str], _Awaited] = {}
+        self._repairs = Repairs()
+        self._kinds: Counter[str] = Counter()
+        self._spans = self._new = self._known = self._left_out = self._unfollowed = 0
+
+    def file(self, path: Path) -> None:
+        """Take up the spans of one file."""
+        done = 0
+        for piece in pieces(path):
+            self._piece(path, piece)
+            self._desk.progress.step(piece.read - done)
+            done = piece.read
+
+    def _piece(self, path: Path, piece: Piece) -> None:
+        for span in piece.spans:
+            if isinstance(span, Trouble):
+                self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, span.what[:300]))
+                continue
+            made = event_of(span, texts=self._texts)
+            try:
+                self._take(made, str(path), piece.line)
+            except InputError as error:
+                what = f"span '{span.id[:80]}': {error.message}"
+                self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, what[:300]))
+
+    def _take(self, made: Made, file: str, line: int | None) -> None:
+        event = made.event
+        execution, span = str(event["execution"]), str(event["span"])
+        place = SpanPlace(file, line, f"{execution}:{span}")
+        parent = event.get("parent")
+        arrival = span_arrival(event, lambda: key_of(str(self._desk.home)))
+        self._batch.append(_Span(arrival, place, execution, span, None if parent is None else str(parent)))
+        self._spans += 1
+        self._left_out += made.left_out
+        self._kinds[str(event["span_kind"])] += 1
+        for code, _ in made.mended:
+            self._repairs.add(code, place)
+        if len(self._batch) >= BATCH_SPANS:
+            self._write()
+
+    def end(self) -> None:
+        """Write what waits, and say which parents never came."""
+        self._write()
+        for awaited in self._awaited.values():
+            self._repairs.add(Mend.NO_PARENT, awaited.place, awaited.count)
+
+    # --- a batch ------------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        batch, self._batch = self._batch, []
+        if not batch:
+            return
+        self._compare(batch)
+        there = self._store.spans.there({(one.execution, one.parent) for one in batch if one.parent is not None})
+        done = self._store.append([one.arrival for one in batch])
+        self._new += len(done.made)
+        for one in batch:
+            self._follow(one, there)
+            there.add(one.name)
+
+    def _compare(self, batch: Sequence[_Span]) -> None:
+        """Say which spans were there, came again, or came with another content."""
+        seen = self._store.spans.observed({one.arrival.entry.key for one in batch})
+        here: dict[NaturalKey, set[Digest]] = {}
+        for one in batch:
+            entry = one.arrival.entry
+            kept, lately = seen.get(entry.key, {}), here.setdefault(entry.key, set())
+            if entry.digest in lately or any(map(self._is_new, kept.get(entry.digest, ()))):
+                self._repairs.add(Mend.REPEATED, one.place)
+            elif entry.digest in kept:
+                self._known += 1
+            elif kept or lately:
+                self._repairs.add(Mend.SAME_ID, one.place)
+            lately.add(entry.digest)
+
+    def _is_new(self, ref: RecordRef) -> bool:
+        """Whether this import has made a record."""
+        if self._before is None:
+            return ref.store == self._store.own()
+        return ref.store == self._before.store and ref.seq > self._before.seq
+
+    def _follow(self, one: _Span, there: set[tuple[str, str]]) -> None:
+        """Look whether what a span ran in is there, and whether others waited for it."""
+        late = self._awaited.pop(one.name, None)
+        if late is not None:
+            self._repairs.add(Mend.LATE_PARENT, late.place, late.count)
+        if one.parent is None or (one.execution, one.parent) in there:
+            return
+        if len(self._awaited) >= WAITING_MAX and (one.execution, one.parent) not in self._awaited:
+            self._unfollowed += 1
+            return
+        self._awaited.setdefault((one.execution, one.parent), _Awaited(one.place)).count += 1
+
+    def report(self, files: list[str]) -> ImportOtlpReport:
+        """What was read and what became of it."""
+        return ImportOtlpReport(
+            files=files,
+            spans=self._spans,
+            new=self._new,
+            known=self._known,
+            kinds=dict(sorted(self._kinds.items())),
+            attributes_left_out=self._left_out,
+            unfollowed=self._unfollowed,
+            repairs=self._repairs.told,
+        )

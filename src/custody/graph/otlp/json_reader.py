@@ -1,0 +1,214 @@
+"""OTLP's JSON in and out, and the flat shapes in which tools write spans down: one reading for all of them.
+
+A value is an ``ExportTraceServiceRequest`` or ``TracesData`` object, a trace with its spans, or a span. Field names are
+taken in either spelling of protobuf's JSON and as the common exporters write them; what is unknown is passed over.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from custody.core.errors import InputError
+from custody.core.wire.canonical import Json
+from custody.core.wire.time import ns_from
+from custody.graph.otlp.json_values import (
+    Fields,
+    attributes_of,
+    count_of,
+    first_of,
+    json_id,
+    list_of,
+    object_of,
+    text_of,
+    whole,
+)
+from custody.graph.wire.attribute_names import OPENINFERENCE, SPAN_KIND
+from custody.graph.wire.otlp_span import SPAN_BYTES, TRACE_BYTES, OtlpLink, OtlpSpan, Trouble, Value, id_of, time_of
+
+RESOURCES = ("resourceSpans", "resource_spans")
+SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
+TRACE = ("traceId", "trace_id", "traceID", "trace")
+SPAN = ("spanId", "span_id", "spanID", "id")
+PARENT = ("parentSpanId", "parent_span_id", "parent_id", "parent")
+NAME = ("name", "span_name")
+START = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "start", "timestamp")
+END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "end")
+DURATION = ("duration", "dur")
+STATUS = ("status", "status_code")
+MESSAGE = ("message", "description", "status_message")
+ATTRIBUTES = ("attributes", "span_attributes")
+RESOURCE = ("resource", "resource_attributes")
+DROPPED = ("droppedAttributesCount", "dropped_attributes_count")
+CHILDREN = ("child_spans", "children")
+FLAT = {"tool": "tool.name", "model": "llm.model_name", "service_name": "service.name"}
+"""Fields of flat spans, and the attributes that they stand for."""
+EXCEPTION = "exception.type"
+STATUSES = {"UNSET": 0, "OK": 1, "ERROR": 2}
+_NS = 1_000_000_000
+_DAY_SECONDS = 86_400
+_ISO = re.compile(
+    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12})(?:[.,](\d{1,9})\d*)?S)?)?", re.ASCII
+)
+
+
+def is_otlp(value: Json) -> bool:
+    """Whether a JSON value looks like spans: OTLP's own object, a trace with its spans, or a span."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(first_of(value, RESOURCES), list):
+        return True
+    if isinstance(value.get("spans"), list):
+        return isinstance(first_of(value, TRACE), str)
+    context = object_of(value.get("context"))
+    has_ids = all(isinstance(first_of(context or value, names), str) for names in (TRACE[:3], SPAN[:3]))
+    return has_ids and isinstance(first_of(value, NAME), str)
+
+
+def spans_in(value: Json) -> Iterator[OtlpSpan | Trouble]:
+    """The spans that one JSON value holds; what gives none is said in its place."""
+    if isinstance(value, list):
+        for one in value:
+            yield from spans_in(one) if isinstance(one, dict) else (Trouble("an entry that is no object"),)
+    elif not isinstance(value, dict):
+        yield Trouble("neither spans nor a span: no JSON object")
+    elif (resources := first_of(value, RESOURCES)) is not None:
+        yield from _of_resources(resources)
+    elif isinstance(spans := value.get("spans"), list):
+        resource = attributes_of(first_of(object_of(value.get("resource")), ATTRIBUTES))
+        yield from _all(spans, text_of(first_of(value, TRACE)), resource)
+    else:
+        yield from _all([value], None, {})
+
+
+def _of_resources(resources: Json) -> Iterator[OtlpSpan | Trouble]:
+    for one in list_of(resources):
+        fields = object_of(one)
+        resource = attributes_of(first_of(object_of(fields.get("resource")), ATTRIBUTES))
+        for scope in list_of(first_of(fields, SCOPES)):
+            yield from _all(list_of(object_of(scope).get("spans")), None, resource)
+
+
+def _all(spans: list[Json], trace: str | None, resource: Mapping[str, Value]) -> Iterator[OtlpSpan | Trouble]:
+    """Spans, and those that stand inside them, which name neither trace nor parent themselves."""
+    waiting: list[tuple[Json, str | None, str | None]] = [(one, trace, None) for one in reversed(spans)]
+    while waiting:
+        one, of, inside = waiting.pop()
+        if not isinstance(one, dict):
+            yield Trouble("a span that is no object")
+            continue
+        made = _span(one, of, inside, resource)
+        yield made
+        above = (made.trace, made.id) if isinstance(made, OtlpSpan) else (of, inside)
+        waiting += [(child, *above) for child in reversed(list_of(first_of(one, CHILDREN)))]
+
+
+def _span(fields: Fields, trace: str | None, inside: str | None, resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+    context = object_of(fields.get("context"))
+    of = json_id(first_of(context or fields, TRACE), TRACE_BYTES)
+    of = of or (None if trace is None else id_of(trace, TRACE_BYTES))
+    own = json_id(first_of(context or fields, SPAN), SPAN_BYTES)
+    if of is None or own is None:
+        return Trouble(f"a span without an id of its {'trace' if of is None else 'own'}")
+    start, end, bad = _times(fields)
+    status, message = _status(fields)
+    return OtlpSpan(
+        trace=of,
+        id=own,
+        name=text_of(first_of(fields, NAME)) or "",
+        parent=json_id(first_of(fields, PARENT), SPAN_BYTES) or inside,
+        start_ns=start,
+        end_ns=end,
+        status=status,
+        message=message,
+        attributes=_of_span(fields),
+        dropped=count_of(first_of(fields, DROPPED)),
+        links=tuple(_links(fields.get("links"))),
+        resource={**resource, **attributes_of(_resource(fields))},
+        bad_times=bad,
+    )
+
+
+def _of_span(fields: Fields) -> dict[str, Value]:
+    """The attributes of a span, with what flat shapes say beside them."""
+    found = attributes_of(first_of(fields, ATTRIBUTES))
+    for name, attribute in FLAT.items():
+        if isinstance(said := fields.get(name), str) and attribute not in found:
+            found[attribute] = said
+    kind = fields.get("kind")
+    # OpenTelemetry's own kinds (a number, SPAN_KIND_CLIENT, SpanKind.CLIENT) say how a call travels, not what it is.
+    if isinstance(kind, str) and kind.upper() in OPENINFERENCE:
+        found.setdefault(SPAN_KIND, kind)
+    for event in map(object_of, list_of(fields.get("events"))):
+        if event.get("name") == "exception" and EXCEPTION not in found:
+            found.update({k: v for k, v in attributes_of(first_of(event, ATTRIBUTES)).items() if k == EXCEPTION})
+    return found
+
+
+def _resource(fields: Fields) -> Json:
+    resource = first_of(fields, RESOURCE)
+    inner = first_of(object_of(resource), ATTRIBUTES)
+    return resource if inner is None else inner
+
+
+# --- parts of a span --------------------------------------------------------------------------------------------------
+
+
+def _times(fields: Fields) -> tuple[int | None, int | None, int]:
+    """Start, end, and how many of both were no times."""
+    bad = 0
+    found: list[int | None] = []
+    for names in (START, END):
+        try:
+            found.append(_moment(first_of(fields, names)))
+        except ValueError:
+            bad += 1
+            found.append(None)
+    start, end = found
+    try:
+        lasted = _duration(first_of(fields, DURATION))
+        if end is None and start is not None and lasted is not None:
+            end = time_of(start + lasted)
+    except ValueError:
+        bad += 1
+    return start, end, bad
+
+
+def _moment(value: Json) -> int | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and not value.strip().isdecimal():
+        try:
+            return time_of(ns_from(value.strip()))
+        except InputError as error:
+            raise ValueError(error.message) from error
+    return time_of(whole(value))
+
+
+def _duration(value: Json) -> int | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        return time_of(whole(value)) or 0
+    shape = _ISO.fullmatch(value.strip())
+    if shape is None or not any(shape.groups()):
+        raise ValueError("no duration")
+    days, hours, minutes, seconds, fraction = (part or "0" for part in shape.groups())
+    seconds_in_all = int(days) * _DAY_SECONDS + int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    return seconds_in_all * _NS + int(fraction.ljust(9, "0"))
+
+
+def _status(fields: Fields) -> tuple[int, str]:
+    said = first_of(fields, STATUS)
+    inner = object_of(said)
+    code = first_of(inner, ("code", "status_code")) if isinstance(said, dict) else said
+    message = text_of(first_of(inner or fields, MESSAGE)) or ""
+    if isinstance(code, str):
+        return STATUSES.get(code.upper().rpartition("_")[2].rpartition(".")[2], 0), message
+    return (code if code in (1, 2) and isinstance(code, int) and not isinstance(code, bool) else 0), message
+
+
+def _links(value: Json) -> Iterator[OtlpLink]:
+    for one in map(object_of, list_of(value)):
+        ids = object_of(one.get("context")) or one
+        trace, span = json_id(first_of(ids, TRACE), TRACE_BYTES), json_id(first_of(ids, SPAN), SPAN_BYTES)
+        if span is not None:
+            yield OtlpLink(trace, span, attributes_of(one.get("attributes")))

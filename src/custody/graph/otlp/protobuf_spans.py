@@ -1,0 +1,275 @@
+"""OTLP's protobuf in and out: ``TracesData`` or ``ExportTraceServiceRequest``, which have the same fields.
+
+The numbers are those of opentelemetry-proto's ``trace.proto``, ``common.proto`` and ``resource.proto``, version 1.
+Unknown fields are passed over.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from custody.graph.otlp.json_reader import EXCEPTION
+from custody.graph.otlp.json_writer import SCOPE
+from custody.graph.otlp.protobuf import BYTES, CutShort, Field, double, fields_of, put, put_fixed64, signed, varint
+from custody.graph.wire.otlp_span import (
+    COUNT_MAX,
+    OBJECT_BYTES_MAX,
+    OtlpLink,
+    OtlpSpan,
+    Trouble,
+    Value,
+    time_of,
+)
+
+RESOURCE_SPANS = 1
+RESOURCE_TAG = bytes([RESOURCE_SPANS << 3 | BYTES])
+"""How every message begins."""
+RESOURCE, SCOPE_SPANS, OLD_SCOPE_SPANS = 1, 2, 1000
+SCOPE_OF, SPANS = 1, 2
+TRACE_ID, SPAN_ID, PARENT_ID, NAME, KIND, START, END = 1, 2, 4, 5, 6, 7, 8
+ATTRIBUTES, DROPPED, EVENTS, LINKS, STATUS = 9, 10, 11, 13, 15
+LINK_TRACE, LINK_SPAN, LINK_ATTRIBUTES = 1, 2, 4
+EVENT_NAME, EVENT_ATTRIBUTES = 2, 3
+STATUS_MESSAGE, STATUS_CODE = 2, 3
+KEY, VALUE = 1, 2
+TEXT, BOOL, INT, DOUBLE, ARRAY, PAIRS, RAW = range(1, 8)
+INTERNAL = 1
+VALUES_DEPTH_MAX = 32
+
+
+def looks_like_proto(head: bytes, size: int) -> bool:
+    """Whether a file of ``size`` bytes that begins so may be OTLP's protobuf: its first field and what is inside fit.
+
+    >>> looks_like_proto(bytes.fromhex("0a021200"), 4), looks_like_proto(b'{"resourceSpans":[]}', 20)
+    (True, False)
+    """
+    try:
+        tag, at = varint(head, 0)
+        length, at = varint(head, at)
+        if tag != RESOURCE_SPANS << 3 | BYTES or length > size - at:
+            return False
+        inner, at = varint(head, at) if length else (RESOURCE << 3 | BYTES, at)
+        inside, at = varint(head, at) if length else (0, at)
+    except ValueError:
+        return False
+    return inner in (RESOURCE << 3 | BYTES, SCOPE_SPANS << 3 | BYTES) and inside <= length
+
+
+def proto_spans(data: bytes) -> Iterator[OtlpSpan | Trouble]:
+    """The spans of one message; where it is cut short or makes no sense, that is said, and the rest is used."""
+    if len(data) > OBJECT_BYTES_MAX:
+        yield Trouble(f"a message of {len(data):,} bytes is over the limit of {OBJECT_BYTES_MAX:,}")
+        return
+    for resource in _messages(_Part(data), RESOURCE_SPANS):
+        yield from (resource,) if isinstance(resource, Trouble) else _of_resource(resource)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The bytes of a message; ``cut`` when they are not all there, which was said then."""
+
+    data: bytes
+    cut: bool = False
+
+
+def _of_resource(part: _Part) -> Iterator[OtlpSpan | Trouble]:
+    try:
+        described = b"".join(one.data for one in _messages(part, RESOURCE) if isinstance(one, _Part))
+        resource = _attributes(_bytes(field) for field in fields_of(described) if field[0] == 1)
+    except ValueError:
+        resource = {}  # its spans say more than what it is called
+    for scope in _messages(part, SCOPE_SPANS, OLD_SCOPE_SPANS):
+        for span in (scope,) if isinstance(scope, Trouble) else _messages(scope, SPANS):
+            if isinstance(span, Trouble):
+                yield span
+            elif not span.cut:
+                yield _read(span.data, resource)
+
+
+def _messages(part: _Part, *numbers: int) -> Iterator[_Part | Trouble]:
+    """The messages in a message, the last perhaps as far as it goes."""
+    try:
+        for field in fields_of(part.data):
+            if field[0] in numbers:
+                yield _Part(_bytes(field))
+    except CutShort as cut:
+        if not part.cut:
+            yield Trouble(f"not OTLP's protobuf: {cut}")
+        if cut.number in numbers:
+            yield _Part(cut.rest, cut=True)
+    except ValueError as error:
+        yield Trouble(f"not OTLP's protobuf: {error}")
+
+
+def _read(data: bytes, resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+    try:
+        return _span(list(fields_of(data)), resource)
+    except ValueError as error:
+        return Trouble(f"a span that is not OTLP's protobuf: {error}")
+
+
+def _span(fields: list[Field], resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+    last = {number: (number, wire, value) for number, wire, value in fields}
+    trace, span = _id(last.get(TRACE_ID)), _id(last.get(SPAN_ID))
+    if trace is None or span is None:
+        return Trouble(f"a span without an id of its {'trace' if trace is None else 'own'}")
+    (start, bad_start), (end, bad_end) = _time(last.get(START)), _time(last.get(END))
+    status = list(fields_of(_bytes(last[STATUS]))) if STATUS in last else []
+    said = {number: (number, wire, value) for number, wire, value in status}
+    attributes = _attributes(_bytes(field) for field in fields if field[0] == ATTRIBUTES)
+    if EVENTS in last and EXCEPTION not in attributes:
+        attributes.update(_exception(_bytes(field) for field in fields if field[0] == EVENTS))
+    code = _number(said.get(STATUS_CODE))
+    return OtlpSpan(
+        trace=trace,
+        id=span,
+        name=_text(last.get(NAME)),
+        parent=_id(last.get(PARENT_ID)),
+        start_ns=start,
+        end_ns=end,
+        status=code if code in (1, 2) else 0,
+        message=_text(said.get(STATUS_MESSAGE)),
+        attributes=attributes,
+        dropped=min(_number(last.get(DROPPED)), COUNT_MAX),
+        links=tuple(_links(_bytes(field) for field in fields if field[0] == LINKS)),
+        resource=resource,
+        bad_times=bad_start + bad_end,
+    )
+
+
+def _exception(events: Iterable[bytes]) -> Iterator[tuple[str, Value]]:
+    for event in events:
+        fields = list(fields_of(event))
+        if any(field[0] == EVENT_NAME and field[2] == b"exception" for field in fields):
+            given = _attributes(_bytes(field) for field in fields if field[0] == EVENT_ATTRIBUTES)
+            yield from ((key, value) for key, value in given.items() if key == EXCEPTION)
+
+
+def _links(links: Iterable[bytes]) -> Iterator[OtlpLink]:
+    for link in links:
+        fields = list(fields_of(link))
+        last = {number: (number, wire, value) for number, wire, value in fields}
+        span = _id(last.get(LINK_SPAN))
+        if span is not None:
+            given = _attributes(_bytes(field) for field in fields if field[0] == LINK_ATTRIBUTES)
+            yield OtlpLink(_id(last.get(LINK_TRACE)), span, given)
+
+
+def _attributes(pairs: Iterable[bytes], depth: int = 0) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for pair in pairs:
+        last = {number: (number, wire, value) for number, wire, value in fields_of(pair)}
+        found[_text(last.get(KEY))] = _value(_bytes(last[VALUE]), depth) if VALUE in last else None
+    return found
+
+
+def _value(data: bytes, depth: int) -> Value:
+    if depth > VALUES_DEPTH_MAX:
+        raise ValueError(f"values nested deeper than {VALUES_DEPTH_MAX} levels")
+    found: Value = None
+    for field in fields_of(data):
+        match field[0]:
+            case 1:
+                found = _text(field)
+            case 2:
+                found = bool(_number(field))
+            case 3:
+                found = signed(_number(field))
+            case 4:
+                found = double(_number(field))
+            case 5:
+                found = [_value(_bytes(one), depth + 1) for one in fields_of(_bytes(field)) if one[0] == 1]
+            case 6:
+                found = {**_attributes((_bytes(one) for one in fields_of(_bytes(field)) if one[0] == 1), depth + 1)}
+            case 7:
+                found = _bytes(field)
+            case _:
+                pass  # a kind of value that came after this was written
+    return found
+
+
+def _id(field: Field | None) -> str | None:
+    raw = b"" if field is None else _bytes(field)
+    return raw.hex() if any(raw) else None
+
+
+def _time(field: Field | None) -> tuple[int | None, int]:
+    try:
+        return time_of(_number(field)), 0
+    except ValueError:
+        return None, 1
+
+
+def _text(field: Field | None) -> str:
+    return "" if field is None else _bytes(field).decode("utf-8", "replace")
+
+
+def _number(field: Field | None) -> int:
+    if field is None:
+        return 0
+    if isinstance(field[2], bytes):
+        raise ValueError(f"field {field[0]} holds no number")
+    return field[2]
+
+
+def _bytes(field: Field) -> bytes:
+    if not isinstance(field[2], bytes):
+        raise ValueError(f"field {field[0]} holds a number")
+    return field[2]
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def dump_proto(spans: Iterable[OtlpSpan]) -> bytes:
+    """All ``spans`` as one message, under one resource; several messages one after another are one again."""
+    made = b"".join(put(SPANS, _put_span(span)) for span in spans)
+    resource = put(1, _put_pair("service.name", SCOPE))
+    scope = put(SCOPE_OF, put(1, SCOPE.encode())) + made
+    return put(RESOURCE_SPANS, put(RESOURCE, resource) + put(SCOPE_SPANS, scope))
+
+
+def _put_span(span: OtlpSpan) -> bytes:
+    parts = [
+        put(TRACE_ID, bytes.fromhex(span.trace)),
+        put(SPAN_ID, bytes.fromhex(span.id)),
+        put(PARENT_ID, bytes.fromhex(span.parent)) if span.parent is not None else b"",
+        put(NAME, span.name.encode("utf-8", "replace")),
+        put(KIND, INTERNAL),
+        put_fixed64(START, span.start_ns or 0),
+        put_fixed64(END, span.end_ns or 0),
+        *(put(ATTRIBUTES, _put_pair(key, span.attributes[key])) for key in sorted(span.attributes)),
+        put(DROPPED, span.dropped) if span.dropped else b"",
+        *(put(LINKS, _put_link(link)) for link in span.links),
+        put(STATUS, put(STATUS_CODE, span.status) if span.status else b""),
+    ]
+    return b"".join(parts)
+
+
+def _put_link(link: OtlpLink) -> bytes:
+    trace = b"" if link.trace is None else put(LINK_TRACE, bytes.fromhex(link.trace))
+    given = (put(LINK_ATTRIBUTES, _put_pair(key, link.attributes[key])) for key in sorted(link.attributes))
+    return trace + put(LINK_SPAN, bytes.fromhex(link.span)) + b"".join(given)
+
+
+def _put_pair(key: str, value: Value) -> bytes:
+    return put(KEY, key.encode("utf-8", "replace")) + put(VALUE, _put_value(value))
+
+
+def _put_value(value: Value) -> bytes:
+    match value:
+        case None:
+            return b""
+        case bool():
+            return put(BOOL, int(value))
+        case int():
+            return put(INT, value)
+        case float():
+            return put_fixed64(DOUBLE, value)
+        case str():
+            return put(TEXT, value.encode("utf-8", "replace"))
+        case bytes():
+            return put(RAW, value)
+        case list():
+            return put(ARRAY, b"".join(put(1, _put_value(one)) for one in value))
+        case dict():
+            return put(PAIRS, b"".join(put(1, _put_pair(key, one)) for key, one in sorted(value.items())))

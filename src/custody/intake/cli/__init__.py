@@ -1,0 +1,1 @@
+"""The verbs that set capture up and look after it."""

@@ -1,0 +1,72 @@
+"""``custody doctor``."""
+
+import click
+
+from custody.core.wire.report import DoctorReport
+from custody.intake.install.doctor import doctor
+from custody.terminal.frame import answer, json_option, the_desk
+
+_HOOKS = {
+    "set up": "hooks set up",
+    "partly": "hooks set up in part",
+    "misled": "hooks from which nothing comes",
+    "off": "hooks turned off",
+    "unreadable": "settings that cannot be read",
+    "not set up": "no hooks",
+    "none": "no hooks to set up",
+}
+_MARK = {"well": "ok  ", "note": "note", "ill": "ILL "}
+
+
+@click.command("doctor")
+@click.option("--rebuild", is_flag=True, help="First make every view again from the records.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
+    """Look at the store and its surroundings, and say what to do.
+
+    Tells what waits, what was set aside, what was observed twice, whether the disk has room and others can look in.
+    Exit status: 0 all is well, 1 something needs you.
+
+    \b
+    Examples:
+      custody doctor
+      custody doctor --rebuild
+    """
+    report = doctor(the_desk(ctx), rebuild=rebuild)
+    return answer(report, _words(report), as_json=as_json)
+
+
+def _words(report: DoctorReport) -> str:
+    lines = [f"store: {report.store}"]
+    if report.rebuilt is not None:
+        lines.append(f"rebuilt the views of {report.rebuilt:,} record(s)")
+    for check in report.checks:
+        lines.append(f"{_MARK[check.state]}  {check.name:<12}  {check.what}")
+        if check.hint:
+            lines.append(f"{'':20}{check.hint}")
+    lines += _agents(report)
+    return "\n".join(lines)
+
+
+def _agents(report: DoctorReport) -> list[str]:
+    """A line for each agent that is here, was heard or left something on disk; the others are named together."""
+    left_some = [one.name for one in report.agents if one.backfill is not None and one.backfill.transcripts]
+    seen = [one for one in report.agents if one.here or one.last is not None or one.name in left_some]
+    lines = ["agents:"] if seen else []
+    wide = max((len(one.title) for one in seen), default=0)
+    for one in seen:
+        heard = "never heard" if one.last is None else f"last heard {one.last[:19]}Z"
+        live = "" if one.last is None else f", live {'never' if one.last_live is None else one.last_live[:19] + 'Z'}"
+        lines.append(f"    {one.title:<{wide}}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
+        if one.hint is not None:
+            lines.append(f"{'':8}{one.hint}")
+        left = one.backfill
+        if left is not None and left.new_sessions:
+            more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"
+            lines.append(f"{'':8}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
+        if left is not None and left.trouble is not None:
+            lines.append(f"{'':8}not everything on disk could be looked at: {left.trouble}")
+    if others := [one.title for one in report.agents if one not in seen]:
+        lines.append(f"not here: {', '.join(others)}")
+    return lines

@@ -1,0 +1,23 @@
+"""Import what every agent left on this machine of this repository: one after the other, none in the way of another."""
+
+from custody.capture import TRANSCRIPT_READERS
+from custody.core.errors import InputError
+from custody.core.wire.report import ImportAgentsReport, ImportTranscriptsReport
+from custody.intake.import_transcripts import import_transcripts
+from custody.workspace.workspace import Desk
+
+
+def import_agents(desk: Desk) -> ImportAgentsReport:
+    """What each agent whose sessions we can read left here; one that cannot be looked at is named."""
+    read: list[ImportTranscriptsReport] = []
+    trouble: dict[str, str] = {}
+    for agent, reader in TRANSCRIPT_READERS.items():
+        try:
+            read.append(import_transcripts(desk, reader, None))
+        except InputError as error:
+            trouble[agent] = error.message
+    return ImportAgentsReport(
+        agents=[one for one in read if one.files],
+        without=[one.agent for one in read if not one.files],
+        trouble=trouble,
+    )

@@ -1,0 +1,335 @@
+"""git-ai's notes become claims: one record for each session of a commit, saying which of its lines are the session's.
+
+Notes are read from a repository's references (``refs/notes/ai``, copies of remotes' ones, and ``refs/ai/authorship``
+of the first versions), or from a folder of them. What a note says is about the commit that it is on: where that is not
+here, it is counted and passed over.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from custody.capture.claims.agent_trace import Range, Told, commit_trace, trace_value
+from custody.capture.claims.git_ai import parse_note
+from custody.capture.claims.git_ai_note import Author, Note, claimed
+from custody.capture.claims.traces import event_of
+from custody.core.errors import CustodyError, GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.core.wire.arrival import Arrival
+from custody.core.wire.canonical import Json
+from custody.core.wire.report import ImportProblem
+from custody.core.wire.time import text_from
+from custody.git import (
+    FileAt,
+    NoObject,
+    Object,
+    ObjectInfo,
+    ObjectReader,
+    Repository,
+    discover,
+    parse_commit,
+    read_small,
+)
+from custody.intake.import_traces import BATCH, PROBLEMS_MAX, redaction_key, trace_arrival
+from custody.intake.wire.claims import ImportGitAiReport
+from custody.workspace.workspace import Desk
+
+PRODUCER = "git-ai"
+NOTES = "refs/notes/"
+OLD = "refs/ai/authorship/"
+USUAL = re.compile(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
+NOTE_BYTES_MAX = 64 << 20
+"""A larger note is named and not read."""
+NS = 1_000_000_000
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A note before it is read: the commit that it is on, where it stands, and the id of its text or its file."""
+
+    commit: CommitSha
+    place: str
+    at: str | Path
+
+
+@dataclass(slots=True)
+class _Read:
+    """What an import comes to."""
+
+    place: str
+    refs: list[str] = field(default_factory=list)
+    count: Counter[str] = field(default_factory=Counter)
+    versions: Counter[str] = field(default_factory=Counter)
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[ImportProblem] = field(default_factory=list)
+
+    def problem(self, place: str, what: str) -> None:
+        self.count["problems"] += 1
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(ImportProblem(place, None, what))
+
+    @property
+    def report(self) -> ImportGitAiReport:
+        """The same as it leaves the program."""
+        return ImportGitAiReport(
+            place=self.place,
+            refs=self.refs,
+            notes=self.count["notes"],
+            gone=self.count["gone"],
+            silent=self.count["silent"],
+            unreadable=self.count["unreadable"],
+            undescribed=self.count["undescribed"],
+            sessions=len(self.sessions),
+            lines=self.count["lines"],
+            new=self.count["new"],
+            known=self.count["known"],
+            versions=dict(sorted(self.versions.items())),
+            problems=self.problems,
+            problem_count=self.count["problems"],
+        )
+
+
+def import_gitai(desk: Desk, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
+    """Keep what git-ai's notes claim: of this repository, of the one at ``place``, or of a folder of notes there."""
+    done = _Read(str(place or desk.folder))
+    notes = _notes(desk, place, ref, done)
+    with desk.writing() as store, desk.repository.objects() as objects:
+        claims = _Claims(desk, objects, _authors(note for _, note in notes), done)
+        here = claims.times({found.commit for found, _ in notes})
+        desk.progress.start("importing notes", len(notes))
+        arrivals = claims.arrivals(notes, here)
+        while batch := list(islice(arrivals, BATCH)):
+            appended = store.append(batch)
+            done.count["new"] += len(appended.made)
+            done.count["known"] += len(appended.known)
+        store.catch_up()
+    return done.report
+
+
+# --- where notes are --------------------------------------------------------------------------------------------------
+
+
+def _notes(desk: Desk, place: Path | None, ref: str | None, done: _Read) -> list[tuple[Found, Note]]:
+    """Every note that can be read."""
+    if place is not None and not place.exists():
+        raise InputError(f"there is no '{place}'", hint="name a repository, or a folder of notes")
+    inside = list(place.iterdir()) if place is not None and place.is_dir() else None
+    if inside == []:
+        return []  # an export that had nothing to tell
+    if files := sorted(file for file in inside or () if _COMMIT.fullmatch(file.name)):
+        return list(_parsed(((found, _file(found)) for found in _in_folder(files)), done))
+    repository = desk.repository if place is None else discover(place)
+    with repository.objects(NOTE_BYTES_MAX) as objects:
+        found = list(_in_refs(repository, ref, done))
+        desk.progress.start("reading notes", len(found))
+        blobs = objects.read_all(str(one.at) for one in found)
+        return list(_parsed(zip(found, blobs, strict=True), done, desk))
+
+
+def _in_folder(files: Iterable[Path]) -> Iterator[Found]:
+    for file in files:
+        yield Found(CommitSha(file.name), file.name, file)
+
+
+def _file(found: Found) -> Object | NoObject:
+    path = Path(found.at)
+    try:
+        data = read_small(path, NOTE_BYTES_MAX)
+    except OSError as error:
+        return NoObject(path.name, f"unreadable: {error.strerror}")
+    if isinstance(data, str):
+        return NoObject(path.name, f"unreadable: it {data}")
+    return Object(ObjectInfo("", "blob", len(data)), data)
+
+
+def _in_refs(repository: Repository, ref: str | None, done: _Read) -> Iterator[Found]:
+    """The notes of every reference that holds some, each text on each commit once."""
+    seen: set[tuple[str, str]] = set()
+    prefixes = (NOTES, OLD) if ref is None else (f"{ref.rpartition('/')[0]}/",)
+    for prefix in prefixes:
+        for one in list(repository.refs(prefix)):
+            name = one.name.decode("utf-8", "backslashreplace")
+            if name != ref if ref is not None else not USUAL.fullmatch(name):
+                continue
+            if not name.startswith(OLD):
+                done.refs.append(name)
+            for found in _in_ref(repository, name, one.id, done):
+                if (found.commit, str(found.at)) not in seen:
+                    seen.add((found.commit, str(found.at)))
+                    yield found
+    if any(OLD in found for found in prefixes) and any(True for _ in repository.refs(OLD)):
+        done.refs.append(OLD)
+    if ref is not None and not done.refs:
+        raise InputError(f"there is no reference {ref!a}", hint="'git for-each-ref refs/notes' lists what there is")
+
+
+def _in_ref(repository: Repository, name: str, target: str, done: _Read) -> Iterator[Found]:
+    (info,) = repository.look_up([target])
+    kind = info.kind if isinstance(info, ObjectInfo) else info.reason
+    if kind == "blob" and _COMMIT.fullmatch(name.rpartition("/")[2]):
+        yield Found(CommitSha(name.rpartition("/")[2]), name, target)
+        return
+    if kind != "commit":
+        done.problem(name, f"is a {kind}, and holds no notes")
+        return
+    for entry in repository.tree(CommitSha(target)):
+        # git spreads many notes over folders, whose names are the first digits.
+        commit = str(entry.path).replace("/", "")
+        if entry.kind == "blob" and _COMMIT.fullmatch(commit):
+            yield Found(CommitSha(commit), f"{name}:{commit}", entry.id)
+        else:
+            done.problem(name, f"'{entry.path.display[:100]}' is no note")
+
+
+def _parsed(
+    found: Iterable[tuple[Found, Object | NoObject]], done: _Read, desk: Desk | None = None
+) -> Iterator[tuple[Found, Note]]:
+    for one, blob in found:
+        done.count["notes"] += 1
+        if desk is not None:
+            desk.progress.step(1)
+        try:
+            if isinstance(blob, NoObject):
+                raise InputError(f"its text is {blob.reason}")
+            note = parse_note(blob.content)
+        except InputError as error:
+            done.count["unreadable"] += 1
+            done.problem(one.place, error.message)
+            continue
+        done.versions[note.version] += 1
+        for what in note.problems:
+            done.problem(one.place, what)
+        yield one, note
+
+
+def _authors(notes: Iterable[Note]) -> dict[str, Author]:
+    """Every session that some note describes: a rewritten commit's note may leave that to the one before."""
+    known: dict[str, Author] = {}
+    for note in notes:
+        for key, author in note.authors.items():
+            known.setdefault(key, author)
+    return known
+
+
+# --- what they claim --------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Claims:
+    """From notes to records."""
+
+    desk: Desk
+    objects: ObjectReader[Object]
+    authors: Mapping[str, Author]
+    done: _Read
+    unknown: set[str] = field(default_factory=set)
+
+    def times(self, commits: Iterable[CommitSha]) -> dict[CommitSha, str]:
+        """The commits that are here, with when each was made."""
+        wanted = sorted(commits)
+        made: dict[CommitSha, str] = {}
+        for sha, found in zip(wanted, self.objects.read_all(wanted), strict=True):
+            if isinstance(found, Object) and found.info.kind == "commit":
+                at = parse_commit(sha, found.content).author.at
+                made[sha] = text_from(0 if at is None else at.seconds * NS)
+        return made
+
+    def arrivals(self, notes: Iterable[tuple[Found, Note]], here: Mapping[CommitSha, str]) -> Iterator[Arrival]:
+        """The records of every note whose commit is here."""
+        key = redaction_key(self.desk)
+        for found, note in notes:
+            self.desk.progress.step(1)
+            if found.commit not in here:
+                self.done.count["gone"] += 1
+                continue
+            claims = self._of(found, note)
+            self.done.count["silent"] += not claims
+            for author, files in sorted(claims.items(), key=lambda one: repr(one[0])):
+                try:
+                    value = self._trace(found, here[found.commit], note, author, files)
+                    yield trace_arrival(event_of(value, worktree=None, now=here[found.commit]), key)
+                except CustodyError as error:
+                    self.done.problem(found.place, error.message)
+
+    def _of(self, found: Found, note: Note) -> dict[Author, dict[str, list[Lines]]]:
+        """The lines that a note gives to each session, as far as the commit has such lines."""
+        made: dict[Author, dict[str, list[Lines]]] = {}
+        paths = list(self._paths(found, note))
+        files = list(self.objects.read_all(FileAt(found.commit, path) for _, path in paths))
+        why_not = {path: one.reason for (_, path), one in zip(paths, files, strict=True) if isinstance(one, NoObject)}
+        listed = self._listed(found.commit, list(why_not))
+        for (name, path), file in zip(paths, files, strict=True):
+            if isinstance(file, NoObject) or file.info.kind != "blob":
+                why = f"whose text is {why_not[path]} here" if path in listed else "which the commit has not"
+                self.done.problem(found.place, f"claims lines of '{path.display[:200]}', {why}")
+                continue
+            named = dict(self._named(note, name, found.place))
+            # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
+            entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in named]
+            whose, beyond = claimed(entries, _count(file.content))
+            if beyond:
+                self.done.problem(found.place, f"claims lines beyond the end of '{path.display[:200]}'")
+            for key, author in named.items():
+                if key in whose:
+                    made.setdefault(author, {}).setdefault(str(path), []).extend(whose[key])
+        return made
+
+    def _listed(self, commit: CommitSha, paths: list[RepoPath]) -> set[RepoPath]:
+        """Which of these files a commit has all the same: a partial clone has not their texts."""
+        try:
+            return (
+                {one.path for one in self.desk.repository.tree(commit, paths) if one.kind == "blob"} if paths else set()
+            )
+        except GitError:
+            return set()  # not even the names are here
+
+    def _paths(self, found: Found, note: Note) -> Iterator[tuple[str, RepoPath]]:
+        for name in note.files:
+            try:
+                yield name, RepoPath.of(name)
+            except InputError as error:
+                self.done.problem(found.place, error.message)
+
+    def _unknown(self, place: str, key: str) -> None:
+        """Name a session that nobody describes, once."""
+        if key not in self.unknown:
+            self.unknown.add(key)
+            self.done.problem(place, f"gives lines to '{key}', which no note describes")
+
+    def _named(self, note: Note, name: str, place: str) -> Iterator[tuple[str, Author]]:
+        """The keys of a file's entries that name an agent's session."""
+        for entry in {entry.key: entry for entry in note.files[name] if not entry.is_persons}.values():
+            author = note.author(entry) or self.authors.get(entry.key) or self.authors.get(entry.name)
+            if author is None:
+                self.done.count["undescribed"] += 1
+                self._unknown(place, entry.name)
+                continue
+            yield entry.key, author
+
+    def _trace(self, found: Found, at: str, note: Note, author: Author, files: Mapping[str, list[Lines]]) -> Json:
+        who = Told(
+            author.agent,
+            author.session,
+            author.model,
+            share=author.share,
+            producer=PRODUCER,
+            version=note.version[:40],
+        )
+        self.done.sessions.add((author.agent, author.session))
+        self.done.count["lines"] += sum(len(lines) for some in files.values() for lines in some)
+        ranges = {
+            path: [Range(lines.first, lines.last) for lines in sorted(some)] for path, some in sorted(files.items())
+        }
+        value: Json = trace_value(commit_trace(found.commit, at, who, ranges))
+        return value
+
+
+def _count(content: bytes) -> int:
+    return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))

@@ -1,0 +1,326 @@
+"""Traces of other tools become records: named files on request, a repository's own ``.agent-trace`` by itself.
+
+A line that is no trace is passed over and named; the others are used. What was imported once is not imported again.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from custody.capture.claims.traces import event_of
+from custody.capture.hook.event_home import key_of
+from custody.core.errors import InputError
+from custody.core.ids import PENDING, EventId
+from custody.core.paths import RepoPath
+from custody.core.wire.arrival import Arrival, arrival_from
+from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
+from custody.core.wire.report import ImportProblem, ImportTracesReport
+from custody.core.wire.time import text_from
+from custody.git import WorkFile
+from custody.intake.redaction import redacted
+from custody.store import Store, StoreUnwritable, vanishes
+from custody.workspace.workspace import Desk
+
+FOLDER = ".agent-trace"
+NAMES = ("traces.jsonl", "commit-links.jsonl")
+FILE_BYTES_MAX = 512 << 20
+"""A repository's own traces are read whole; more than this is not read at all, and said."""
+SEEN = "traces-seen.json"
+BATCH = 256
+"""Records per transaction."""
+_SUFFIXES = (".jsonl", ".json")
+_NAMED_MAX = 5
+
+
+PROBLEMS_MAX = 1_000
+"""How many problems a report names; it counts all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A line that is no trace, and why; in a file that is one JSON value, lines are its entries."""
+
+    file: str
+    line: int
+    why: str
+
+
+@dataclass(slots=True)
+class TracesRead:
+    """What reading traces came to."""
+
+    path: str
+    traces: int = 0
+    links: int = 0
+    known: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def report(self) -> ImportTracesReport:
+        """The same as it leaves the program."""
+        problems = [ImportProblem(one.file, one.line, one.why) for one in self.skipped[:PROBLEMS_MAX]]
+        return ImportTracesReport(
+            path=self.path,
+            traces=self.traces,
+            links=self.links,
+            known=self.known,
+            problem_count=len(self.skipped),
+            problems=problems,
+        )
+
+
+def import_traces(desk: Desk, path: Path) -> TracesRead:
+    """Keep the traces and commit links of a file, or of every such file in a folder."""
+    done = TracesRead(str(path))
+    files = _files(path)
+    with desk.writing() as store:
+        desk.progress.start("importing", None)
+        for file in files:
+            _import(desk, store, _values(file, done), done)
+    return done
+
+
+@contextmanager
+def reading_with_traces(desk: Desk) -> Iterator[Store]:
+    """A store that also shows what the repository's ``.agent-trace`` says: kept if it can be, else in memory."""
+    with desk.reading() as store:
+        news = _News.of(desk, store)
+        shown = _keep(desk, store, news)
+        try:
+            yield shown
+        finally:
+            if shown is not store:
+                shown.db.close()
+
+
+def _keep(desk: Desk, store: Store, news: "_News") -> Store:
+    """The store with the news in it, or a private copy of it where it cannot be written."""
+    if not news.seen:
+        return store
+    if vanishes(store.db):
+        _append(store, news.arrivals, own=False)
+        return store
+    try:
+        _append(store, news.arrivals, own=True)
+    except StoreUnwritable as error:
+        desk.talk(f"{error.message}; the traces in '{FOLDER}' are read without being kept")
+        copy = desk.private_copy(store)
+        if copy is None:
+            return store
+        _append(copy, news.arrivals, own=False)
+        return copy
+    news.remember(desk, store)
+    return store
+
+
+def _append(store: Store, arrivals: Sequence[Arrival], *, own: bool) -> None:
+    for at in range(0, len(arrivals), BATCH):
+        store.append(arrivals[at : at + BATCH], chain=None if own else PENDING)
+    if arrivals:
+        store.catch_up()
+
+
+# --- a repository's own traces ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What a repository's own traces say that was not read before, and what to remember once it is kept."""
+
+    arrivals: tuple[Arrival, ...]
+    seen: dict[str, list[Any]]
+
+    @classmethod
+    def of(cls, desk: Desk, store: Store) -> "_News":
+        """Look at the files' sizes and times first: what has not changed is not read."""
+        work_tree = None if desk.home is None else desk.repository.work_tree
+        if work_tree is None or not (work_tree / FOLDER).is_dir():
+            return cls((), {})
+        before = {} if vanishes(store.db) else _seen(desk, store)
+        done, seen = TracesRead(FOLDER), dict[str, list[Any]]()
+        arrivals: list[Arrival] = []
+        for name in NAMES:
+            stamp = _stamp(work_tree / FOLDER / name)
+            old = before.get(str(work_tree / FOLDER / name), [])
+            if stamp is None or old[:2] == stamp:
+                continue
+            data = _content(desk, f"{FOLDER}/{name}")
+            fresh, skipped_lines = _tail(data, old)
+            arrivals += _arrivals(desk, _lines(fresh, f"{FOLDER}/{name}", done, after=skipped_lines), done)
+            seen[str(work_tree / FOLDER / name)] = [*stamp, len(data), sha256(data).hexdigest()]
+        _tell(desk, done)
+        return cls(tuple(arrivals), seen)
+
+    def remember(self, desk: Desk, store: Store) -> None:
+        """Keep what the files were like, so that the next look is cheap; without it everything is read again."""
+        if desk.home is None:
+            return
+        seen = {"store": store.own(), "files": {**_seen(desk, store), **self.seen}}
+        aside = desk.home / f".{SEEN}.{desk.token()}"
+        try:
+            aside.write_text(json.dumps(seen), encoding="utf-8")
+            aside.replace(desk.home / SEEN)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            desk.talk(f"cannot remember which traces were read: {error.strerror}")
+
+
+def _seen(desk: Desk, store: Store) -> dict[str, list[Any]]:
+    """What was remembered of files under this very store; nothing when it is another one or cannot be read."""
+    try:
+        value = json.loads((desk.home / SEEN).read_bytes()) if desk.home is not None else {}
+    except (OSError, ValueError):
+        return {}  # never written, or damaged: the files are read again, and their lines are known
+    if not isinstance(value, dict) or value.get("store") != store.own() or not isinstance(value.get("files"), dict):
+        return {}
+    return {name: stamp for name, stamp in value["files"].items() if isinstance(stamp, list) and len(stamp) == 4}
+
+
+def _stamp(path: Path) -> list[Any] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None  # there is no such file, or nobody may look: nothing to read either way
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _tail(data: bytes, old: list[Any]) -> tuple[bytes, int]:
+    """What was added behind what is known, and how many lines that has; everything if the file is not the same."""
+    known = old[2] if len(old) == 4 and isinstance(old[2], int) else 0
+    whole_lines = 0 < known <= len(data) and data[known - 1 : known] == b"\n"
+    if whole_lines and sha256(data[:known]).hexdigest() == old[3]:
+        return data[known:], data.count(b"\n", 0, known)
+    return data, 0
+
+
+def _content(desk: Desk, name: str) -> bytes:
+    file = desk.repository.work_file(RepoPath.of(name), FILE_BYTES_MAX)
+    if isinstance(file, WorkFile):
+        return file.content
+    desk.talk(f"'{name}' {file.reason}; its traces are not used")
+    return b""
+
+
+def _tell(desk: Desk, done: TracesRead) -> None:
+    if done.skipped:
+        first = "; ".join(f"line {one.line} of '{one.file}': {one.why}" for one in done.skipped[:_NAMED_MAX])
+        more = ", …" if len(done.skipped) > _NAMED_MAX else ""
+        desk.talk(f"{len(done.skipped)} line(s) of traces could not be used: {first}{more}")
+
+
+# --- files that were named --------------------------------------------------------------------------------------------
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise InputError(f"there is no '{path}'", hint="name a file of traces, or a folder that has some")
+    if not path.is_dir():
+        return [path]
+    own = [folder / name for folder in (path, path / FOLDER) for name in NAMES if (folder / name).is_file()]
+    found = own or sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    if not found:
+        raise InputError(f"'{path}' has no traces", hint="traces are files that end in .jsonl or .json")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One JSON value of a file, and where it stands."""
+
+    file: str
+    line: int
+    value: Json
+
+
+def _values(file: Path, done: TracesRead) -> Iterator[_Value]:
+    """The traces of a file: its lines, or the entries of the one JSON value that it is."""
+    try:
+        if file.suffix == ".json":
+            yield from _entries(file.read_bytes(), str(file), done)
+            return
+        with file.open("rb") as lines:
+            yield from _parsed(_limited(lines), str(file), done)
+    except OSError as error:
+        raise InputError(f"cannot read '{file}': {error.strerror}") from error
+
+
+def _limited(lines: Any) -> Iterator[bytes]:
+    while line := lines.readline(EVENT_BYTES_MAX + 1):
+        yield line
+        while len(line) > EVENT_BYTES_MAX and not line.endswith(b"\n"):
+            line = lines.readline(EVENT_BYTES_MAX + 1)  # the rest of a line that was too long is no line
+
+
+def _entries(data: bytes, name: str, done: TracesRead) -> Iterator[_Value]:
+    try:
+        value = parse(data, bytes_max=FILE_BYTES_MAX)
+    except InputError as error:
+        if data.count(b"\n") > 1:
+            yield from _lines(data, name, done)  # lines under the other suffix
+        else:
+            done.skipped.append(Skipped(name, 1, error.message))
+        return
+    for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield _Value(name, number, one)
+
+
+def _lines(data: bytes, name: str, done: TracesRead, after: int = 0) -> Iterator[_Value]:
+    return _parsed(iter(data.split(b"\n")), name, done, after)
+
+
+def _parsed(lines: Iterable[bytes], name: str, done: TracesRead, after: int = 0) -> Iterator[_Value]:
+    for number, line in enumerate(lines, start=after + 1):
+        if not line.strip():
+            continue
+        try:
+            yield _Value(name, number, parse(line))
+        except InputError as error:
+            done.skipped.append(Skipped(name, number, error.message))
+
+
+# --- from values to records -------------------------------------------------------------------------------------------
+
+
+def _import(desk: Desk, store: Store, values: Iterator[_Value], done: TracesRead) -> None:
+    arrivals = _arrivals(desk, values, done)
+    while batch := list(islice(arrivals, BATCH)):
+        appended = store.append(batch)
+        done.known += len(appended.known)
+        done.traces += sum(record.entry.kind == "trace" for record in appended.made)
+        done.links += sum(record.entry.kind == "trace_link" for record in appended.made)
+        desk.progress.step(len(batch))
+    store.catch_up()
+
+
+def _arrivals(desk: Desk, values: Iterator[_Value], done: TracesRead) -> Iterator[Arrival]:
+    worktree = None if desk.home is None or desk.repository.work_tree is None else str(desk.repository.work_tree)
+    key = redaction_key(desk)
+    for one in values:
+        try:
+            yield trace_arrival(event_of(one.value, worktree=worktree, now=text_from(desk.now_ns())), key)
+        except InputError as error:
+            done.skipped.append(Skipped(one.file, one.line, error.message))
+
+
+def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
+    """A trace or a link on its way into the chain, without secrets."""
+    # Named by its content, so that it is known again wherever it is read from.
+    name = EventId(f"import-{sha256(dump(event['payload'])).hexdigest()[:32]}")
+    return arrival_from(name, redacted(event, key))
+
+
+def redaction_key(desk: Desk) -> Callable[[], bytes]:
+    """The machine's own key; where none can be kept, one that is forgotten."""
+
+    def key() -> bytes:
+        try:
+            return key_of(str(desk.home)) if desk.home is not None else desk.token().encode()
+        except OSError:
+            return desk.token().encode()  # a home that cannot be written: then these records are not kept either
+
+    return key

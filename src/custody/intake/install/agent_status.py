@@ -1,0 +1,89 @@
+"""Each agent that we know: whether it is here, whether its hooks fire, when it was last heard, what lies on disk."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.core.wire.report import AgentSeen
+from custody.core.wire.time import text_from
+from custody.intake.backfill import back_fill
+from custody.intake.install.init import TITLES, found
+from custody.intake.install.site import Site, Wired, turned_off, unreadable, wired
+from custody.intake.settings import AGENTS
+from custody.server.app.questions import has_repository
+from custody.store import AgentRow, Store
+from custody.workspace.workspace import Desk
+
+SET_UP, NOT_SET_UP = "set up", "not set up"
+
+
+def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
+    """Every agent that can be set up or was ever heard, in the order in which we name them."""
+    if desk.home is None:
+        return []
+    here = set(found(desk))
+    heard: dict[str, AgentRow] = {row.agent: row for row in store.agents()}
+    states = {name: each.state for name, each in hooks_seen(desk).items()}
+    known = set(store.session_names())
+    return [
+        AgentSeen(
+            name=name,
+            title=TITLES.get(name, name),
+            here=name in here,
+            hooks=states.get(name, "none"),
+            last_live=_moment(heard.get(name), live=True),
+            last=_moment(heard.get(name), live=False),
+            sessions=heard[name].sessions if name in heard else 0,
+            backfill=back_fill(desk, name, known),
+            hint=_hint(name, states.get(name), heard.get(name)),
+        )
+        for name in dict.fromkeys((*TITLES, *sorted(heard)))
+    ]
+
+
+def agents_heard(desk: Desk) -> list[AgentSeen]:
+    """The same, of a desk; none where agents do not work."""
+    if not has_repository(desk):
+        return []
+    with desk.reading() as store:
+        return agents_seen(desk, store)
+
+
+@dataclass(frozen=True, slots=True)
+class HooksSeen:
+    """Whether an agent's settings have its work recorded, in the words of ``AgentSeen.hooks``, and in which file."""
+
+    state: str
+    file: Path | None
+
+
+def hooks_seen(desk: Desk) -> dict[str, HooksSeen]:
+    """Of every agent that can be set up, what its settings come to; an entry that records counts before others."""
+    hooks: dict[str, Wired] = {}
+    for each in sorted(wired(desk), key=lambda each: not each.records):
+        hooks.setdefault(each.agent, each)
+    places = Site.of(desk, user=False).places
+    off, broken = turned_off(places), unreadable(places)
+    return {
+        name: HooksSeen(_state(name, each, off, broken), None if each is None else each.file)
+        for name, each in ((name, hooks.get(name)) for name in TITLES)
+    }
+
+
+def _state(name: str, each: Wired | None, off: Container[str], broken: Container[str]) -> str:
+    if each is None:
+        return "unreadable" if name in broken else NOT_SET_UP
+    if not each.records:
+        return "misled"
+    return "off" if name in off else "partly" if each.missing else SET_UP
+
+
+def _hint(name: str, hooks: str | None, row: AgentRow | None) -> str | None:
+    """What to know where hooks are set up and none has ever fired."""
+    fired = row is not None and row.live_ns is not None
+    return AGENTS[name].note if hooks == SET_UP and not fired else None
+
+
+def _moment(row: AgentRow | None, *, live: bool) -> str | None:
+    at_ns = None if row is None else row.live_ns if live else row.last_ns
+    return None if at_ns is None else text_from(at_ns)

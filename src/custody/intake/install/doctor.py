@@ -1,0 +1,237 @@
+"""How are the store and its surroundings, and what should be done about it."""
+
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import MappingProxyType
+
+from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.install import AGENTS, hook_argv, is_installed
+from custody.core.ids import PENDING
+from custody.core.wire.report import AgentHook, Check, DoctorReport, HookReport
+from custody.intake.install.agent_status import agents_seen
+from custody.intake.install.hook_check import Found, listed, look_at_hooks
+from custody.intake.install.site import wired
+from custody.store import SCHEMA_VERSION, Store, StoreDamaged
+from custody.workspace.workspace import Desk
+
+SPACE_BYTES_MIN = 256 * 1024 * 1024
+"""Below this the doctor warns: a disk that fills up stops recording."""
+AHEAD_NS_MAX = 5 * 60 * 1_000_000_000
+"""A record further in the future than this means that a clock was wrong."""
+SHOWN_MAX = 5
+CLAUDE_CODE = "claude-code"
+
+
+def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
+    """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
+    returned = [event for spool in desk.spools for event in spool.look_again()]
+    rebuilt = _rebuild(desk) if rebuild else None
+    try:
+        with desk.reading() as store:
+            checks = [Check(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
+            agents = agents_seen(desk, store)
+    except StoreDamaged as error:
+        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+        agents = []
+    if returned:
+        checks.append(Check("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
+    checks += [Check(name, *found) for name, look in LOOKS.items() for found in look(desk)]
+    ill = any(check.state == "ill" for check in checks)
+    return DoctorReport(
+        outcome="found" if ill else "fine",
+        store=desk.store_name,
+        checks=checks,
+        rebuilt=rebuilt,
+        hook=_commands(desk),
+        agents=agents,
+    )
+
+
+def glance(desk: Desk) -> list[Check]:
+    """The same for whoever looks often: without what reads every record, and without touching the spool."""
+    try:
+        with desk.reading() as store:
+            checks = [Check(name, *found) for name, look in GLANCES.items() for found in look(desk, store)]
+    except StoreDamaged as error:
+        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+    return [*checks, *(Check(name, *found) for name, look in LOOKS.items() for found in look(desk))]
+
+
+def _commands(desk: Desk) -> HookReport:
+    """What each agent runs, or would once its settings say so; nothing before a hook is there."""
+    if desk.home is None:
+        return HookReport(command=None, agents={})
+    commands = {agent: hook_argv(desk.home, agent) for agent in AGENTS} if is_installed(desk.home) else {}
+    # The work tree's own come first, and count where both are set up.
+    commands |= {each.agent: each.argv for each in reversed(wired(desk)) if each.records and each.argv}
+    agents = {agent: AgentHook(argv) for agent, argv in sorted(commands.items())}
+    return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
+
+
+def _rebuild(desk: Desk) -> int:
+    with desk.writing() as store:
+        total = store.tables.record_count()
+        desk.progress.start("rebuilding views", total)
+        store.views.rebuild(desk.progress.step)
+        return total
+
+
+def _chains(_desk: Desk, store: Store) -> Iterator[Found]:
+    own = store.own()
+    for head in store.tables.chains():
+        if head.store != PENDING:
+            whose = "own" if head.store == own else "kept from before, or a copy"
+            yield "well", f"chain {head.store} has {head.seq} record(s), {whose}", None
+    if own is None:
+        yield "note", "nothing has been recorded yet", "records arrive as an agent works"
+
+
+def _schema(_desk: Desk, store: Store) -> Iterator[Found]:
+    yield "well", f"schema {store.db.version()} of {SCHEMA_VERSION}", None
+
+
+def _writable(desk: Desk, store: Store) -> Iterator[Found]:
+    pending = store.tables.head(PENDING).seq
+    if pending:
+        yield (
+            "ill",
+            f"the store cannot be written; {pending} acknowledged event(s) wait in the spool and are shown from there",
+            "free space or make the store writable; nothing is lost meanwhile",
+        )
+
+
+def _heads(desk: Desk, store: Store) -> Iterator[Found]:
+    for kept in store.heads.all() if store.heads else []:
+        if kept.head is None or not kept.genuine:
+            yield "ill", f"'{kept.name}' was not written under this machine's key", "run 'custody verify'"
+            continue
+        behind = store.tables.head(kept.head.store).seq - kept.head.seq
+        if behind > 0:
+            yield (
+                "note",
+                f"'{kept.name}' is {behind} record(s) behind: a writer was killed; the next one catches up",
+                None,
+            )
+        elif behind < 0:
+            yield "ill", f"chain {kept.head.store} lost its last {-behind} record(s)", "run 'custody verify'"
+
+
+def _forks(_desk: Desk, store: Store) -> Iterator[Found]:
+    if forks := store.tables.forks():
+        yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
+
+
+def _behind(_desk: Desk, store: Store) -> Iterator[Found]:
+    behind = store.views.behind()
+    yield (
+        ("note", f"views are {behind} record(s) behind", "the next command catches up")
+        if behind
+        else (
+            "well",
+            "views are up to date",
+            None,
+        )
+    )
+
+
+def _views(desk: Desk, store: Store) -> Iterator[Found]:
+    yield from _behind(desk, store)
+    if unreadable := sum(1 for _ in store.views.unreadable()):
+        yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
+
+
+def _observations(_desk: Desk, store: Store) -> Iterator[Found]:
+    for key, count in store.tables.second_observations(SHOWN_MAX):
+        yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
+
+
+def _times(desk: Desk, store: Store) -> Iterator[Found]:
+    ahead = store.tables.count_after(desk.now_ns() + AHEAD_NS_MAX)
+    if ahead:
+        yield (
+            "note",
+            f"{ahead} record(s) claim a time in the future: a clock was wrong; their order does not rest on it",
+            None,
+        )
+
+
+def _spool(desk: Desk) -> Iterator[Found]:
+    waiting = sum(len(spool.names()) for spool in desk.spools)
+    yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
+    refused = [wrong for spool in desk.spools for wrong in spool.refused()]
+    for wrong in refused[:SHOWN_MAX]:
+        yield (
+            "ill",
+            f"the event file '{wrong.event}' was set aside: {wrong.why}",
+            "it is kept in the spool's 'refused' folder",
+        )
+    if len(refused) > SHOWN_MAX:
+        yield "ill", f"{len(refused) - SHOWN_MAX} more event file(s) were set aside", None
+    if unfinished := [path for spool in desk.spools for path in spool.unfinished()]:
+        yield "note", f"{len(unfinished)} recorder(s) were killed before their event was acknowledged", None
+    if strangers := [path for spool in desk.spools for path in spool.strangers()]:
+        yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
+
+
+def _space(desk: Desk) -> Iterator[Found]:
+    if desk.home is None:
+        return
+    free = shutil.disk_usage(_nearest(desk.home)).free
+    low = free < SPACE_BYTES_MIN
+    yield (
+        ("ill" if low else "well"),
+        f"{free // 1024**2:,} MiB are free",
+        "a full disk stops recording" if low else None,
+    )
+
+
+def _privacy(desk: Desk) -> Iterator[Found]:
+    if desk.home is None or not desk.home.exists():
+        return
+    mode = stat.S_IMODE(desk.home.stat().st_mode)
+    if mode & 0o077:
+        yield "note", f"other users can look into '{desk.home}' (mode {mode:o})", f"chmod 700 '{desk.home}'"
+
+
+def _nearest(path: Path) -> Path:
+    return path if path.exists() else _nearest(path.parent)
+
+
+def _gaps(desk: Desk) -> Iterator[Found]:
+    found = {folder / "gaps": gaps for folder in desk.gap_folders if (gaps := gaps_in(folder))}
+    if found:
+        last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
+        yield (
+            "note",
+            f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
+            f"what is known of each is in {listed(found)}; delete what you have seen: the chain keeps it",
+        )
+
+
+def _moment(gap: str) -> int:
+    """When a gap was counted; one that the shell counted does not say."""
+    first = gap.partition(" ")[0]
+    return int(first) if first.isascii() and first.isdigit() else 0
+
+
+STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(
+    {
+        "chains": _chains,
+        "schema": _schema,
+        "writable": _writable,
+        "heads": _heads,
+        "forks": _forks,
+        "views": _views,
+        "observations": _observations,
+        "times": _times,
+    }
+)
+GLANCES = MappingProxyType(
+    {**{name: look for name, look in STORE_LOOKS.items() if name != "observations"}, "views": _behind}
+)
+"""Those that a store of any size answers at once."""
+LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
+    {"spool": _spool, "gaps": _gaps, "hook": look_at_hooks, "space": _space, "privacy": _privacy}
+)

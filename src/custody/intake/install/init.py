@@ -1,0 +1,248 @@
+"""Have agents' work recorded: the hook copied beside the store, an entry in each agent's settings, git's hooks chained.
+
+Everything is decided before anything is written, so that a file that cannot be read stops all of it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from custody.capture.hook.durable import make_folder
+from custody.capture.hook.install import (
+    forget_id,
+    give_id,
+    hook_shell,
+    install_hook,
+    remove_hook,
+    set_up_for,
+)
+from custody.core.errors import CustodyError, InputError, WorldError
+from custody.core.wire.report import BackFill, InitReport, SetUpFile
+from custody.intake.backfill import back_fill
+from custody.intake.install.site import Site, at_user_level, off_words, turned_off, wired
+from custody.intake.settings import (
+    AGENTS,
+    HOOKS,
+    Agent,
+    Ask,
+    Edit,
+    Manifest,
+    apply,
+    diff,
+    exclude_edit,
+    hook_edit,
+    settings_edit,
+    settings_in_use,
+)
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """What ``capture/hook`` does for us; tests put another in its place."""
+
+    install: Callable[[Path], bool] = install_hook
+    remove: Callable[[Path], bool] = remove_hook
+    shell: Callable[..., str] = hook_shell
+
+
+RECORDER = Recorder()
+
+TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
+"""The agents that can be set up, by name, as people call them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which agents, at which level, with or without git's hooks, really or only to show."""
+
+    agents: tuple[str, ...]
+    user: bool = False
+    git_hooks: bool = True
+    dry_run: bool = False
+
+
+def found(desk: Desk, *, user: bool = False) -> list[str]:
+    """The agents of which there is a sign on this machine or in this work tree."""
+    places = Site.of(desk, user=user).places
+    return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
+
+
+def installed_agents(desk: Desk) -> list[str]:
+    """The agents whose settings have an entry of ours, this work tree's or the user's."""
+    return list(dict.fromkeys(each.agent for each in wired(desk)))
+
+
+def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitReport:
+    """Set up what is wanted; doing it twice changes nothing."""
+    site = Site.of(desk, user=wanted.user)
+    if site.repository is not None and site.repository.work_tree is None:
+        raise InputError(
+            f"'{site.repository.common_dir}' has no work tree here, so no agent works in it",
+            hint="run 'custody init' in a clone or work tree, or set up your user with --user",
+        )
+    plan = [_agent_plan(site, AGENTS[name], recorder) for name in wanted.agents]
+    made = [planned.edit for planned in plan if planned.home == site.home]
+    if site.repository is not None and wanted.git_hooks:
+        plan += [_hook_plan(site, name, recorder) for name in HOOKS]
+    if site.repository is not None:
+        plan += _exclude_plan(site, made)
+    homes = list(dict.fromkeys([site.home, *(planned.home for planned in plan)]))
+    if not wanted.dry_run:
+        _keep(site, homes, plan, recorder)
+    return InitReport(
+        agents=list(wanted.agents),
+        found=found(desk, user=wanted.user),
+        already=[name for name in _recorded(desk, site) if name not in wanted.agents],
+        off={name: off_words(name, *off) for name, off in turned_off(site.places).items() if name in wanted.agents},
+        homes=[str(home) for home in homes],
+        files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
+        dry_run=wanted.dry_run,
+        backfill=_left_on_disk(desk, wanted) if site.repository is not None else {},
+    )
+
+
+def _recorded(desk: Desk, site: Site) -> list[str]:
+    """The agents that are recorded here, whoever set them up."""
+    if site.repository is not None:
+        return list(dict.fromkeys(each.agent for each in wired(desk) if each.records))
+    files = ((agent, path) for agent in AGENTS.values() for path in site.places.user_files(agent))
+    return list(dict.fromkeys(agent.name for agent, path in files if settings_in_use(path, agent)))
+
+
+def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:
+    """What the chosen agents did here before anything was recorded."""
+    known: set[tuple[str, str]] = set()
+    if desk.exists():
+        with desk.reading() as store:
+            known.update(store.session_names())
+    looked = ((name, back_fill(desk, name, known)) for name in wanted.agents)
+    return {name: left for name, left in looked if left is not None and left.transcripts}
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A change, and the home whose manifest remembers it."""
+
+    home: Path
+    edit: Edit
+
+
+def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
+    project = site.places.project_file(agent)
+    if project is not None and not site.is_tracked(project):
+        return _Planned(site.home, _agent_edit(site, agent, project, _command(recorder, site.home, agent.name)))
+    path = site.places.user_file(agent)
+    everywhere = site.repository is None or _is_everywhere(site, path)
+    command = _command(recorder, site.state, agent.name, *at_user_level(agent, everywhere=everywhere))
+    edit = _agent_edit(site, agent, path, command)
+    if site.repository is not None:
+        why = "" if project is None else f", because git tracks '{agent.project}'"
+        where = "for every repository" if everywhere else "used where 'custody init' was run"
+        edit = replace(edit, what=f"{edit.what}; these are the user's settings, {where}{why}")
+    return _Planned(site.state, _used_by(edit, site.home))
+
+
+def _is_everywhere(site: Site, path: Path) -> bool:
+    """Whether the user has asked for every repository: then one repository does not narrow it."""
+    note = Manifest.of(site.state).notes.get(str(path))
+    return note is not None and str(site.state) in note.users
+
+
+def _agent_edit(site: Site, agent: Agent, path: Path, command: str) -> Edit:
+    home = site.home if path == site.places.project_file(agent) else site.state
+    ask = Ask.of(agent, command, site.places.version(agent))
+    edit = settings_edit(path, ask, Manifest.of(home).notes.get(str(path)))
+    return replace(edit, what=f"{edit.what}; {agent.note}") if agent.note and edit.changes else edit
+
+
+def _exclude_plan(site: Site, settings: Iterable[Edit]) -> list[_Planned]:
+    """The project's settings that would not be there without us are kept out of ``git status``."""
+    made = [AGENTS[edit.whose].project for edit in settings if edit.note is not None and edit.note.created]
+    note = Manifest.of(site.home).notes.get(str(site.exclude))
+    edit = exclude_edit(site.exclude, [name for name in made if name is not None], note)
+    return [] if edit is None else [_Planned(site.home, edit)]
+
+
+def _used_by(edit: Edit, home: Path) -> Edit:
+    if edit.note is None:
+        return edit
+    users = tuple(sorted({*edit.note.users, str(home)}))
+    return replace(edit, note=replace(edit.note, users=users))
+
+
+def _hook_plan(site: Site, name: str, recorder: Recorder) -> _Planned:
+    command = recorder.shell(site.home, "git", "--event", name)
+    note = Manifest.of(site.home).notes.get(str(site.hook_folder.path / name))
+    return _Planned(site.home, hook_edit(site.hook_folder, name, command, note))
+
+
+def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
+    command = recorder.shell(home, agent, *more)
+    if any(sign < " " or sign == "\x7f" or "\ud800" <= sign <= "\udfff" for sign in command):
+        raise InputError(
+            f"{str(home)!a} has characters that an agent's settings cannot hold",
+            hint="give the repository's folder a name in plain text",
+        )
+    return command
+
+
+def _keep(site: Site, homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -> None:
+    """Hook first, then the notes, then the files: what is there names only what is there already."""
+    new = [home for home in homes if not (home / "hook").exists()]
+    old = {home: Manifest.of(home) for home in homes}
+    try:
+        for home in homes:
+            _copy_recorder(home, recorder)
+            if home != site.state:
+                _mark(home, [planned.edit.whose for planned in plan])
+            _remember(old[home], [planned.edit for planned in plan if planned.home == home])
+        apply([planned.edit for planned in plan])
+    except BaseException:
+        for home in homes:
+            with suppress(CustodyError):  # why we undo must not be hidden by what fails in undoing
+                old[home].keep()
+        for home in new:
+            recorder.remove(home)
+            forget_id(home, os.environ)
+        raise
+
+
+def _copy_recorder(home: Path, recorder: Recorder) -> None:
+    with _told(home):
+        make_folder(str(home))
+        recorder.install(home)
+
+
+def _mark(home: Path, agents: Iterable[str]) -> None:
+    """What hooks ask of a repository: whether it was set up for their agent, and its name if it cannot be written."""
+    with _told(home):
+        set_up_for(home, (agent for agent in agents if agent in AGENTS))
+        give_id(home, os.environ)
+
+
+@contextmanager
+def _told(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WorldError(
+            f"cannot put the recorder into '{home}': {error.strerror}", hint="nothing was changed"
+        ) from error
+
+
+def _remember(manifest: Manifest, edits: Iterable[Edit]) -> None:
+    noted = [edit for edit in edits if edit.note is not None]
+    for edit in noted:
+        if edit.changes and edit.before is not None:
+            manifest.back_up(edit.path, edit.before)
+    manifest.with_notes(edit.note for edit in noted if edit.note is not None).keep()
+
+
+def set_up_file(edit: Edit, *, dry_run: bool = False) -> SetUpFile:
+    """A change as it is reported."""
+    shown = diff(edit) if dry_run and edit.changes else None
+    return SetUpFile(str(edit.path), edit.whose, edit.done, edit.what, edit.by_hand, shown)

@@ -1,0 +1,57 @@
+"""The agents' own settings files and git's hooks: where they are, what we add to them, and how it is taken out again.
+
+May touch: the settings and plugin files of the agents that ``known.py`` lists, git's hook files and ``info/exclude``,
+and our own folder ``backup`` with a copy and a note for each file that was changed. Everything else in those files
+stays byte for byte. It imports only ``custody.core``; which files git tracks, and what a hook runs, it is told.
+"""
+
+from custody.intake.settings.agent_table import AGENTS, MARK, Agent
+from custody.intake.settings.edit import Edit, diff
+from custody.intake.settings.entries import Ask, hook_in, interpreter_in
+from custody.intake.settings.git_exclude import exclude_edit, unexclude_edit
+from custody.intake.settings.git_hooks import HOOKS, HookFolder, hook_edit, line_to_add, runs_another, unhook_edit
+from custody.intake.settings.manifest import Manifest, Note
+from custody.intake.settings.places import Places, state_folder
+from custody.intake.settings.settings import (
+    by_hand,
+    settings_edit,
+    settings_in_use,
+    settings_lack,
+    settings_off,
+    settings_run,
+    settings_trouble,
+    unsettings_edit,
+)
+from custody.intake.settings.transaction import apply
+
+__all__ = [
+    "AGENTS",
+    "HOOKS",
+    "MARK",
+    "Agent",
+    "Ask",
+    "Edit",
+    "HookFolder",
+    "Manifest",
+    "Note",
+    "Places",
+    "apply",
+    "by_hand",
+    "diff",
+    "exclude_edit",
+    "hook_edit",
+    "hook_in",
+    "interpreter_in",
+    "line_to_add",
+    "runs_another",
+    "settings_edit",
+    "settings_in_use",
+    "settings_lack",
+    "settings_off",
+    "settings_run",
+    "settings_trouble",
+    "state_folder",
+    "unexclude_edit",
+    "unhook_edit",
+    "unsettings_edit",
+]

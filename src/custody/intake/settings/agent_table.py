@@ -1,0 +1,223 @@
+"""The agents we know: where their settings are, which of their events we want, and the shape of an entry.
+
+Followed, and to be looked at again when an agent moves:
+
+* Claude Code 2.1: hooks reference and change log. An event that a version before 2.1.101 did not know made it ignore
+  the whole file ("an unrecognized hook event name … no longer causes the entire file to be ignored"), so ``since`` says
+  from which version on an event may stand there. Matchers: ``*`` for tools, none elsewhere, which stands for all.
+* Cursor 1.7 and later: hooks reference, ``hooks.json`` version 1. An event that it does not know is passed over; an
+  entry is a command by default; no matcher stands for all.
+* Codex CLI, sources of August 2026 (``codex-rs/config/src/hook_config.rs``, ``codex-rs/hooks/src/engine``):
+  ``hooks.json`` may have ``hooks`` and ``description`` and nothing else; ``[[hooks.Event]]`` in ``config.toml`` has the
+  same shape; both at once are read but warned about; a new hook runs once the user has reviewed it.
+* Gemini CLI, ``docs/hooks/reference.md`` of August 2026: ``*`` and no matcher stand for all; comments are allowed.
+* opencode has no hooks but plugins: it loads ``{plugin,plugins}/*.{ts,js}`` of its folders (``config/plugin.ts`` at
+  d545d8fb, 1.18.18 of August 2026; only ``plugin`` before December 2025) and calls what they export; opencode 2 loads
+  the same files (``config/plugin/source.ts``, 2.0.22 of October 2026), but wants an object. Ours is ``opencode.js``.
+* Copilot: VS Code and Copilot CLI both run every file of ``.github/hooks`` and of ``~/.copilot/hooks``, so that one
+  entry is for both (``docs/agent-customization/hooks.md`` of microsoft/vscode-docs, June 2026; ``hooks-reference.md``
+  of github/docs, autumn 2026). With names in this spelling the CLI (1.0.21 and later) tells its events in VS Code's
+  shape.
+  An event that one of them does not know is passed over; no matcher stands for all.
+
+What turns hooks off: the hooks references of Claude Code, Codex, Gemini CLI and Copilot of autumn 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from custody.intake.settings.jsonc import Json
+
+Version = tuple[int, ...]
+
+ALL = "*"
+
+MARK = "/custody/hook/record.py"
+"""An entry whose command names this file is ours, wherever the folder before it is or was."""
+
+UNKNOWN_EVENTS_ARE_FINE: Version = (2, 1, 101)
+"""From this Claude Code on, an event that it does not know yet does no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of an agent: its name, its matcher (None: the key is left out), and since when it exists."""
+
+    name: str
+    matcher: str | None = None
+    since: Version = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
+
+    ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``, with a
+    ``type`` where they are ``typed``. ``fixed`` is what else the file must say, ``signs`` are more folders in the home
+    by which the agent is known to be here. ``variable`` names an environment variable that moves the folder elsewhere,
+    ``moved`` what is below the place that it names, ``in_home`` the folder in the home where that has another name.
+    ``plugin`` is the program that the agent loads from there instead, where it has no settings for hooks. ``off`` are
+    settings, by their keys with dots between levels, whose value turns all hooks off; they may also stand in ``more``,
+    files beside its settings in the work tree or its folder in the home.
+    """
+
+    name: str
+    title: str
+    folder: str
+    project: str | None
+    user: tuple[str, ...]
+    programs: tuple[str, ...]
+    events: tuple[Event, ...]
+    variable: str | None = None
+    moved: str = ""
+    in_home: str | None = None
+    plugin: str | None = None
+    grouped: bool = True
+    typed: bool = False
+    signs: tuple[str, ...] = ()
+    fixed: Mapping[str, Json] = field(default_factory=dict)
+    note: str | None = None
+    off: Mapping[str, Json] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
+
+    def entry(self, event: Event, command: str) -> dict[str, Json]:
+        """What stands under ``event`` to have ``command`` run."""
+        if not self.grouped:
+            return {"type": "command", "command": command} if self.typed else {"command": command}
+        matcher: dict[str, Json] = {} if event.matcher is None else {"matcher": event.matcher}
+        return matcher | {"hooks": [{"type": "command", "command": command}]}
+
+    def events_for(self, version: Version | None) -> tuple[Event, ...]:
+        """The events that may be asked of that version; all of them when it is not known."""
+        if version is None or version >= UNKNOWN_EVENTS_ARE_FINE:
+            return self.events
+        return tuple(event for event in self.events if event.since <= version)
+
+
+def _events(names: str, *, tools: str = "", since: Mapping[str, Version] | None = None) -> tuple[Event, ...]:
+    with_matcher = tools.split()
+    dates = since or {}
+    return tuple(Event(name, ALL if name in with_matcher else None, dates.get(name, ())) for name in names.split())
+
+
+_CLAUDE_CODE = Agent(
+    name="claude-code",
+    title="Claude Code",
+    folder=".claude",
+    project=".claude/settings.local.json",
+    user=("settings.json",),
+    programs=("claude",),
+    variable="CLAUDE_CONFIG_DIR",
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop"
+        " PostModelSwitch Stop SessionEnd",
+        tools="PreToolUse PostToolUse PostToolUseFailure",
+        since={
+            "SessionEnd": (1, 0, 85),
+            "SubagentStart": (2, 0, 43),
+            "PostToolUseFailure": (2, 1, 50),  # the oldest that we have seen it reported for
+            "PostModelSwitch": (2, 1, 251),
+        },
+    ),
+    off=MappingProxyType({"disableAllHooks": True}),
+    more=("settings.json",),
+)
+
+_CURSOR = Agent(
+    name="cursor",
+    title="Cursor",
+    folder=".cursor",
+    project=".cursor/hooks.json",
+    user=("hooks.json",),
+    programs=("cursor", "cursor-agent"),
+    signs=(".config/Cursor", "Library/Application Support/Cursor", ".cursor-server"),
+    grouped=False,
+    fixed=MappingProxyType({"version": 1}),
+    events=_events(
+        "sessionStart beforeSubmitPrompt preToolUse postToolUse postToolUseFailure beforeShellExecution"
+        " afterShellExecution beforeReadFile afterFileEdit afterTabFileEdit subagentStart subagentStop stop sessionEnd"
+    ),
+)
+
+_CODEX = Agent(
+    name="codex",
+    title="Codex CLI",
+    folder=".codex",
+    project=None,
+    user=("hooks.json", "config.toml"),
+    programs=("codex",),
+    variable="CODEX_HOME",
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop Stop",
+        tools="PreToolUse PostToolUse",
+    ),
+    note="Codex runs a new hook only after you have reviewed it: it asks at its next start, or use /hooks",
+    off=MappingProxyType({"features.hooks": False, "features.codex_hooks": False}),
+)
+
+_GEMINI = Agent(
+    name="gemini",
+    title="Gemini CLI",
+    folder=".gemini",
+    project=".gemini/settings.json",
+    user=("settings.json",),
+    programs=("gemini",),
+    variable="GEMINI_CLI_HOME",
+    moved=".gemini",
+    events=_events(
+        "SessionStart BeforeAgent BeforeTool AfterTool AfterAgent SessionEnd",
+        tools="BeforeTool AfterTool",
+    ),
+    off=MappingProxyType({"hooksConfig.enabled": False}),
+)
+
+_OPENCODE = Agent(
+    name="opencode",
+    title="opencode",
+    folder=".opencode",
+    project=".opencode/plugin/custody.js",
+    user=("plugin/custody.js",),
+    programs=("opencode",),
+    variable="XDG_CONFIG_HOME",
+    moved="opencode",
+    in_home=".config/opencode",
+    signs=(".local/share/opencode",),
+    plugin="opencode.js",
+    events=_events(
+        "session.created chat.message tool.execute.before tool.execute.after message.updated message.part.updated"
+    ),
+    note="opencode loads a new plugin at its next start",
+)
+
+_VSCODE_USERS = (
+    *(f".config/{program}/User" for program in ("Code", "Code - Insiders", "VSCodium")),
+    *(f"Library/Application Support/{program}/User" for program in ("Code", "Code - Insiders", "VSCodium")),
+    *(f"{server}/data/User" for server in (".vscode-server", ".vscode-server-insiders", ".vscode-remote")),
+)
+"""Where VS Code and its kin keep a user's things, on this machine or for one who connects to it."""
+
+_COPILOT = Agent(
+    name="copilot",
+    title="GitHub Copilot (VS Code and CLI)",
+    folder=".copilot",
+    project=".github/hooks/custody.json",
+    user=("hooks/custody.json",),
+    programs=("copilot",),
+    variable="COPILOT_HOME",
+    grouped=False,
+    typed=True,
+    signs=(".config/github-copilot", *(f"{user}/globalStorage/github.copilot-chat" for user in _VSCODE_USERS)),
+    fixed=MappingProxyType({"version": 1}),
+    events=_events(
+        "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop"
+        " SessionEnd"
+    ),
+    note="Copilot runs a repository's hooks only in folders that you trust",
+    off=MappingProxyType({"disableAllHooks": True}),
+    more=("settings.json", "config.json"),
+)
+
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (_CLAUDE_CODE, _CURSOR, _CODEX, _GEMINI, _OPENCODE, _COPILOT)}
+)

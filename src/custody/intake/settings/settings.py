@@ -1,0 +1,145 @@
+"""What becomes of an agent's settings: our entries added, renewed or taken out; everybody else's bytes as they were.
+
+What cannot be read is refused, and the user told what to add or remove by hand.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from custody.core.errors import CustodyError, InputError
+from custody.intake.settings import toml_text
+from custody.intake.settings.agent_table import MARK, Agent, Version
+from custody.intake.settings.byte_swap import swapped
+from custody.intake.settings.edit import Edit
+from custody.intake.settings.entries import Ask, at_key, is_as_wanted, our_commands, ours_in, value_of
+from custody.intake.settings.files import Seen, check_may_replace, look, missing_folders
+from custody.intake.settings.insertion import added
+from custody.intake.settings.jsonc import Unreadable
+from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.plugin import plugin_edit, plugin_runs, unplugin_edit
+from custody.intake.settings.removal import without_ours
+
+
+def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
+    """The settings at ``path`` with our entries, once each, in their newest form; or our plugin there."""
+    if ask.agent.plugin is not None:
+        return plugin_edit(path, ask, note)
+    seen, toml = look(path), _is_toml(path)
+    what = f"{len(ask.events)} events"
+    try:
+        if is_as_wanted(value_of(seen.data, toml=toml), ask):
+            kept = note or Note(path=str(path), whose=ask.agent.name, created=False, after=digest(seen.data or b""))
+            return _edit(seen, ask.agent, seen.data, f"{what}, as before", kept)
+        check_may_replace(seen)
+        base = None if seen.data is None else without_ours(seen.data, ask.agent, note, toml=toml)
+        swaps, members = added(base or b"", ask, toml=toml)
+    except Unreadable as error:
+        raise InputError(
+            f"cannot add to '{path}': {error}",
+            hint="nothing was changed; mend the file, choose other agents with --agent, or add this by hand:\n"
+            + by_hand(ask, toml=toml),
+        ) from error
+    after = swapped(base or b"", swaps)
+    made = () if note is None or base is not None else note.folders
+    new = Note(
+        path=str(path),
+        whose=ask.agent.name,
+        created=base is None,
+        after=digest(after),
+        swaps=tuple(swaps),
+        members=members,
+        folders=made or tuple(map(str, missing_folders(seen.target))),
+        users=() if note is None else note.users,
+    )
+    return _edit(seen, ask.agent, after, what, new)
+
+
+def unsettings_edit(path: Path, agent: Agent, note: Note | None = None) -> Edit:
+    """The settings at ``path`` without our entries; a file that was made for them goes."""
+    if agent.plugin is not None:
+        return unplugin_edit(path, agent, note)
+    seen = look(path)
+    try:
+        after = None if seen.data is None else without_ours(seen.data, agent, note, toml=_is_toml(path))
+    except Unreadable as error:
+        raise InputError(
+            f"cannot read '{path}': {error}",
+            hint=f"mend it, or remove the entries that run '…{MARK}' by hand",
+        ) from error
+    if after == seen.data:
+        return _edit(seen, agent, after, "nothing of ours is there", None)
+    check_may_replace(seen)
+    edit = _edit(seen, agent, after, "our entries taken out", None)
+    return edit if note is None else replace(edit, folders=tuple(map(Path, note.folders)))
+
+
+def settings_in_use(path: Path, agent: Agent) -> bool:
+    """Whether an entry of ours is at ``path``; False also for a file that cannot be read."""
+    return bool(settings_run(path, agent))
+
+
+def settings_run(path: Path, agent: Agent) -> list[str]:
+    """The commands of our entries at ``path``; none also for a file that cannot be read."""
+    try:
+        if agent.plugin is not None:
+            return plugin_runs(look(path).data)
+        return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
+    except (Unreadable, CustodyError):
+        return []
+
+
+def settings_lack(path: Path, agent: Agent, version: Version | None) -> list[str]:
+    """The events for which nothing of ours stands at ``path``, which that version of the agent can be asked."""
+    if agent.plugin is not None:
+        return []
+    try:
+        asked = {event for event, _ in ours_in(value_of(look(path).data, toml=_is_toml(path)), agent)}
+    except (Unreadable, CustodyError):
+        asked = set()
+    return [event.name for event in agent.events_for(version) if event.name not in asked]
+
+
+def settings_trouble(path: Path, agent: Agent) -> str | None:
+    """Why the settings at ``path`` cannot be read; None when they can, or there are none."""
+    try:
+        data = look(path).data
+        if agent.plugin is None:
+            value_of(data, toml=_is_toml(path))
+    except (Unreadable, CustodyError) as error:
+        return error.message if isinstance(error, CustodyError) else str(error)
+    return None
+
+
+def settings_off(path: Path, agent: Agent) -> str | None:
+    """The setting at ``path`` that turns the agent's hooks off; empty where one leaves them on, None where none is."""
+    try:
+        value = value_of(look(path).data, toml=_is_toml(path)) if agent.off else {}
+    except (Unreadable, CustodyError):
+        return None
+    said = {key: at_key(value, key) == off for key, off in agent.off.items() if at_key(value, key) is not None}
+    return next((key for key, is_off in said.items() if is_off), "") if said else None
+
+
+def by_hand(ask: Ask, *, toml: bool = False) -> str:
+    """What a user would add to the agent's settings to have the same."""
+    if toml:
+        return swapped(b"", toml_text.added(b"", ask.entries) or []).decode()
+    return json.dumps(ask.whole, ensure_ascii=False, indent=2)
+
+
+def _edit(seen: Seen, agent: Agent, after: bytes | None, what: str, note: Note | None) -> Edit:
+    return Edit(
+        path=seen.path,
+        target=seen.target,
+        before=seen.data,
+        after=after,
+        whose=agent.name,
+        what=what,
+        note=note,
+        folders=missing_folders(seen.target) if after is not None else (),
+    )
+
+
+def _is_toml(path: Path) -> bool:
+    return path.suffix == ".toml"

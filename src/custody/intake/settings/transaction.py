@@ -1,0 +1,106 @@
+"""Doing what was decided: every file whole or not at all, and all files or none."""
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from custody.core.errors import CustodyError, WorldError
+from custody.intake.settings.edit import Edit
+from custody.intake.settings.files import (
+    delete,
+    delete_if_empty,
+    make_folder,
+    put_aside,
+    put_back,
+    read_if_there,
+    write_atomically,
+)
+
+_FILE, _PROGRAM = 0o666, 0o777
+
+
+def apply(edits: Sequence[Edit]) -> None:
+    """Make every change; when one fails, those before it are undone and the error says so."""
+    wanted = [edit for edit in edits if edit.changes]
+    for edit in wanted:
+        _check_still(edit)
+    done = list[_Was]()
+    try:
+        for edit in wanted:
+            done += [_was(path) for path in _touched(edit)]
+            _change(edit)
+    except BaseException:
+        for was in reversed(done):
+            _restore(was)
+        for edit in wanted:
+            if edit.before is None:
+                _remove_folders(edit)
+        raise
+    for edit in wanted:
+        if edit.after is None:
+            _remove_folders(edit)
+
+
+def _change(edit: Edit) -> None:
+    if edit.back is not None:
+        put_back(edit.back, edit.target)
+        return
+    if edit.after is None:
+        delete(edit.target)
+        return
+    make_folder(edit.target.parent)
+    if edit.aside is not None:
+        put_aside(edit.target, edit.aside)
+    mode = _PROGRAM if edit.program else _FILE
+    write_atomically(edit.target, edit.after, mode=mode, keep=edit.aside is None)
+
+
+def _check_still(edit: Edit) -> None:
+    if read_if_there(edit.target) != edit.before:
+        raise WorldError(f"'{edit.path}' was changed by somebody else just now", hint="try again; nothing was changed")
+
+
+def _remove_folders(edit: Edit) -> None:
+    for folder in reversed(edit.folders):
+        delete_if_empty(folder)
+
+
+# Undoing. Whatever fails here must not hide why we undo.
+
+
+@dataclass(frozen=True, slots=True)
+class _Was:
+    """What had a name before we touched it: nothing, a link, or a file."""
+
+    path: Path
+    link: str | None = None
+    data: bytes | None = None
+    mode: int = 0
+
+
+def _touched(edit: Edit) -> list[Path]:
+    return [path for path in (edit.target, edit.aside, edit.back) if path is not None]
+
+
+def _was(path: Path) -> _Was:
+    if path.is_symlink():
+        return _Was(path, link=os.readlink(path))
+    data = read_if_there(path)
+    return _Was(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
+
+
+def _restore(was: _Was) -> None:
+    with suppress(OSError, CustodyError):
+        if was == _was(was.path):
+            return
+        if was.link is not None or was.data is None:
+            with suppress(FileNotFoundError):
+                os.unlink(was.path)
+        if was.link is not None:
+            os.symlink(was.link, was.path)
+        elif was.data is not None:
+            write_atomically(was.path, was.data, mode=was.mode)
+            os.chmod(was.path, was.mode)

@@ -1,0 +1,1 @@
+"""The JSON of what imports and exports of other tools' claims answer."""

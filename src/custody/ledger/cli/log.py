@@ -1,0 +1,141 @@
+"""``custody log``."""
+
+from collections.abc import Iterator, Mapping
+
+import click
+
+from custody.core.errors import InputError
+from custody.core.wire.report import CallLine, LogReport, PromptLine, SessionLine, SessionReport
+from custody.ledger.sessions import log, log_session
+from custody.terminal.frame import answer, json_option, the_desk
+
+MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
+PROMPT_WIDTH = 100
+
+
+@click.command("log")
+@click.argument("session", required=False)
+@click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many sessions.")
+@click.option("--agent", metavar="NAME", help="Only sessions of this agent; two may have the same id.")
+@click.option("--by-agent", is_flag=True, help="Each agent with its sessions, instead of the sessions.")
+@click.option("--tree", is_flag=True, help="Show calls below the call or the subagent that made them.")
+@json_option
+@click.pass_context
+def command(  # noqa: PLR0913 - one for each option
+    ctx: click.Context,
+    session: str | None,
+    *,
+    limit: int,
+    agent: str | None,
+    by_agent: bool,
+    tree: bool,
+    as_json: bool,
+) -> int:
+    """List sessions as they were captured, or show one.
+
+    Without SESSION: the sessions that were active last, with agent, model, prompts, calls and files. With SESSION (its
+    id or the beginning of it): its prompts and calls in order, with the files each changed and the sources it read.
+
+    \b
+    Examples:
+      custody log
+      custody log 5d2f0c3e --tree
+      custody log s1 --agent codex
+      custody log --by-agent
+    """
+    desk = the_desk(ctx)
+    if session is None:
+        listed = log(desk, limit=limit, agent=agent)
+        return answer(listed, _by_agent(listed, agent) if by_agent else _listed(listed, agent), as_json=as_json)
+    if by_agent:
+        raise InputError("--by-agent is about all sessions", hint="name a session, or --by-agent")
+    shown = log_session(desk, session, agent=agent)
+    return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
+
+
+def _listed(report: LogReport, agent: str | None) -> str:
+    if not report.sessions:
+        return _nothing(agent)
+    lines = [_line(session) for session in report.sessions]
+    if report.total > len(lines):
+        lines.append(f"({report.total - len(lines)} more; -n shows them)")
+    return "\n".join(lines)
+
+
+def _nothing(agent: str | None) -> str:
+    return f"no session{'' if agent is None else f' of {agent}'} has been captured here yet"
+
+
+def _by_agent(report: LogReport, agent: str | None) -> str:
+    if not report.agents:
+        return _nothing(agent)
+    wide = max(len(one.agent) for one in report.agents)
+    return "\n".join(
+        f"{one.agent:<{wide}}  {one.sessions:>6,} session(s)  last {one.last[:19]}Z" for one in report.agents
+    )
+
+
+def _line(session: SessionLine) -> str:
+    counts = f"{session.prompts} prompt(s), {session.calls} call(s), {len(session.files)} file(s)"
+    model = session.model or "model unknown"
+    return f"{session.last[:19]}Z  {session.agent:<12}  {session.session}  {model}  {counts}"
+
+
+def _shown(report: SessionReport, *, tree: bool) -> Iterator[str]:
+    yield _line(report.session)
+    for file in report.session.files:
+        yield f"  changed {file}"
+    below = _below(report.calls) if tree else {}
+    inside = {child.id for children in below.values() for child in children}
+    happened: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in inside)]
+    subagent: str | None = None
+    for item in sorted(happened, key=_when):
+        if isinstance(item, PromptLine):
+            yield _prompt(item)
+            continue
+        if tree and item.subagent not in (None, subagent):
+            yield f"{'':12}subagent {item.subagent}"
+        subagent = item.subagent
+        yield from _branch(item, below, int(tree and subagent is not None))
+
+
+def _when(item: PromptLine | CallLine) -> str:
+    return item.at if isinstance(item, PromptLine) else item.started
+
+
+def _below(calls: list[CallLine]) -> dict[str, list[CallLine]]:
+    """The calls that each call made; one that claims to be inside itself, at whatever distance, stands alone."""
+    parents = {call.id: call.parent for call in calls}
+    below: dict[str, list[CallLine]] = {}
+    for call in calls:
+        if call.parent in parents and not _is_circle(call.id, parents):
+            below.setdefault(call.parent or "", []).append(call)
+    return below
+
+
+def _is_circle(call: str, parents: Mapping[str, str | None]) -> bool:
+    met = {call}
+    above = parents.get(call)
+    while above is not None and above not in met:
+        met.add(above)
+        above = parents.get(above)
+    return above is not None
+
+
+def _branch(call: CallLine, below: Mapping[str, list[CallLine]], depth: int) -> Iterator[str]:
+    """A call, and below it those that it made."""
+    waiting = [(call, depth)]
+    while waiting:
+        one, level = waiting.pop()
+        yield _call(one, level)
+        waiting.extend((child, level + 1) for child in reversed(below.get(one.id, [])))
+
+
+def _prompt(prompt: PromptLine) -> str:
+    words = "(not here any more, or withheld)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
+    return f"{prompt.at[11:19]}  > {words}"
+
+
+def _call(call: CallLine, depth: int) -> str:
+    what = ", ".join((*call.files, *call.sources))
+    return f"{call.started[11:19]} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")

@@ -1,0 +1,1 @@
+"""SQL over records that belongs to no single question."""

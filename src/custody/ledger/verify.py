@@ -1,0 +1,200 @@
+"""Check every kept byte and name whatever is not as it was stored."""
+
+from collections.abc import Iterator, Sequence
+
+from custody.core.chain_check import Damage, DamageCode, check_chain
+from custody.core.digest import digest_of
+from custody.core.ids import PENDING, Digest, RecordRef, StoreId
+from custody.core.record import Head, Record
+from custody.core.wire.arrival import ERASED
+from custody.core.wire.body import digest_text, parts
+from custody.core.wire.canonical import parse
+from custody.core.wire.report import Chain, Finding, VerifyReport
+from custody.store import Body, KeptHead, Store, StoreDamaged, batched, erased_digest
+from custody.workspace.workspace import Desk
+
+PAGE = 50
+
+Erasures = dict[Digest, set[StoreId]]
+"""For each erased body, the chains of the records that say so."""
+
+
+def verify(desk: Desk) -> VerifyReport:
+    """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
+    try:
+        with desk.reading() as store, store.db.reading():
+            return verified(desk, store)
+    except StoreDamaged as error:
+        # The file cannot even be opened or read through: that is the finding.
+        damage = Damage(DamageCode.FILE_DAMAGED, error.message)
+        return VerifyReport(
+            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[_finding(damage)]
+        )
+
+
+def verified(desk: Desk, store: Store) -> VerifyReport:
+    """The same of a store that is open, inside one moment."""
+    own = store.own()
+    heads = [head for head in store.tables.chains() if head.store != PENDING]
+    records = sum(head.seq for head in heads)
+    desk.progress.start("checking", records + store.tables.body_count())
+    erasures = _erasures(store)
+    found = [
+        *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.db.check()),
+        *_bodies(desk, store, erasures),
+        *(damage for head in heads for damage in _chain(desk, store, head)),
+        *head_damage(store, heads),
+        *fork_damage(store),
+        *_views(store),
+        *spool_damage(desk),
+    ]
+    pending = store.tables.head(PENDING).seq
+    return VerifyReport(
+        outcome="found" if found else "fine",
+        chains=[Chain(head.store, int(head.seq), head.link.hex(), head.store == own) for head in heads],
+        records=records,
+        bodies=store.tables.body_count(),
+        erased=len(erasures),
+        withheld=store.tables.withheld_count(),
+        pending=int(pending),
+        findings=[_finding(damage) for damage in found],
+    )
+
+
+def _bodies(desk: Desk, store: Store, erasures: Erasures) -> Iterator[Damage]:
+    for digests in batched(store.tables.body_digests(), PAGE):
+        readable = _readable(store, digests)
+        for digest in digests:
+            body = readable[digest]
+            if body is None or (body.data is not None and digest_of(body.data) != digest):
+                yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
+            elif body.data is None and body.outline is None and not _is_explained(store, digest, erasures):
+                yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
+        desk.progress.step(len(digests))
+
+
+def _body_damage(store: Store, code: DamageCode, digest: Digest, how: str) -> Damage:
+    """A finding about stored bytes, with the first record that needs them."""
+    holders = store.tables.records_holding(digest)
+    if not holders:
+        return Damage(code, f"the bytes of {digest_text(digest)}, which no record holds, {how}")
+    first = min(holders, key=lambda record: record.ref)
+    which = f"record {first.seq} of chain {first.store} ({first.entry.kind})"
+    more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
+    return Damage(code, f"the bytes of {digest_text(digest)}, held by {which}{more}, {how}", first.ref)
+
+
+def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | None]:
+    """These bodies; None for one that is there but cannot be unpacked, nothing for one that is not there."""
+    try:
+        return dict(store.tables.bodies(digests))
+    except StoreDamaged:
+        if len(digests) == 1:
+            return {digests[0]: None}
+        return {digest: body for one in digests for digest, body in _readable(store, [one]).items()}
+
+
+def _is_explained(store: Store, digest: Digest, erasures: Erasures) -> bool:
+    """Whether a body may be empty: our own records need an erasure of our own, copied ones that of any chain."""
+    sayers = erasures.get(digest, set())
+    ours = store.tables.owned()
+    holders = {record.store for record in store.tables.records_holding(digest)}
+    return bool(sayers & ours) or (bool(sayers) and not holders & ours)
+
+
+def _erasures(store: Store) -> Erasures:
+    """The bodies that records say were erased, with those records' chains; a damaged record says nothing."""
+    found: Erasures = {}
+    for record in store.tables.records_of_kind(ERASED):
+        body = _readable(store, [record.entry.digest]).get(record.entry.digest)
+        if body is not None and body.data is not None and digest_of(body.data) == record.entry.digest:
+            for digest in erased_digest(parse(body.data)):
+                found.setdefault(digest, set()).add(record.store)
+    return found
+
+
+def _chain(desk: Desk, store: Store, head: Head) -> Iterator[Damage]:
+    remembered = store.heads.read(head.store) if store.heads else None
+    yield from check_chain(head.store, store.tables.records(head.store), remembered)
+    for records in batched(store.tables.records(head.store), PAGE):
+        yield from held_damage(store, records)
+        desk.progress.step(len(records))
+
+
+def held_damage(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
+    """Whether every body that these records name is there at all."""
+    readable = _readable(store, sorted({record.entry.digest for record in records}))
+    wanted = {record.ref: {record.entry.digest} | _texts(readable.get(record.entry.digest)) for record in records}
+    held = store.tables.held(set().union(*wanted.values()))
+    for ref, digests in wanted.items():
+        for digest in sorted(digests - held):
+            yield Damage(
+                DamageCode.BODY_MISSING,
+                f"record {ref.seq} of chain {ref.store} names {digest_text(digest)}, which is not there",
+                ref,
+            )
+
+
+def _texts(body: Body | None) -> frozenset[Digest]:
+    if body is None or body.data is None or digest_of(body.data) != body.digest:
+        return frozenset()
+    return parts(parse(body.data, bytes_max=len(body.data)))
+
+
+def head_damage(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
+    """What is wrong with the head files, and which chains have none."""
+    kept = store.heads.all() if store.heads else []
+    here = {head.store for head in heads}
+    for file in kept:
+        yield from _head(file, here)
+    remembered = {file.head.store for file in kept if file.head is not None}
+    for head in heads if store.heads and not store.db.place else ():
+        if head.store not in remembered:
+            what = f"chain {head.store} has no head beside it: whether its end was cut off cannot be told"
+            yield Damage(DamageCode.HEAD_MISSING, what)
+
+
+def _head(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
+    if file.head is None or not file.genuine:
+        yield Damage(
+            DamageCode.HEAD_FORGED,
+            f"'{file.name}' was not written under this machine's key, or was changed;"
+            " whether its chain was cut short cannot be told",
+        )
+    elif file.head.store not in here:
+        yield from check_chain(file.head.store, (), file.head)
+
+
+def fork_damage(store: Store) -> Iterator[Damage]:
+    """The records that claim a place which another has."""
+    for record in store.tables.forks():
+        yield Damage(
+            DamageCode.CHAIN_FORK,
+            f"place {record.seq} of chain {record.store} {_claim(store, record)}; this one ({record.entry.kind},"
+            f" {record.entry.event}) is kept apart",
+            record.ref,
+        )
+
+
+def _claim(store: Store, record: Record) -> str:
+    return "is claimed twice" if store.tables.record(record.ref) is not None else "is on a second branch"
+
+
+def _views(store: Store) -> Iterator[Damage]:
+    try:
+        for ref in store.views.wrong():
+            yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
+    except StoreDamaged:
+        return  # views are made from bodies; that a body is damaged has been said
+
+
+def spool_damage(desk: Desk) -> Iterator[Damage]:
+    """The waiting events that were set aside."""
+    for spool in desk.spools:
+        for refused in spool.refused():
+            yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
+
+
+def _finding(damage: Damage) -> Finding:
+    record: RecordRef | None = damage.record
+    return Finding(damage.code.label, damage.what, None if record is None else str(record))

@@ -1,0 +1,84 @@
+"""A script through the bridge, with the MCP servers of a file: what ``custody graph run`` does."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, TextIO
+
+from custody.core.errors import CustodyError, WorldError
+from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
+from custody.sdk.execution import TraceEvent
+from custody.sdk.outbox import OUT, configure, flush
+from custody.sdk.run_report import GraphCall, GraphRunReport
+from custody.sdk.script_inputs import open_server, script_in, servers_in
+from custody.sdk.server_file import McpServer
+
+START_SECONDS = 30.0
+"""A server that has not greeted by then does not start."""
+
+
+def run_script(
+    folder: Path, script: Path, config: Path | None, limits: BridgeLimits, errors: TextIO
+) -> tuple[GraphRunReport, bool]:
+    """Run a script and record its calls in the repository around ``folder``; whether all of them are kept."""
+    code = script_in(script)
+    servers = {} if config is None else servers_in(config)
+    configure(folder=folder)
+
+    async def run() -> Execution:
+        async with AsyncExitStack() as stack:
+            try:
+                clients = {name: await _entered(stack, name, server, errors) for name, server in servers.items()}
+                return await WorkerBridge(clients, limits=limits).execute(code, name=script.name)
+            except CustodyError as error:
+                problem = error  # raised below: the servers' own tasks would put it into a group
+        raise problem
+
+    report = report_of(asyncio.run(run()))
+    return report, flush() and OUT.on
+
+
+async def _entered(stack: AsyncExitStack, name: str, server: McpServer, errors: TextIO) -> Any:
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            return await stack.enter_async_context(open_server(name, server, errors))
+    except TimeoutError as error:
+        raise WorldError(
+            f"cannot start the MCP server '{name}': it said nothing in {START_SECONDS:g} s",
+            hint="run its command by hand to see what it says",
+        ) from error
+
+
+def report_of(execution: Execution) -> GraphRunReport:
+    """An execution as it is answered."""
+    return GraphRunReport(
+        outcome="fine" if execution.success else "found",
+        execution=execution.id,
+        success=execution.success,
+        result=execution.result,
+        error=execution.error,
+        trace=execution.trace,
+        stdout=execution.stdout,
+        stderr=execution.stderr,
+        dropped_bytes=execution.dropped_bytes,
+        calls=calls_of(execution.traces),
+    )
+
+
+def calls_of(traces: Sequence[TraceEvent]) -> list[GraphCall]:
+    """Start and end of each call put together."""
+    ends = {event.trace_id: event for event in traces if event.type.endswith("_end")}
+    return [
+        GraphCall(
+            trace_id=event.trace_id,
+            parent_trace_id=event.parent_trace_id,
+            node=event.name if event.type.startswith("tool") else f"capability:{event.name}",
+            started_ns=event.at_ns,
+            ended_ns=ends[event.trace_id].at_ns,
+            success=bool(ends[event.trace_id].success),
+            error=ends[event.trace_id].error,
+        )
+        for event in traces
+        if event.type.endswith("_start")
+    ]

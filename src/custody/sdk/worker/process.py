@@ -1,0 +1,152 @@
+"""Start a worker, hear it, end it: three threads read what it writes, one writes to it, and nobody waits for it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import IO
+
+from custody.core.errors import WorldError
+
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+"""What a worker inherits of our environment: where programs are and how to write, nothing that names a person."""
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+END_SECONDS = 5.0
+"""What it started may have left its group and hold its pipes open; we read no longer than this after its end."""
+_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a worker may use."""
+
+    memory_bytes: int = 512 * 1024 * 1024
+    output_bytes: int = 64 * 1024
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a program wrote, up to a limit; ``dropped`` counts the bytes behind it."""
+
+    limit: int
+    data: bytearray = field(default_factory=bytearray)
+    dropped: int = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Keep what fits."""
+        kept = chunk[: max(0, self.limit - len(self.data))]
+        self.data += kept
+        self.dropped += len(chunk) - len(kept)
+
+    @property
+    def text(self) -> str:
+        """What was kept, whatever bytes they are."""
+        return self.data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """That a worker has ended: its exit status, negative for the signal that killed it; what it wrote."""
+
+    status: int
+    out: Captured
+    err: Captured
+
+
+class Worker:
+    """One worker. ``hear`` is called with each line that it sends, and ``ended`` once, both in threads of ours."""
+
+    def __init__(
+        self, limits: Limits, variables: dict[str, str], hear: Callable[[bytes], None], ended: Callable[[Ending], None]
+    ) -> None:
+        self._hear, self._ended = hear, ended
+        self._out, self._err = Captured(limits.output_bytes), Captured(limits.output_bytes)
+        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._process, self._to, self._from = _started(limits, variables)
+        readers = [
+            threading.Thread(target=_capture, args=(self._process.stdout, self._out), daemon=True),
+            threading.Thread(target=_capture, args=(self._process.stderr, self._err), daemon=True),
+            threading.Thread(target=self._listen, daemon=True),
+        ]
+        for thread in (*readers, threading.Thread(target=self._speak, daemon=True)):
+            thread.start()
+        threading.Thread(target=self._wait, args=(readers,), daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process, which is also that of its process group."""
+        return self._process.pid
+
+    def send(self, message: bytes) -> None:
+        """Tell it something; it need not be listening."""
+        self._queue.put(message + b"\n")
+
+    def kill(self) -> None:
+        """End it and its process group, at once."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # it is gone already
+
+    def _listen(self) -> None:
+        with self._from as lines:
+            while line := lines.readline(MESSAGE_BYTES_MAX):
+                self._hear(line)
+
+    def _speak(self) -> None:
+        with self._to as pipe:
+            while (message := self._queue.get()) is not None:
+                try:
+                    pipe.write(message)
+                    pipe.flush()
+                except (BrokenPipeError, ValueError):
+                    return  # it has ended, which is told elsewhere
+
+    def _wait(self, readers: list[threading.Thread]) -> None:
+        status = self._process.wait()
+        self.kill()  # what it started must not outlive it, nor hold its pipes open
+        deadline = monotonic() + END_SECONDS
+        for thread in readers:
+            thread.join(max(0.0, deadline - monotonic()))
+        self._queue.put(None)
+        self._ended(Ending(status, self._out, self._err))
+
+
+def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
+    child_in, to_child = os.pipe()
+    from_child, child_out = os.pipe()
+    file = str(Path(__file__).with_name("child.py"))
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | variables
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-u", file, str(child_in), str(child_out), str(limits.memory_bytes)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            pass_fds=(child_in, child_out),
+            start_new_session=True,
+        )
+    except OSError as error:
+        for handle in (to_child, from_child):
+            os.close(handle)
+        raise WorldError(
+            f"cannot start a worker: {error.strerror}", hint="fewer at once need fewer processes and less memory"
+        ) from error
+    finally:
+        os.close(child_in)
+        os.close(child_out)
+    return process, os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
+
+
+def _capture(pipe: IO[bytes] | None, into: Captured) -> None:
+    if pipe is not None:
+        with pipe:
+            while chunk := pipe.read1(_CHUNK):  # type: ignore[attr-defined]
+                into.add(chunk)

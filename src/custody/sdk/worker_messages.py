@@ -1,0 +1,93 @@
+"""What a worker and its bridge say to each other: JSON, one message on a line, read strictly on our side."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from custody.core.errors import InputError
+from custody.core.wire.canonical import parse, problem
+
+TraceId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$(?!\n)")]
+ParentId = Annotated[str, Meta(min_length=1, max_length=200)]
+Called = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)")]
+Problem = Annotated[str, Meta(max_length=4000)]
+
+
+class RpcCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="rpc_call"):
+    """The worker wants a tool called."""
+
+    id: int
+    server: Called
+    tool: Called
+    args: dict[str, Any]
+    parent_trace_id: ParentId | None
+
+
+class CapabilityStart(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="capability_start"
+):
+    """A capability began in the worker."""
+
+    trace_id: TraceId
+    parent_trace_id: ParentId | None
+    name: Called
+
+
+class CapabilityEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="capability_end"):
+    """A capability ended in the worker; without success and without error it was left before its end."""
+
+    trace_id: TraceId
+    parent_trace_id: ParentId | None
+    name: Called
+    success: bool
+    error: Problem | None = None
+
+
+class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="result"):
+    """The code has ended."""
+
+    success: bool
+    result: Any = None
+    error: Problem | None = None
+    trace: Problem | None = None
+
+
+Said = RpcCall | CapabilityStart | CapabilityEnd | Result
+
+
+class RpcResult(msgspec.Struct, frozen=True, tag_field="type", tag="rpc_result"):
+    """What a tool gave."""
+
+    id: int
+    success: bool
+    result: Any = None
+    error: str | None = None
+
+
+class Task(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
+    """What a worker is to run."""
+
+    code: str
+    file: str
+    context: Any
+    capabilities: dict[str, str]
+
+
+def read_said(line: bytes) -> Said:
+    """One message of a worker, or an ``InputError``."""
+    if not line.endswith(b"\n"):
+        raise InputError("a message without an end, or longer than any may be")
+    try:
+        said: Said = msgspec.convert(parse(line), Said)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(f"not a message of a worker: {problem(error)}") from error
+    return said
+
+
+def write(message: RpcResult | Task) -> bytes:
+    """A message to a worker, on one line; an ``InputError`` when it holds what is no JSON."""
+    try:
+        return msgspec.json.encode(message)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {str(error)[:300]}") from error

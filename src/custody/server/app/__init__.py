@@ -1,0 +1,1 @@
+"""Use cases that only a service has."""

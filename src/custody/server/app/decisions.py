@@ -1,0 +1,178 @@
+"""Decisions as a service is told them: each once, the same again is known, another one under the same name refused.
+
+Only what was said is compared: sizes and authors that are read from a repository may be told later and better.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from custody.core.errors import InputError
+from custody.core.wire.time import ns_from
+from custody.intake.redaction import key_for, redacted
+from custody.server.app.questions import has_repository
+from custody.server.wire.questions import DecisionSaid
+from custody.trust.app.decision_log import Log, Recorded
+from custody.trust.app.decisions import Asked, account_of, asked_at, settled
+from custody.trust.app.record import Wanted, override, record, record_commit, revert
+from custody.trust.app.show import step_taken, trust_line
+from custody.trust.app.vocabulary import complexity_named, decision_named
+from custody.trust.model import Decided, Overridden, Standing, Step
+from custody.trust.wire.report import TrustRecordReport
+from custody.workspace.workspace import Desk
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_OURS = ("commit:", "revert:")
+"""How ids begin that a commit gives a decision."""
+
+
+class DecidedOtherwise(InputError):
+    """Another decision is kept under the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was recorded, now or before."""
+
+    report: TrustRecordReport
+    is_new: bool
+
+
+def decide(desk: Desk, said: DecisionSaid, by: str) -> Decision:
+    """Record a decision, once; ``by`` decided where nobody else is named."""
+    asking = _Asking(desk, _resolved(desk, said), by)
+    known = asking.known()
+    if known is None:
+        try:
+            return Decision(asking.recorded().report(), is_new=True)
+        except InputError:
+            known = asking.known()  # somebody else may have told it in this very moment
+            if known is None:
+                raise
+    return Decision(known, is_new=False)
+
+
+def _resolved(desk: Desk, said: DecisionSaid) -> DecisionSaid:
+    """The same about a commit by its full id; refused where it is not about exactly one thing."""
+    if sum(one is not None for one in (said.commit, said.id, said.overrides, said.reverts)) != 1:
+        raise InputError(
+            "a decision is about one thing", hint="give one of 'commit', 'id', 'overrides' and 'reverts', and no other"
+        )
+    if said.id is not None and said.id.startswith(_OURS):
+        raise InputError(f"'{said.id[:80]}' is how a commit's decision is named", hint="give 'commit' or 'reverts'")
+    if said.reverts is not None and said.decision != "rejected":
+        raise InputError(f"what was taken back is 'rejected', not '{said.decision}'", hint="say so")
+    sizes = (said.complexity, said.lines, said.review_ms, said.opened)
+    if (said.overrides or said.reverts) and any(one is not None for one in sizes):
+        raise InputError("a correction has the size of what it corrects", hint="leave sizes and times out")
+    if said.opened is not None:
+        ns_from(said.opened)
+    if said.commit is None:
+        return said
+    if has_repository(desk):
+        return structs.replace(said, commit=desk.repository.resolve(said.commit))
+    if not _SHA.fullmatch(said.commit):
+        raise InputError("without a repository a commit is named by its full id", hint="give all of its digits")
+    return said
+
+
+class _Asking:
+    """One decision that somebody tells."""
+
+    def __init__(self, desk: Desk, said: DecisionSaid, by: str) -> None:
+        self._desk = desk
+        self._said = said
+        self._by = by
+
+    def recorded(self) -> Recorded:
+        """Record it."""
+        said, decision = self._said, decision_named(self._said.decision)
+        actor, reason = said.actor or "", said.reason or ""
+        if said.overrides is not None:
+            return override(self._desk, said.agent, said.overrides, decision, actor=actor, reason=reason)
+        if said.reverts is not None:
+            return revert(self._desk, said.agent, said.reverts, actor=actor, reason=reason)
+        wanted = Wanted(
+            agent=said.agent,
+            decision=decision,
+            commit=said.commit,
+            complexity=None if said.complexity is None else complexity_named(said.complexity),
+            lines=said.lines,
+            review_ms=said.review_ms,
+            actor=said.actor or self._by,
+            reason=said.reason,
+            opened=said.opened,
+        )
+        if said.commit is not None and has_repository(self._desk):
+            return record_commit(self._desk, wanted)
+        return record(self._desk, replace(wanted, id=self._id))
+
+    def known(self) -> TrustRecordReport | None:
+        """What is kept under its name already; ``DecidedOtherwise`` where that is another decision."""
+        asked = asked_at(self._desk)
+        with self._desk.reading() as store:
+            target = self._target(Log(self._desk, store, self._said.agent, asked.rules))
+            with settled(store):
+                account = account_of(store, self._said.agent, asked)
+        step = self._step(account.steps, target)
+        if step is None:
+            return None
+        if not self._is_same(step):
+            raise DecidedOtherwise(
+                f"'{step.entry.id}' was decided otherwise, in record {step.entry.record}",
+                hint="a decision that was wrong is overridden: send 'overrides'",
+            )
+        return self._report(step, account.standing, asked)
+
+    @property
+    def _id(self) -> str | None:
+        return self._said.id if self._said.commit is None else f"commit:{self._said.commit}"
+
+    def _target(self, log: Log) -> str | None:
+        """The id of the decision that is corrected, where there is one."""
+        named = self._said.overrides or self._said.reverts
+        try:
+            return None if named is None else log.find(named).id
+        except InputError:
+            return None  # recording it says so
+
+    def _step(self, steps: Sequence[Step], target: str | None) -> Step | None:
+        """What told this decision before."""
+        said, found = self._said, None
+        for step in steps:
+            entry = step.entry
+            if step.settled_ns is not None:
+                continue
+            if said.overrides is not None:
+                # One that was overridden may be again; only the last time counts.
+                if isinstance(entry, Overridden) and entry.target == target:
+                    found = step if entry.decision.value == said.decision else None
+            elif said.reverts is not None:
+                if isinstance(entry, Decided) and target is not None and entry.reverts == target:
+                    found = step
+            elif isinstance(entry, Decided) and entry.id == self._id:
+                found = step
+        return found
+
+    def _is_same(self, step: Step) -> bool:
+        said, kept = self._said, step_taken(step)
+        # What holds a secret is kept without it, so it cannot be compared.
+        clean = redacted({"reason": said.reason}, lambda: key_for(self._desk))
+        pairs = (
+            (said.decision, step.entry.decision.value if isinstance(step.entry, Decided | Overridden) else None),
+            (said.complexity, kept.complexity),
+            (said.lines, kept.lines),
+            (said.review_ms, kept.review_ms),
+            (said.actor, kept.actor),
+            (said.reason if clean["reason"] == said.reason else None, kept.reason),
+        )
+        return all(told is None or told == there for told, there in pairs)
+
+    def _report(self, step: Step, standing: Standing, asked: Asked) -> TrustRecordReport:
+        return TrustRecordReport(
+            profile=asked.rules.profile,
+            taken=step_taken(step),
+            standing=trust_line(self._said.agent, standing, asked),
+        )

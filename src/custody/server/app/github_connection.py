@@ -1,0 +1,94 @@
+"""Repositories on GitHub: which project each belongs to, and taking over what they had before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from custody.core.errors import InputError
+from custody.server.app.control import control_of, project_of
+from custody.server.app.github_deliveries import Wish, judge_wish, outcome_wish
+from custody.server.app.github_jobs import INDEX, site_of
+from custody.server.app.github_settings import GitHubSettings
+from custody.server.app.jobs import NewJob, add_job
+from custody.server.control import Connected
+from custody.server.github.report import (
+    GitHubBackfillReport,
+    GitHubConnectReport,
+    GitHubLine,
+    GitHubListReport,
+)
+from custody.server.github.shapes import Pull, repository_named
+from custody.workspace.workspace import Desk
+
+PAGE = 100
+
+
+def connect(desk: Desk, repository: str, project: str) -> GitHubConnectReport:
+    """Say that a repository's evidence belongs to a project."""
+    name = repository_named(repository)
+    with control_of(desk) as control:
+        project_of(control, project)
+        control.github.connect(name, project)
+        return GitHubConnectReport(done="connected", repository=_line(_found(control.github.named(name), name)))
+
+
+def disconnect(desk: Desk, repository: str) -> GitHubConnectReport:
+    """Have deliveries about a repository do nothing from now on; what was recorded stays."""
+    name = repository_named(repository)
+    with control_of(desk) as control:
+        known = _found(control.github.named(name), name)
+        control.github.disconnect(name)
+        return GitHubConnectReport(done="disconnected", repository=_line(known))
+
+
+def connected(desk: Desk) -> GitHubListReport:
+    """Every repository that is connected."""
+    with control_of(desk) as control:
+        return GitHubListReport(repositories=[_line(one) for one in control.github.all()])
+
+
+@dataclass(slots=True)
+class _Tally:
+    open: int = 0
+    closed: int = 0
+    added: int = 0
+
+
+def backfill(desk: Desk, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
+    """Add a job for each pull request that a repository ever had, and one for its index; again, only what is new.
+
+    Open ones are judged as they are now; of closed ones it is kept what became of them.
+    """
+    tally = _Tally()
+    with site_of(desk, repository, settings) as site, control_of(desk, as_service=True) as control:
+        known = _found(control.github.named(site.repository), site.repository)
+        desk.progress.start("pull requests", None)
+        for wish in _wishes(site.repository, site.github.pulls(site.repository), tally):
+            new = NewJob(wish.kind, known.project, wish.key, wish.payload)
+            tally.added += add_job(control, new, id_=desk.token(), now_ns=desk.now_ns())
+            desk.progress.step(1)
+    return GitHubBackfillReport(repository=_line(known), open=tally.open, closed=tally.closed, added=tally.added)
+
+
+def _wishes(repository: str, pulls: Iterator[Pull], tally: _Tally) -> Iterator[Wish]:
+    newest = 0
+    for pull in pulls:
+        newest = max(newest, pull.number)
+        if pull.state == "open":
+            tally.open += 1
+            wish = judge_wish(repository, pull.number)
+        else:
+            tally.closed += 1
+            wish = outcome_wish(repository, pull.number)
+        # What was told of a state is told once; a state that came since is another.
+        yield Wish(wish.kind, f"{wish.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}", wish.payload)
+    yield Wish(INDEX, f"{repository}:{newest}", {"repository": repository})
+
+
+def _found(known: Connected | None, name: str) -> Connected:
+    if known is None:
+        raise InputError(f"'{name}' is not connected", hint="'custody github connect' does that")
+    return known
+
+
+def _line(one: Connected) -> GitHubLine:
+    return GitHubLine(one.full_name, one.project, one.installation)

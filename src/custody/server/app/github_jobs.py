@@ -1,0 +1,123 @@
+"""The jobs about GitHub: judge a pull request, keep what became of one, find reverts, index what a repository had.
+
+Each looks at things as they are when it runs, not as a delivery told them, so doing one late or twice does no harm.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from custody.core.errors import InputError
+from custody.core.wire.canonical import Json
+from custody.git import Mirror
+from custody.git.mirror import BRANCHES, PULLS, pull_of
+from custody.git.remotes import address_of
+from custody.server.app.control import control_of
+from custody.server.app.github_pull_requests import Bench
+from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings
+from custody.server.github.api import GitHub
+from custody.server.github.shapes import Pull, commit_named, payload_from, repository_named
+from custody.workspace.workspace import Desk
+
+JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.reverts", "github.index"
+"""The kinds of these jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One repository of GitHub's: its mirror, the desk beside the mirror, the API."""
+
+    repository: str
+    desk: Desk
+    mirror: Mirror
+    github: GitHub
+    settings: GitHubSettings
+
+    def fetch(self, *wanted: str) -> None:
+        """Bring references of the repository here."""
+        self.mirror.fetch(address_of(f"{self.settings.git}/{self.repository}.git", self.mirror.folder), wanted)
+
+    def fetch_pull(self, number: int, _: Pull | None = None) -> None:
+        """Bring the head of one pull request and the branches."""
+        self.fetch(BRANCHES, pull_of(number))
+
+
+@contextmanager
+def site_of(desk: Desk, repository: str, settings: GitHubSettings) -> Iterator[Site]:
+    """What is needed to work on a repository; an ``InputError`` names what the operator has not said."""
+    if desk.database is None:
+        raise InputError("GitHub needs a team database", hint="add --database postgresql://…")
+    if settings.mirrors is None:
+        raise InputError(f"{MIRRORS} is not set", hint="name a folder in which repositories are mirrored")
+    if settings.key is None:
+        raise InputError(f"neither {TOKEN_FILE} nor {KEY_FILE} is set", hint="docs/github.md says how to connect")
+    name = repository_named(repository)
+    with control_of(desk, as_service=True) as control:
+        connected = control.github.named(name)
+    if connected is None:
+        raise InputError(f"'{name}' is not connected", hint="'custody github connect' does that")
+    github = GitHub(settings.api, settings.key, desk.now_ns, connected.installation)
+    try:
+        folder = settings.mirrors / f"{name.lower()}.git"
+        mirror = Mirror(folder, github.clone_credential() if settings.git.startswith("https://") else None)
+        yield Site(name, replace(desk, folder=folder), mirror, github, settings)
+    finally:
+        github.close()
+
+
+def judge_pull(desk: Desk, payload: Json) -> None:
+    """Judge a pull request as it is now, and tell GitHub."""
+    with _working(desk, payload) as (site, number):
+        bench = Bench(site.desk, site.github, site.repository, site.fetch_pull, comments=site.settings.comments)
+        judgement = bench.judge(number)
+        desk.talk(f"{site.repository}#{number}: {judgement.fate.value} {judgement.level or ''}".rstrip())
+
+
+def keep_outcome(desk: Desk, payload: Json) -> None:
+    """Record what became of a pull request that is closed; one that was opened again has no outcome yet."""
+    from custody.trust.app.outcomes import Told, record_outcome
+
+    with _working(desk, payload) as (site, number):
+        pull = site.github.pull(site.repository, number)
+        if pull.state == "open":
+            return
+        site.fetch_pull(number)
+        by = pull.merged_by if pull.is_merged else None
+        told = Told(
+            change=f"{commit_named(pull.base.sha)}..{commit_named(pull.head.sha)}",
+            outcome="merged" if pull.is_merged else "closed",
+            landed_as=commit_named(pull.merge_commit_sha) if pull.is_merged and pull.merge_commit_sha else None,
+            actor="github" if by is None else f"github:{by.login}",
+            reason=f"{site.repository}#{number}",
+            opened=pull.created_at,
+        )
+        record_outcome(site.desk, told, believes_claims=True)
+
+
+def index_changes(desk: Desk, payload: Json) -> None:
+    """Index every pull request and landed change of a repository, for the search for duplicates."""
+    from custody.dupes.app.index import Wanted, dupes_index
+
+    with _working(desk, payload) as (site, _):
+        site.fetch(BRANCHES, PULLS)
+        dupes_index(site.desk, Wanted(refs=("refs/pull/*/head", "refs/heads/*"), workers=1))
+
+
+@contextmanager
+def _working(desk: Desk, payload: Json) -> Iterator[tuple[Site, int]]:
+    job = payload_from(payload)
+    with site_of(desk, job.repository, github_settings()) as site:
+        yield site, job.number
+
+
+def record_reverts(desk: Desk, payload: Json) -> None:
+    """Record which changes a push to the default branch took back."""
+    from custody.trust.app.reverts import trust_reverts
+
+    job = payload_from(payload)
+    before, after = commit_named(job.before), commit_named(job.after)
+    with _working(desk, payload) as (site, _):
+        site.fetch(BRANCHES)
+        # A branch that is new has no commit before: all of it is looked through.
+        typed = after if set(before) == {"0"} else f"{before}..{after}"
+        trust_reverts(site.desk, typed, record=True, actor="github")

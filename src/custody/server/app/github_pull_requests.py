@@ -1,0 +1,127 @@
+"""Judge a pull request and tell GitHub: a check run on its head, and one comment where that is wanted.
+
+Of what a fork's owner chose (names of branches, of the fork, titles) nothing reaches git or an address: commits are
+asked for by their full names, the request by its number.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from custody import __version__
+from custody.core.errors import CustodyError, GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.wire.time import text_from
+from custody.gate.app.gate import Request, formed, gate
+from custody.gate.wire.forms import MARK, escaped
+from custody.gate.wire.report import GateReport, Level
+from custody.server.github.api import GitHub, GitHubRefused
+from custody.server.github.shapes import Comment, Pull, commit_named, encode_unjudged
+from custody.workspace.workspace import Desk
+
+CHECK = "custody"
+"""The name of our check run."""
+MOVES_MAX = 5
+"""So often a head may move while it is judged; who pushes faster gets the verdict on a later delivery."""
+
+
+class Unfetched(GitError):
+    """The commits could not be had for now: a network, a server."""
+
+
+class Fate(Enum):
+    """What became of the wish to judge a pull request."""
+
+    TOLD = "told"
+    CLOSED = "closed"
+    """It was closed before anybody looked."""
+    MOVED = "moved"
+    """Its head moved each time it was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was said about which head; ``level`` is None where it could not be judged."""
+
+    fate: Fate
+    head: CommitSha | None = None
+    level: Level | None = None
+    check_run: int | None = None
+    comment: int | None = None
+
+
+Fetch = Callable[[int, Pull], None]
+"""Brings the objects of a pull request into the repository of the desk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where pull requests of one repository are judged, and how GitHub is told."""
+
+    desk: Desk
+    github: GitHub
+    repository: str
+    fetch: Fetch
+    comments: bool = False
+
+    def judge(self, number: int) -> Judgement:
+        """Judge a pull request as it is now; a head that moves meanwhile is judged again, never told as the old one."""
+        pull = self.github.pull(self.repository, number)
+        for _ in range(MOVES_MAX):
+            if pull.state != "open":
+                return Judgement(Fate.CLOSED)
+            head = commit_named(pull.head.sha)
+            report = self._report(number, pull)
+            pull = self.github.pull(self.repository, number)
+            if pull.head.sha == head:
+                told = self._told(number, head, report if isinstance(report, GateReport) else report.message)
+                if isinstance(report, Unfetched):
+                    raise report  # it is told that there is no verdict yet; the job is tried again
+                return told
+        return Judgement(Fate.MOVED)
+
+    def _report(self, number: int, pull: Pull) -> GateReport | CustodyError:
+        """The verdict, or why there is none."""
+        base, head = commit_named(pull.base.sha), commit_named(pull.head.sha)
+        said = f"{pull.title}\n\n{pull.body or ''}\n".encode("utf-8", "replace")
+        try:
+            self.fetch(number, pull)
+        except GitError as error:
+            return Unfetched(error.message, hint=error.hint)
+        try:
+            return gate(self.desk, Request(change=f"{base}..{head}", description=said))
+        except (InputError, GitError) as error:
+            return error
+
+    def _told(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
+        now = text_from(self.desk.now_ns())
+        if isinstance(report, str):
+            level, text = None, f"{MARK}\n**custody**: could not be judged: {escaped(report)}\n"
+            body = encode_unjudged(CHECK, head, now, escaped(report))
+        else:
+            level, text = report.level, formed(report, "markdown", __version__).decode()
+            body = formed(report, "check-run", __version__)
+        run = self._put(head, body)
+        return Judgement(Fate.TOLD, head, level, run, self._commented(number, text) if self.comments else None)
+
+    def _put(self, head: CommitSha, body: bytes) -> int:
+        """Our check run of that head, changed if there is one; another's of that name is not ours to change."""
+        for known in self.github.check_runs(self.repository, head, CHECK):
+            try:
+                return self.github.put_check_run(self.repository, body, known.id)
+            except GitHubRefused:
+                continue
+        return self.github.put_check_run(self.repository, body)
+
+    def _commented(self, number: int, text: str) -> int:
+        """Our one comment, edited in place; somebody else's with our mark stays as it is."""
+        login = self.github.login()
+        comments = self.github.comments(self.repository, number)
+        known = next((comment.id for comment in comments if _is_ours(comment, login)), None)
+        return self.github.put_comment(self.repository, number, text, known)
+
+
+def _is_ours(comment: Comment, login: str | None) -> bool:
+    if comment.user is None or not (comment.body or "").startswith(MARK):
+        return False
+    return comment.user.type == "Bot" if login is None else comment.user.login == login

@@ -1,0 +1,123 @@
+"""Arrivals are kept once each: the same again is known, the same key with another content is in conflict.
+
+This file is the only one that says what a conflict is.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+
+from custody.core.ids import EventId, NaturalKey, RecordRef
+from custody.core.record import Record
+from custody.core.wire.arrival import Arrival
+from custody.store import PageTables, Store
+from custody.workspace.workspace import Desk
+
+
+class Fate(Enum):
+    """What became of an arrival."""
+
+    NEW = "new"
+    KNOWN = "known"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An arrival's fate, and the record that it is, that it was already, or that it is in conflict with."""
+
+    fate: Fate
+    event: EventId
+    key: NaturalKey
+    record: RecordRef
+
+
+@dataclass(slots=True)
+class Keeping:
+    """A desk's store, held open by the one thread that writes to it from one batch to the next."""
+
+    desk: Desk
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _store: Store | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a store is held."""
+        return self._store is not None
+
+    def open(self) -> Store:
+        """The store, opened if it is not; a ``StoreError`` when it cannot be had."""
+        if self._store is None:
+            self._store = self._stack.enter_context(self.desk.writing())
+        return self._store
+
+    def keep(self, arrivals: Sequence[Arrival]) -> list[Kept]:
+        """See :func:`keep`."""
+        return keep(self.open(), arrivals)
+
+    def close(self) -> None:
+        """Let go of the store; the next batch opens it again."""
+        self._store = None
+        self._stack.close()
+
+
+def keep(store: Store, arrivals: Sequence[Arrival]) -> list[Kept]:
+    """Commit what is new in one transaction, and say of each arrival what it came to; nothing else is written."""
+    looking = _Looking(store, arrivals)
+    done = store.append_what(looking.look)
+    made = {record.entry.event: record for record in done.made}
+    return [
+        Kept(fate, arrival.entry.event, arrival.entry.key, made[found].ref if isinstance(found, str) else found)
+        for arrival, (fate, found) in zip(arrivals, looking.fates, strict=True)
+    ]
+
+
+@dataclass(slots=True)
+class _Looking:
+    """What a store has of some arrivals, looked at while nobody else writes."""
+
+    store: Store
+    arrivals: Sequence[Arrival]
+    fates: list[tuple[Fate, RecordRef | EventId]] = field(default_factory=list)
+    """Of each arrival: a record that is there, or the event of this batch that will be one."""
+
+    def look(self) -> list[Arrival]:
+        """What to append."""
+        tables = PageTables(self.store.db)
+        by_event = {r.entry.event: r for r in tables.with_events({one.entry.event for one in self.arrivals})}
+        by_key = _by_key(tables.with_keys({one.entry.key for one in self.arrivals}))
+        coming: dict[NaturalKey, Arrival] = {}
+        known: list[Arrival] = []
+        self.fates.clear()
+        for one in self.arrivals:
+            there = _found(one, by_event, by_key)
+            if there is not None:
+                self.fates.append((_fate(one, there), there.ref))
+                if there.entry.digest == one.entry.digest:
+                    known.append(one)  # where another store had erased its bytes, they come back
+            elif (first := coming.setdefault(one.entry.key, one)) is one:
+                self.fates.append((Fate.NEW, one.entry.event))
+            else:
+                same = first.entry.event == one.entry.event or first.entry.digest == one.entry.digest
+                self.fates.append((Fate.KNOWN if same else Fate.CONFLICT, first.entry.event))
+        return [*known, *coming.values()]
+
+
+def _by_key(records: Iterable[Record]) -> dict[NaturalKey, list[Record]]:
+    found: dict[NaturalKey, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.entry.key, []).append(record)
+    return found
+
+
+def _found(one: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKey, list[Record]]) -> Record | None:
+    """The record that an arrival is already; else the first one that has its key."""
+    there = sorted(by_key.get(one.entry.key, ()), key=lambda record: record.ref)
+    same = [record for record in there if record.entry.digest == one.entry.digest]
+    return by_event.get(one.entry.event) or next(iter(same or there), None)
+
+
+def _fate(one: Arrival, there: Record) -> Fate:
+    same = there.entry.event == one.entry.event or there.entry.digest == one.entry.digest
+    return Fate.KNOWN if same else Fate.CONFLICT

@@ -1,0 +1,221 @@
+"""What a service is sent becomes records on their way into a chain: checked, without secrets, named by its content.
+
+Nothing here writes; ``server/app/ingest`` keeps what was made here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from types import MappingProxyType
+
+from custody.capture.claims.traces import event_of
+from custody.capture.hook.event_home import key_of
+from custody.core.errors import InputError
+from custody.core.ids import EventId
+from custody.core.wire.arrival import Arrival, arrival_from
+from custody.core.wire.canonical import Json, dump, parse
+from custody.core.wire.event import GENERIC
+from custody.core.wire.time import text_from
+from custody.graph.otlp.event import event_of as span_event
+from custody.graph.otlp.json_reader import RESOURCES, spans_in
+from custody.graph.otlp.json_values import first_of
+from custody.graph.otlp.protobuf_spans import proto_spans
+from custody.graph.otlp.span_intake import span_arrival
+from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, Trouble
+from custody.intake.redaction import redacted
+from custody.server.wire.service import conversation_from
+from custody.workspace.workspace import Desk
+
+ITEMS_MAX = 1000
+"""Things in one batch: they are committed together."""
+BODY_BYTES_MAX = 32 * 1024 * 1024
+"""What is sent at once, unpacked; an event in it has at most 16 MiB."""
+GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
+_NAME_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something that was sent and cannot be kept, and why."""
+
+    why: str
+
+
+Item = tuple[Arrival, ...] | Refused
+"""One thing that was sent: the records that it makes, or why it makes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one request brought; ``single`` when it was no list."""
+
+    items: tuple[Item, ...]
+    single: bool
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Reads what is sent to one project."""
+
+    desk: Desk
+
+    def read(self, what: str, data: bytes) -> Sent:
+        """The traces, links, conversations, spans or events that a body holds: one, or a list of them."""
+        value = parse(data, bytes_max=BODY_BYTES_MAX)
+        take = TAKES[what]
+        if not isinstance(value, list):
+            return Sent((take(self, value),), single=True)
+        if len(value) > ITEMS_MAX:
+            raise InputError(
+                f"a batch of {len(value):,} is over the limit of {ITEMS_MAX:,}", hint="send it in several requests"
+            )
+        return Sent(tuple(self._item(take, one) for one in value), single=False)
+
+    def otlp(self, data: bytes, *, binary: bool, texts: bool) -> Iterator[Item]:
+        """The spans of an OTLP request, one by one."""
+        for span in proto_spans(data) if binary else spans_in(_request(data)):
+            if isinstance(span, Trouble):
+                yield Refused(span.what)
+                continue
+            try:
+                yield (span_arrival(span_event(span, texts=texts).event, self._key),)
+            except InputError as error:
+                yield Refused(error.message)
+
+    def _item(self, take: "Take", value: Json) -> Item:
+        try:
+            return take(self, value)
+        except InputError as error:
+            return Refused(error.message)
+
+    def trace(self, value: Json) -> Item:
+        """A trace in the shape of Agent Trace or of document 000."""
+        event = event_of(value, worktree=self._worktree, now=self._now)
+        if event["kind"] != "trace":
+            raise InputError("a commit link is no trace", hint="send it to /api/v1/commit-links")
+        _check_files(value)
+        return (self._traced(event),)
+
+    def link(self, value: Json) -> Item:
+        """A commit with the traces that it was made from."""
+        event = event_of(value, worktree=self._worktree, now=self._now)
+        if event["kind"] != "trace_link":
+            raise InputError("a trace is no commit link", hint="send it to /api/v1/traces")
+        _check_link(value, event)
+        return (self._traced(event),)
+
+    def event(self, value: Json) -> Item:
+        """A generic event, as any recorder may say it."""
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind not in GENERIC_KINDS:
+            raise InputError(
+                f"'{str(kind)[:80]}' is no kind of generic event",
+                hint="what hooks record reaches a service by 'custody push'",
+            )
+        return (self._arrival(value),)
+
+    def span(self, value: Json) -> Item:
+        """A generic event that is a span."""
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind != "span":
+            raise InputError(f"'{str(kind)[:80]}' is no span", hint="send other events to /api/v1/evidence")
+        return (self._arrival(value),)
+
+    def conversation(self, value: Json) -> Item:
+        """A session and what was asked in it."""
+        said = conversation_from(value)
+        bound: dict[str, Json] = {"custody": 1, "agent": said.agent, "session": said.session}
+        about: dict[str, Json] = {
+            "at": said.at,
+            "ended_at": said.ended_at,
+            "model": said.model,
+            "operator": said.operator,
+            "parent": said.parent,
+        }
+        # Named by what it says, since more may become known of a session.
+        name = f"conversation-{sha256(dump(about)).hexdigest()[:_NAME_DIGITS]}"
+        events: list[dict[str, Json]] = [{**bound, **about, "kind": "session", "id": name}]
+        events += [
+            {**bound, "kind": "prompt", "id": prompt.id, "at": prompt.at, "text": prompt.text}
+            for prompt in said.prompts
+        ]
+        return tuple(map(self._arrival, events))
+
+    def _traced(self, event: dict[str, Json]) -> Arrival:
+        # Named as ``custody import`` names it, so that a trace is known again whichever way it comes.
+        return arrival_from(_named(event["payload"]), redacted(event, self._key))
+
+    def _arrival(self, event: Json) -> Arrival:
+        if not isinstance(event, dict):
+            raise InputError("an event is a JSON object")
+        return arrival_from(_named(event), redacted(event, self._key))
+
+    @property
+    def _now(self) -> str:
+        return text_from(self.desk.now_ns())
+
+    @cached_property
+    def _worktree(self) -> str | None:
+        """Below which folder absolute paths are this repository's; a team's database is of no one folder."""
+        if self.desk.database is not None or self.desk.home is None:
+            return None
+        tree = self.desk.repository.work_tree
+        return None if tree is None else str(tree)
+
+    @cached_property
+    def _secret(self) -> bytes:
+        """The machine's own key; where none can be kept, one that is forgotten."""
+        try:
+            return key_of(str(self.desk.home)) if self.desk.home is not None else self.desk.token().encode()
+        except OSError:
+            return self.desk.token().encode()  # a home that cannot be written: then nothing is kept there either
+
+    def _key(self) -> bytes:
+        return self._secret
+
+
+Take = Callable[[Intake, Json], Item]
+
+TAKES: Mapping[str, Take] = MappingProxyType(
+    {
+        "traces": Intake.trace,
+        "commit-links": Intake.link,
+        "conversations": Intake.conversation,
+        "spans": Intake.span,
+        "evidence": Intake.event,
+    }
+)
+"""What each kind of list takes, by the last word of its path."""
+
+
+def _check_files(value: Json) -> None:
+    """What ``custody import`` passes over in files of other tools, a caller who can mend it is told."""
+    files = value.get("files") if isinstance(value, dict) else None
+    if isinstance(files, list) and not all(isinstance(one, dict) for one in files):
+        raise InputError("'files' of a trace is a list of objects")
+
+
+def _check_link(value: Json, event: dict[str, Json]) -> None:
+    told = value if isinstance(value, dict) else {}
+    traces, kept = told.get("trace_ids"), event["traces"]
+    if isinstance(traces, list) and traces != kept:
+        raise InputError("'trace_ids' of a commit link is a list of names")
+    if not isinstance(traces, list | str) or (isinstance(traces, str) and not kept):
+        raise InputError("'trace_ids' of a commit link is a list of names")
+    moments = [told[name] for name in ("committed_at", "created_at", "timestamp") if name in told]
+    if not all(isinstance(one, str) for one in moments):
+        raise InputError("when a commit was made is written in RFC 3339")
+
+
+def _request(data: bytes) -> Json:
+    """An OTLP request; the other shapes in which spans are written down are for files."""
+    value = parse(data, bytes_max=OBJECT_BYTES_MAX)
+    resources = first_of(value, RESOURCES) if isinstance(value, dict) else None
+    if not isinstance(resources, list) or not all(isinstance(one, dict) for one in resources):
+        raise InputError("no ExportTraceServiceRequest: 'resourceSpans' is no list of objects")
+    return value
+
+
+def _named(value: Json) -> EventId:
+    return EventId(f"import-{sha256(dump(value)).hexdigest()[:_NAME_DIGITS]}")

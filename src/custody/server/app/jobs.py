@@ -1,0 +1,171 @@
+"""Jobs: what is to be done, by kind, and how one is added, listed and tried again.
+
+A new kind is a function and a row of ``KINDS``. The function may run more than once for one job, since a worker can be
+killed after the deed and before it is recorded: doing it twice must come to the same.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from custody.core.errors import InputError
+from custody.core.wire.canonical import Json, dump, parse
+from custody.core.wire.time import text_from
+from custody.server.app.control import control_of
+from custody.server.control import Control, Job, JobState
+from custody.server.wire.tenancy import JobLine, WorkerListReport, WorkerRetryReport
+from custody.workspace.workspace import Desk
+
+RETENTION = "retention"
+PAYLOAD_BYTES_MAX = 1024 * 1024
+DAY_NS = 24 * 3_600 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job's function is handed: the desk of the job's project, its key and what it was made with."""
+
+    desk: Desk
+    key: str
+    payload: Json
+
+
+def _retention(work: Work) -> None:
+    from custody.server.app.retention import retain
+
+    days = work.payload.get("days") if isinstance(work.payload, dict) else None
+    if not isinstance(days, int):
+        raise InputError("a job of retention needs its 'days'")
+    retain(work.desk, days)
+
+
+def _github_judge(work: Work) -> None:
+    from custody.server.app.github_jobs import judge_pull
+
+    judge_pull(work.desk, work.payload)
+
+
+def _github_outcome(work: Work) -> None:
+    from custody.server.app.github_jobs import keep_outcome
+
+    keep_outcome(work.desk, work.payload)
+
+
+def _github_reverts(work: Work) -> None:
+    from custody.server.app.github_jobs import record_reverts
+
+    record_reverts(work.desk, work.payload)
+
+
+def _github_index(work: Work) -> None:
+    from custody.server.app.github_jobs import index_changes
+
+    index_changes(work.desk, work.payload)
+
+
+KINDS: Mapping[str, Callable[[Work], None]] = MappingProxyType(
+    {
+        RETENTION: _retention,
+        "github.judge": _github_judge,
+        "github.outcome": _github_outcome,
+        "github.reverts": _github_reverts,
+        "github.index": _github_index,
+    }
+)
+"""Every kind with the function that does it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job that is to be added: ``key`` says what it is about, and makes a second one the same."""
+
+    kind: str
+    project: str
+    key: str
+    payload: Json = None
+    not_before_ns: int = 0
+
+
+def add_job(control: Control, new: NewJob, *, id_: str, now_ns: int) -> bool:
+    """Add a job; False if one of its kind, project and key was ever added."""
+    payload = dump(new.payload)
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        raise InputError(f"a job of kind '{new.kind}' holds more than {PAYLOAD_BYTES_MAX} bytes")
+    job = Job(
+        id=id_,
+        kind=new.kind,
+        project=new.project,
+        key=new.key,
+        payload=payload.decode(),
+        state=JobState.WAITING,
+        attempts=0,
+        lease=0,
+        due_ns=max(new.not_before_ns, now_ns),
+        error=None,
+    )
+    return control.jobs.put(job, now_ns)
+
+
+def add_due(control: Control, desk: Desk) -> int:
+    """Add what comes round: retention, once a day for each project that has one; give how many were added."""
+    now = desk.now_ns()
+    return sum(
+        add_job(
+            control,
+            NewJob(RETENTION, project.name, f"day-{now // DAY_NS}", {"days": project.retain_days}),
+            id_=desk.token(),
+            now_ns=now,
+        )
+        for project in control.projects.all()
+        if project.retain_days is not None
+    )
+
+
+def payload_of(job: Job) -> Json:
+    """What a job was made with."""
+    return parse(job.payload.encode(), bytes_max=PAYLOAD_BYTES_MAX)
+
+
+def list_jobs(desk: Desk, limit: int) -> WorkerListReport:
+    """Jobs that are not done: set aside first, then those that run or wait."""
+    with control_of(desk, as_service=True) as control:
+        aside = control.jobs.in_states((JobState.ASIDE,), limit)
+        coming = control.jobs.in_states((JobState.LEASED, JobState.WAITING), limit)
+        counts = control.jobs.counts()
+    return WorkerListReport(
+        jobs=[_line(job) for job in (*aside, *coming)[:limit]],
+        waiting=counts[JobState.WAITING],
+        leased=counts[JobState.LEASED],
+        done=counts[JobState.DONE],
+        aside=counts[JobState.ASIDE],
+    )
+
+
+def jobs_of_project(desk: Desk, limit: int) -> list[JobLine]:
+    """Jobs of the desk's own project that are not done; none where no service ever kept any."""
+    if desk.database is None and not desk.service_file.is_file():
+        return []
+    with control_of(desk, as_service=True) as control:
+        return [_line(job) for job in control.jobs.unsettled(desk.project, limit)]
+
+
+def retry_job(desk: Desk, id_: str) -> WorkerRetryReport:
+    """Have a job that was set aside taken again."""
+    with control_of(desk, as_service=True) as control:
+        job = control.jobs.retry(id_, desk.now_ns())
+    if job is None:
+        raise InputError(f"no job '{id_}' is set aside", hint="'custody worker list' shows those that are")
+    return WorkerRetryReport(job=_line(job))
+
+
+def _line(job: Job) -> JobLine:
+    return JobLine(
+        id=job.id,
+        kind=job.kind,
+        project=job.project,
+        key=job.key,
+        state=job.state.value,
+        attempts=job.attempts,
+        due=text_from(job.due_ns),
+        error=job.error,
+    )

@@ -1,0 +1,208 @@
+"""Lists of what is kept, a page at a time, for a service."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
+from custody.core.record import Record
+from custody.core.views import Prompt
+from custody.core.wire.body import digest_text
+from custody.core.wire.canonical import Json
+from custody.core.wire.time import text_from
+from custody.server.app.cursor import cursor, no_cursor, parts_of
+from custody.server.wire.service import (
+    ConversationKept,
+    ConversationRead,
+    ConversationsPage,
+    EvidenceKept,
+    EvidencePage,
+    EvidenceRead,
+    LinkKept,
+    LinksPage,
+    PromptKept,
+    SpanKept,
+    SpansPage,
+    TraceKept,
+    TracesPage,
+)
+from custody.store import PageTables, SessionRow, Store
+from custody.workspace.workspace import Desk
+
+LIMIT_DEFAULT = 100
+LIMIT_MAX = 1000
+PROMPTS_MAX = 1000
+"""What is shown of one conversation: its first prompts."""
+T = TypeVar("T")
+TEXTLESS = frozenset(
+    "session link decision duplicate_answer source change span trace trace_link continues erased".split()
+)
+"""Kinds of records that hold no text of a conversation and no file's content."""
+
+
+def traces(desk: Desk, after: str | None, limit: int) -> TracesPage:
+    """Traces as they were sent."""
+
+    def item(record: Record, said: Json) -> TraceKept:
+        name = said.get("id") if isinstance(said, dict) else None
+        return TraceKept(record=str(record.ref), at=_at(record), id=str(name or ""), trace=_payload(said))
+
+    items, following = _records(desk, ("trace",), after, limit, item)
+    return TracesPage(items=items, next=following)
+
+
+def links(desk: Desk, after: str | None, limit: int) -> LinksPage:
+    """Commit links of other tools as they were sent, and those that agents' sessions made."""
+
+    def item(record: Record, said: Json) -> LinkKept:
+        link = _payload(said) if record.entry.kind == "trace_link" else said
+        return LinkKept(record=str(record.ref), at=_at(record), link=link)
+
+    items, following = _records(desk, ("trace_link", "link"), after, limit, item)
+    return LinksPage(items=items, next=following)
+
+
+def spans(desk: Desk, after: str | None, limit: int) -> SpansPage:
+    """Span events."""
+
+    def item(record: Record, said: Json) -> SpanKept:
+        return SpanKept(record=str(record.ref), at=_at(record), span=said)
+
+    items, following = _records(desk, ("span",), after, limit, item)
+    return SpansPage(items=items, next=following)
+
+
+def evidence(desk: Desk, after: str | None, limit: int) -> EvidencePage:
+    """Every record by its name."""
+    with desk.reading() as store, store.db.reading():
+        found = PageTables(store.db).records((), _place(after), limit + 1)
+    return EvidencePage(items=[EvidenceKept(**_named(r)) for r in found[:limit]], next=_following(found, limit))
+
+
+def one_record(desk: Desk, name: str, *, with_text: bool) -> EvidenceRead | None:
+    """A record with what it says; of one that may hold texts only ``with_text``. None when there is none."""
+    ref = _ref(name)
+    if ref is None:
+        return None
+    with desk.reading() as store, store.db.reading():
+        record = store.tables.record(ref)
+        if record is None:
+            return None
+        withheld = not with_text and record.entry.kind not in TEXTLESS
+        payload = None if withheld else store.tables.payload(record)
+    return EvidenceRead(**_named(record), withheld=withheld, payload=payload)
+
+
+def conversations(desk: Desk, after: str | None, limit: int) -> ConversationsPage:
+    """Sessions by their ids, without what was said in them."""
+    with desk.reading() as store, store.db.reading():
+        rows = PageTables(store.db).sessions(_session(after), limit + 1)
+    more = len(rows) > limit
+    last = rows[limit - 1] if more else None
+    following = None if last is None else cursor(str(last.session), str(last.agent))
+    return ConversationsPage(items=[_told(row) for row in rows[:limit]], next=following)
+
+
+def conversation(desk: Desk, agent: str, session: str, *, with_text: bool) -> ConversationRead | None:
+    """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
+    if not _is_text(agent + session):
+        return None  # no database holds such a name
+    with desk.reading() as store, store.db.reading():
+        rows = [row for row in store.sessions(limit=PROMPTS_MAX, named=session) if row.agent == agent]
+        if not rows:
+            return None
+        prompts = _prompts(store, rows[0], with_text=with_text)
+    return ConversationRead(conversation=_told(rows[0]), with_text=with_text, prompts=prompts)
+
+
+def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKept]:
+    found = store.views.look_up("prompt", f"session = ? ORDER BY at_ns LIMIT {PROMPTS_MAX}", (row.session,))
+    return [
+        PromptKept(
+            record=str(seen.record.ref),
+            id=seen.view.id,
+            at=text_from(seen.view.at_ns),
+            text=seen.view.text.content if with_text else None,
+        )
+        for seen in found
+        if isinstance(seen.view, Prompt) and seen.view.agent == row.agent
+    ]
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def _records(
+    desk: Desk, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
+) -> tuple[list[T], str | None]:
+    with desk.reading() as store, store.db.reading():
+        found = PageTables(store.db).records(kinds, _place(after), limit + 1)
+        payloads = store.tables.payloads(found[:limit])
+    return [item(record, payloads[record.ref]) for record in found[:limit]], _following(found, limit)
+
+
+def _following(found: Sequence[Record], limit: int) -> str | None:
+    """What stands for the last record of a page, when there is more behind it."""
+    if len(found) <= limit:
+        return None
+    last = found[limit - 1].ref
+    return cursor(str(last.store), int(last.seq))
+
+
+def _place(after: str | None) -> RecordRef | None:
+    if after is None:
+        return None
+    store, seq = parts_of(after)
+    ref = _ref(f"{store}:{seq}") if isinstance(store, str) and type(seq) is int else None
+    if ref is None:
+        raise no_cursor()
+    return ref
+
+
+def _session(after: str | None) -> tuple[SessionId, AgentName] | None:
+    if after is None:
+        return None
+    session, agent = parts_of(after)
+    if not isinstance(session, str) or not isinstance(agent, str) or not _is_text(session + agent):
+        raise no_cursor()
+    return SessionId(session), AgentName(agent)
+
+
+def _ref(name: str) -> RecordRef | None:
+    store, _, seq = name.partition(":")
+    if not (store.isalnum() and store.isascii() and seq.isdecimal() and seq.isascii()) or len(seq) > 18:
+        return None
+    return RecordRef(StoreId(store), Seq(int(seq)))
+
+
+def _is_text(text: str) -> bool:
+    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _payload(said: Json) -> Json:
+    return said.get("payload") if isinstance(said, dict) else None
+
+
+def _at(record: Record) -> str:
+    return text_from(record.entry.at_ns)
+
+
+def _named(record: Record) -> dict[str, str]:
+    entry = record.entry
+    return {
+        "record": str(record.ref),
+        "at": _at(record),
+        "kind": entry.kind,
+        "key": str(entry.key),
+        "event": str(entry.event),
+        "digest": digest_text(entry.digest),
+    }
+
+
+def _told(row: SessionRow) -> ConversationKept:
+    return ConversationKept(
+        agent=str(row.agent),
+        session=str(row.session),
+        first_at=text_from(row.first_ns),
+        last_at=text_from(row.last_ns),
+        events=row.events,
+    )

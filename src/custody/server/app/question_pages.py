@@ -1,0 +1,58 @@
+"""Decisions, indexed changes and sources a page at a time, for a service."""
+
+from itertools import islice
+
+from custody.cite.app.registry import cite_page
+from custody.core.ids import RecordRef, Seq, StoreId
+from custody.core.wire.time import text_from
+from custody.dupes.app.report import named_row
+from custody.server.app.cursor import cursor, no_cursor, number_behind, number_in, parts_of
+from custody.server.wire.questions import ChangesPage, DecisionKept, DecisionsPage, SourcesPage
+from custody.store import PageTables
+from custody.workspace.workspace import Desk
+
+CHANGE, SOURCE = "change", "source"
+
+
+def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
+    """Decisions about every agent, in the order of their records."""
+    with desk.reading() as store, store.db.reading():
+        found = PageTables(store.db).records(("decision",), _place(after), limit + 1)
+        payloads = store.tables.payloads(found[:limit])
+    last = found[limit - 1].ref if len(found) > limit else None
+    return DecisionsPage(
+        items=[
+            DecisionKept(
+                record=str(record.ref),
+                at=text_from(record.entry.at_ns),
+                key=str(record.entry.key),
+                decision=payloads[record.ref],
+            )
+            for record in found[:limit]
+        ],
+        next=None if last is None else cursor(str(last.store), int(last.seq)),
+    )
+
+
+def changes(desk: Desk, after: str | None, limit: int) -> ChangesPage:
+    """Changes in the order in which they were indexed."""
+    behind = number_behind(after, CHANGE)
+    with desk.reading() as store, store.db.reading():
+        rows = list(islice(store.dupes.all_changes(after=behind), limit + 1))
+    following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
+    return ChangesPage(items=[named_row(row) for row in rows[:limit]], next=following)
+
+
+def sources(desk: Desk, after: str | None, limit: int) -> SourcesPage:
+    """Sources by their numbers; one of which nothing is left is passed over."""
+    found, last = cite_page(desk, number_behind(after, SOURCE), limit)
+    return SourcesPage(items=found, next=None if last is None else cursor(SOURCE, last))
+
+
+def _place(word: str | None) -> RecordRef | None:
+    if word is None:
+        return None
+    store, seq = parts_of(word)
+    if not isinstance(store, str) or not (store.isalnum() and store.isascii()):
+        raise no_cursor()
+    return RecordRef(StoreId(store), Seq(number_in(seq)))

@@ -1,0 +1,214 @@
+"""Questions as a service is asked them: the reports of the verbs, within what a caller may see.
+
+A repository answers only for the project that it belongs to. The words of conversations are left out unless the caller
+may read them, and each read of them is noted before they are handed out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from msgspec import structs
+
+from custody.attribution.app.stats import stats
+from custody.attribution.wire.stats import StatsReport
+from custody.cite.app.registry import cite_show
+from custody.cite.model import SourceError, UnknownSource
+from custody.cite.wire.registry import CiteShowReport
+from custody.core.errors import InputError, RulesError
+from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath
+from custody.core.wire.report import SessionReport
+from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_reader import NO_COMMIT
+from custody.dupes.app.check import dupes_check
+from custody.dupes.app.select import landing_tip
+from custody.dupes.app.show import dupes_show
+from custody.dupes.rules import DedupeRules
+from custody.dupes.wire.report import DupesCheckReport, DupesShowReport
+from custody.git import Ancestry
+from custody.graph.app.questions import Look, graph_show
+from custody.graph.wire.report import GraphShowReport
+from custody.ledger.sessions import log_session
+from custody.store.change_index import ChangeRow
+from custody.trust.app.show import trust_show, trust_why
+from custody.trust.model import UnknownAgent
+from custody.trust.wire.report import TrustShowReport, TrustWhyReport
+from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
+from custody.why.why import why
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+Note = Callable[[str], None]
+"""Keeps that words of a conversation are read; it is told which."""
+
+
+class NotThere(InputError):
+    """Nothing has the name that was asked for."""
+
+
+def has_repository(desk: Desk) -> bool:
+    """Whether the repository of this desk's project is here."""
+    # Events that wait in a repository belong to one project; so does all else that is in it.
+    return desk.spooled and desk.home is not None
+
+
+def in_repository(desk: Desk) -> Desk:
+    """The desk at the root of its repository; an ``InputError`` where that is not here."""
+    if not has_repository(desk):
+        raise InputError(
+            f"this service has no repository of the project '{desk.project}'",
+            hint="ask a service that runs in it, or use the verb there",
+        )
+    root = desk.repository.work_tree
+    return desk if root is None or root == desk.folder else replace(desk, folder=root)
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
+
+
+def agent_shown(desk: Desk, agent: str, *, limit: int) -> TrustShowReport:
+    """Where an agent stands, with the newest decisions about it."""
+    try:
+        return trust_show(desk, agent, limit=limit)
+    except UnknownAgent as error:
+        raise NotThere(error.message, hint="/api/v1/trust lists every agent") from error
+
+
+def agent_explained(desk: Desk, agent: str, *, at: str | None) -> TrustWhyReport:
+    """How an agent came to its score."""
+    try:
+        return trust_why(desk, agent, at=at)
+    except UnknownAgent as error:
+        raise NotThere(error.message, hint="/api/v1/trust lists every agent") from error
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def change_checked(desk: Desk, name: str, *, limit: int) -> DupesCheckReport:
+    """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
+    here = in_repository(desk)
+    with desk.reading() as store:
+        try:
+            row = indexed_change(store, name)
+        except InputError as error:
+            raise NotThere(error.message, hint="/api/v1/changes lists them") from error
+    alone = row.on_main or row.base == NO_COMMIT
+    return dupes_check(here, row.head if alone else f"{onto_of(here, row)}..{row.head}", limit=limit)
+
+
+def onto_of(desk: Desk, row: ChangeRow) -> CommitSha:
+    """The tip of the line that an indexed change would land on; its own base where that line has it already."""
+    rules = loaded(desk)[0].of(DedupeRules)
+    tip = landing_tip(desk.repository, rules)
+    if tip is None or tip == row.head:
+        return row.base
+    pair = Ancestry(row.head, tip)
+    return row.base if pair in desk.repository.ancestries({pair}) else tip
+
+
+def evidence_shown(desk: Desk, name: str) -> DupesShowReport:
+    """What a suggestion rests on, by its id or the head of the change that was checked."""
+    here = in_repository(desk)
+    try:
+        return dupes_show(here, name)
+    except RulesError:
+        raise
+    except InputError as error:
+        raise NotThere(error.message, hint="the answers of /api/v1/duplicates name their evidence") from error
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+def source_shown(desk: Desk, source_id: str, *, note: Note | None) -> CiteShowReport:
+    """Everything about one source; the passages that were kept of it only with a ``note``."""
+    try:
+        found = cite_show(desk, source_id)
+    except (SourceError, UnknownSource) as error:
+        raise NotThere(error.message, hint="/api/v1/sources lists them") from error
+    if note is None:
+        return structs.replace(found, excerpts=[structs.replace(one, text=None) for one in found.excerpts])
+    if any(one.text is not None for one in found.excerpts):
+        note(f"excerpts of source {found.source.id}")
+    return found
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def session_shown(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
+    """What happened in a session; what was asked in it only with a ``note``."""
+    return session_as_seen(log_session(desk, session, agent=agent), note=note)
+
+
+def session_as_seen(found: SessionReport, *, note: Note | None) -> SessionReport:
+    """A session as whoever asks may see it."""
+    if note is None:
+        return structs.replace(found, prompts=[structs.replace(one, text=None) for one in found.prompts])
+    if any(one.text is not None for one in found.prompts):
+        note(f"conversation {found.session.agent} {found.session.session}")
+    return found
+
+
+def session_calls(desk: Desk, look: Look) -> GraphShowReport:
+    """The calls of a session or an execution, by its id or the beginning of it."""
+    try:
+        return graph_show(desk, look)
+    except RulesError:
+        raise
+    except InputError as error:
+        raise NotThere(error.message, hint="/api/v1/conversations lists sessions") from error
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def on_disk(here: Desk, path: RepoPath) -> None:
+    """See to it that a service may show a file as it is on disk: only what git tracks; else an ``InputError``.
+
+    What lies in the work tree beside the repository's own files, such as secrets that git is told to ignore, is for
+    whoever sits there. A file that is not there and one that is not tracked are the same to whoever asks.
+    """
+    if here.repository.work_tree is not None and path not in here.repository.tracked([path]):
+        raise InputError(
+            f"git does not track '{path.display}', so it is not shown from here as it is on disk",
+            hint="where the file is, 'custody blame FILE' shows it on the command line",
+        )
+
+
+def line_explained(desk: Desk, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
+    """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
+    here = in_repository(desk)
+    path = RepoPath.of(file)
+    if revision is None:
+        on_disk(here, path)
+    found = why(here, str(path), line, revision=revision)
+    if note is None:
+        return structs.replace(found, chain=[_without_words(link) for link in found.chain])
+    for link in found.chain:
+        if isinstance(link, LineLink) and link.attribution.conversation_summary is not None:
+            note(f"conversation {link.attribution.agent} {link.attribution.session_id}")
+        if isinstance(link, PromptLink) and link.text is not None:
+            note(f"prompt {link.id} before {found.path}:{found.line}")
+    return found
+
+
+def lines_counted(desk: Desk, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
+    """Whose the lines of a file, a folder or the whole repository are."""
+    here = in_repository(desk)
+    return stats(here, None if path is None else _path(path), revision=revision, agent=agent)
+
+
+def _path(said: str) -> str:
+    """A path of the repository as it is said; never one that leads out of it."""
+    return str(RepoPath.of(said))
+
+
+def _without_words(link: AnyLink) -> AnyLink:
+    """A link without what was asked; the first words of a session stand beside the line itself."""
+    if isinstance(link, PromptLink):
+        return structs.replace(link, text=None)
+    if isinstance(link, LineLink):
+        return structs.replace(link, attribution=structs.replace(link.attribution, conversation_summary=None))
+    return link

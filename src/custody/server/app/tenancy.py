@@ -1,0 +1,112 @@
+"""Who is let in: tokens and projects as they are kept, for a service that many ask at the same time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
+from typing import TypeVar
+
+from custody.core.errors import StoreError
+from custody.server.app.control import control_of, storable
+from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.app.tokens import has_shape, hash_of, is_good
+from custody.server.control import Control, TextRead
+from custody.workspace.workspace import Desk
+
+USED_NS = 3_600 * 1_000_000_000
+"""A token's last use is kept to the hour, so that asking seldom writes."""
+IDLE_MAX = 8
+"""Connections that are kept open between questions."""
+WHAT_SIGNS_MAX = 1_000
+
+T = TypeVar("T")
+
+
+class KeptTenancy:
+    """The ``Keeper`` of projects and tokens that are kept; asked from any thread, it never answers from memory."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._controls = _Controls(lambda: control_of(desk, as_service=True))
+        with self._controls.one():
+            pass  # a database that was not initialised is refused now, not at the first question
+
+    def grant(self, presented: str, now_ns: int) -> Grant | None:
+        """What this token is good for now; None of one that is unknown, revoked or past its time."""
+        if not has_shape(presented):
+            return None
+        return self._controls.ask(lambda control: _grant(control, presented, now_ns))
+
+    def desk(self, project: str) -> Desk:
+        """Where the project's evidence is kept, as a role that sees no other project."""
+        return replace(
+            self._desk, project=project, bound=True, spooled=self._desk.spooled and project == self._desk.project
+        )
+
+    def noted_read(self, grant: Grant, what: str) -> None:
+        """Keeps, before the text is handed out, that this token read the text of ``what``."""
+        id_, read = self._desk.token(), TextRead(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._desk.now_ns())
+        self._controls.ask(lambda control: control.reads.put(id_, grant.project, read))
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._controls.close()
+
+
+def _grant(control: Control, presented: str, now_ns: int) -> Grant | None:
+    token = control.tokens.hashed(hash_of(presented))
+    if token is None or not is_good(token, presented, now_ns):
+        return None
+    if token.used_ns is None or token.used_ns + USED_NS <= now_ns:
+        control.tokens.used(token.id, now_ns)
+    return Grant(token.project, frozenset(Scope(scope) for scope in token.scopes), token.id, token.expires_ns)
+
+
+class _Controls:
+    """Open connections to the control tables, each used by one thread at a time."""
+
+    def __init__(self, open_: Callable[[], Control]) -> None:
+        self._open = open_
+        self._idle: list[Control] = []
+        self._alone = Lock()
+
+    def ask(self, question: Callable[[Control], T]) -> T:
+        """Ask on a connection that waits; if that has died, once more on a new one."""
+        with self._alone:
+            waited = bool(self._idle)
+        try:
+            with self.one() as control:
+                return question(control)
+        except StoreError:
+            if not waited:
+                raise
+            self.close()
+            with self.one() as control:
+                return question(control)
+
+    @contextmanager
+    def one(self) -> Iterator[Control]:
+        """A connection for one question; one that failed is not used again."""
+        with self._alone:
+            control = self._idle.pop() if self._idle else None
+        control = control or self._open()
+        try:
+            yield control
+        except BaseException:
+            control.db.close()
+            raise
+        self._put_back(control)
+
+    def close(self) -> None:
+        """Close what waits."""
+        with self._alone:
+            idle, self._idle = self._idle, []
+        for control in idle:
+            control.db.close()
+
+    def _put_back(self, control: Control) -> None:
+        with self._alone:
+            if len(self._idle) < IDLE_MAX:
+                self._idle.append(control)
+                return
+        control.db.close()

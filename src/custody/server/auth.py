@@ -1,0 +1,84 @@
+"""Who is let in: the token of this start, and whoever a keeper of projects and tokens vouches for."""
+
+import asyncio
+import hmac
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from custody.server.app.tenancy_model import Grant, Keeper, Scope
+from custody.workspace.workspace import Desk
+
+START = "this-start"
+"""The name of the token that a start makes."""
+TOKEN_SIGNS_MAX = 512
+REMEMBERED_SECONDS = 2.0
+"""How long an answer about a token counts: a token that was revoked is refused after this time at the latest."""
+REMEMBERED_MAX = 10_000
+
+reads = logging.getLogger("custody.service.reads")
+
+
+@dataclass(frozen=True, slots=True)
+class PerStartKeeper:
+    """One project that this token opens for everything; other tokens are asked of ``others``, if there are any."""
+
+    own: Desk
+    token: str
+    others: Keeper | None = None
+
+    def grant(self, presented: str, now_ns: int) -> Grant | None:
+        """Everything for the token of this start; else what the others say."""
+        if hmac.compare_digest(_digest(presented), _digest(self.token)):
+            return Grant(self.own.project, frozenset(Scope), START, None)
+        return None if self.others is None else self.others.grant(presented, now_ns)
+
+    def desk(self, project: str) -> Desk:
+        """The embedded store for its one project; the others' projects are theirs."""
+        return self.own if project == self.own.project or self.others is None else self.others.desk(project)
+
+    def noted_read(self, grant: Grant, what: str) -> None:
+        """In the service's log for the person who started it; the others keep their own list."""
+        if grant.token_id == START or self.others is None:
+            reads.info("text read: %s", what, extra={"token": grant.token_id, "project": grant.project})
+        else:
+            self.others.noted_read(grant, what)
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    grant: Grant
+    until: float
+
+
+class Gatekeeper:
+    """Asks the keeper in a thread, and remembers good answers for a moment: tokens are asked about all the time."""
+
+    def __init__(self, keeper: Keeper, now_ns: Callable[[], int]) -> None:
+        self._keeper = keeper
+        self._now_ns = now_ns
+        self._known: OrderedDict[bytes, _Remembered] = OrderedDict()
+
+    async def grant(self, presented: str) -> Grant | None:
+        """What a token is good for at this moment."""
+        if not presented or len(presented) > TOKEN_SIGNS_MAX:
+            return None
+        name, now = _digest(presented), asyncio.get_running_loop().time()
+        known = self._known.get(name)
+        if known is None or known.until <= now:
+            found = await asyncio.to_thread(self._keeper.grant, presented, self._now_ns())
+            if found is None:
+                self._known.pop(name, None)
+                return None
+            known = _Remembered(found, now + REMEMBERED_SECONDS)
+            self._known[name] = known
+            while len(self._known) > REMEMBERED_MAX:
+                self._known.popitem(last=False)
+        ends = known.grant.expires_ns
+        return known.grant if ends is None or ends > self._now_ns() else None

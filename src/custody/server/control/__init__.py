@@ -1,0 +1,25 @@
+"""Projects, tokens, reads of texts and jobs: in a schema of their own, or in a file beside the embedded store.
+
+May touch: that schema or file, and the schemas of projects and the service's role when a database is initialised. It
+holds no evidence. Moments and chance are handed in.
+"""
+
+from custody.server.control.database import Control, control_in_file, control_in_postgres
+from custody.server.control.github import Connected
+from custody.server.control.jobs import Job, Jobs, JobState
+from custody.server.control.projects import Project
+from custody.server.control.reads import TextRead
+from custody.server.control.tokens import Token
+
+__all__ = [
+    "Connected",
+    "Control",
+    "Job",
+    "JobState",
+    "Jobs",
+    "Project",
+    "TextRead",
+    "Token",
+    "control_in_file",
+    "control_in_postgres",
+]

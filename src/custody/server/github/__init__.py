@@ -1,0 +1,1 @@
+"""GitHub's shapes, and the door to its API."""

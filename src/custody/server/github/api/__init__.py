@@ -1,0 +1,12 @@
+"""The door to GitHub's API: pull requests in, check runs and comments out.
+
+May touch: the network, by HTTPS to the one API address that the operator named, with the operator's key. It follows no
+redirect to another host, takes no proxy, cookie or password from the environment, and writes nothing but what
+``docs/github.md`` lists.
+"""
+
+from custody.server.github.api.client import GitHub
+from custody.server.github.api.errors import GitHubBusy, GitHubRefused
+from custody.server.github.api.keys import AppKey, Key, PlainToken
+
+__all__ = ["AppKey", "GitHub", "GitHubBusy", "GitHubRefused", "Key", "PlainToken"]

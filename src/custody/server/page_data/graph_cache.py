@@ -1,0 +1,39 @@
+"""Sessions that were drawn last stay at hand, and what was learnt: looking closer does not read all of it again.
+
+Nothing can be stale: what is kept holds for the chains as they stood, and every new record moves one of them.
+"""
+
+from collections import OrderedDict
+from threading import Lock
+
+from custody.graph.app.learn import Learnt, Unit, learnt, units_of
+from custody.graph.rules import GraphRules
+from custody.server.page_data.cache import Lately, chains_of, place_of
+from custody.store import Store
+from custody.workspace.workspace import Desk
+
+KEPT_MAX = 4
+Key = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+
+_lock = Lock()
+_kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
+_LEARNT: Lately[Learnt] = Lately(most=2)
+
+
+def learnt_at_hand(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
+    """What was learnt from everything; nobody may teach it more."""
+    return _LEARNT.get(place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learnt(desk, store, rules))
+
+
+def units_at_hand(desk: Desk, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+    """These sessions and executions with their spans."""
+    key = (desk.database or str(desk.home), desk.project, names, chains_of(store))
+    with _lock:
+        found = _kept.get(key)
+    units = tuple(units_of(store, names)) if found is None else found
+    with _lock:
+        _kept[key] = units
+        _kept.move_to_end(key)
+        while len(_kept) > KEPT_MAX:
+            _kept.popitem(last=False)
+    return units

@@ -1,0 +1,77 @@
+"""The runs behind an edge, for the page of the graph: which sessions and executions showed it last."""
+
+from dataclasses import dataclass
+
+from custody.core.errors import InputError
+from custody.core.views import SpanSeen
+from custody.graph.app.learn import graph_rules
+from custody.graph.app.report import edge_told
+from custody.graph.model import EdgeKey, EdgeType
+from custody.graph.wire.report import GraphEdge, GraphWitness
+from custody.server.app.questions import NotThere
+from custody.server.page_data.graph_cache import learnt_at_hand
+from custody.store import Store
+from custody.workspace.workspace import Desk
+
+LENGTH_DIGITS_MAX = 6
+SESSIONS_MAX, SPANS_MAX = 10, 20
+"""What is looked at to find out whose an execution is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that shows an edge: the execution, and the agent's session that it was, where there is one."""
+
+    witness: GraphWitness
+    agent: str | None
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """An edge and the newest of its runs."""
+
+    edge: GraphEdge
+    runs: list[Run]
+
+
+def graph_runs(desk: Desk, name: str) -> Runs:
+    """The runs behind an edge, by its name in a picture; a ``NotThere`` where nobody has learnt such an edge."""
+    start, end, kind = edge_key(name)
+    with desk.reading() as store:
+        edge = learnt_at_hand(desk, store, graph_rules(desk)).engine.get_edge_data(start, end, kind)
+        if edge is None:
+            raise NotThere(
+                f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"
+            )
+        told = edge_told(edge)
+        whose = {run: _whose(store, run) for run in {one.execution for one in told.evidence}}
+    runs = [Run(witness=one, agent=whose[one.execution][0], session=whose[one.execution][1]) for one in told.evidence]
+    return Runs(edge=told, runs=sorted(runs, key=lambda run: run.witness.at or "", reverse=True))
+
+
+def edge_key(name: str) -> EdgeKey:
+    """Both ends and the type of an edge, from its name: the length of its start, the start, the end, the type.
+
+    >>> edge_key("4:tool>a>b>sequence")
+    ('tool', 'a>b', <EdgeType.SEQUENCE: 'sequence'>)
+    """
+    length, _, rest = name.partition(":")
+    rest, _, kind = rest.rpartition(">")
+    signs = int(length) if length.isdecimal() and length.isascii() and len(length) <= LENGTH_DIGITS_MAX else -1
+    types = {one.value: one for one in EdgeType}
+    if not 0 <= signs < len(rest) or rest[signs] != ">" or kind not in types:
+        raise InputError("the address names no edge", hint="follow a link to this page")
+    return rest[:signs], rest[signs + 1 :], types[kind]
+
+
+def _whose(store: Store, execution: str) -> tuple[str | None, str | None]:
+    """The agent and the session of an execution, as far as they are known."""
+    agent, _, session = execution.partition(":")
+    rows = store.sessions(limit=SESSIONS_MAX, named=session) if session else []
+    if any(row.agent == agent for row in rows):
+        return agent, session
+    for seen in store.views.look_up("span", f"execution = ? LIMIT {SPANS_MAX}", (execution,)):
+        if isinstance(seen.view, SpanSeen) and (seen.view.session or seen.view.agent):
+            return seen.view.agent, seen.view.session
+    return None, None

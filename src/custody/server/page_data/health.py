@@ -1,0 +1,154 @@
+"""How the store and its surroundings are, for a page: checks, chains, what could not be recorded, agents, jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.capture.hook.event_home import gaps_in
+from custody.core.errors import InputError, StoreError
+from custody.core.ids import PENDING
+from custody.core.wire.canonical import Json
+from custody.core.wire.report import Check, VerifyReport
+from custody.core.wire.time import text_from
+from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HooksSeen, hooks_seen
+from custody.intake.install.doctor import glance
+from custody.intake.install.init import TITLES, found
+from custody.ledger.gaps import gap_of
+from custody.ledger.integrity import checked
+from custody.server.app.jobs import jobs_of_project
+from custody.server.app.questions import has_repository
+from custody.server.queries.activity import LookedAt
+from custody.server.wire.tenancy import JobLine
+from custody.workspace.workspace import Desk
+
+LOST_READ_MAX = 1_000
+GAPS_MAX = 100
+JOBS_MAX = 100
+CHAINS_MAX = 200
+RECORDS_VERIFIED_MAX = 200_000
+"""So many records are verified while somebody waits; more is the verb's business."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainSeen:
+    """A chain, and how far it was checked: None where nobody can tell."""
+
+    store: str
+    records: int
+    link: str
+    own: bool
+    checked: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GapSeen:
+    """Something that could not be recorded, and when, where that is known."""
+
+    at: str | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSeen:
+    """An agent that can be set up, whether it is on this machine, and what its settings come to."""
+
+    agent: str
+    title: str
+    here: bool
+    hooks: HooksSeen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSeen:
+    """Everything that the page about health shows at once."""
+
+    store: str
+    records: int
+    checks: Sequence[Check]
+    chains: Sequence[ChainSeen]
+    chain_count: int
+    gaps: Sequence[GapSeen]
+    gap_count: int
+    more_gaps: bool
+    """Whether there are gaps that were not even counted."""
+    agents: Sequence[AgentSeen] | None
+    """None where there is no repository in which agents could work."""
+    jobs: Sequence[JobLine]
+    jobs_why_not: str | None
+
+
+def state_seen(desk: Desk) -> StateSeen:
+    """How everything is, without looking at every record."""
+    with desk.reading() as store, store.db.reading():
+        own, sealed = store.own(), store.db.sealed()
+        heads = [head for head in store.tables.chains() if head.store != PENDING]
+        lost = LookedAt(store.db).lost(LOST_READ_MAX)
+        said = [_lost(payload) for payload in store.tables.payloads(lost).values()]
+    chains = [
+        ChainSeen(
+            store=head.store,
+            records=int(head.seq),
+            link=head.link.hex(),
+            own=head.store == own,
+            checked=None if sealed is None else sealed.get(head.store, 0),
+        )
+        for head in heads
+    ]
+    gaps = _gaps(desk, [what for what in said if what is not None])
+    jobs, why_not = _jobs(desk)
+    return StateSeen(
+        store=desk.store_name,
+        records=sum(chain.records for chain in chains),
+        checks=glance(desk),
+        chains=chains[:CHAINS_MAX],
+        chain_count=len(chains),
+        gaps=gaps[:GAPS_MAX],
+        gap_count=len(gaps),
+        more_gaps=len(lost) == LOST_READ_MAX,
+        agents=_agents(desk) if has_repository(desk) else None,
+        jobs=jobs,
+        jobs_why_not=why_not,
+    )
+
+
+def verified_now(desk: Desk) -> VerifyReport:
+    """What verifying finds, what is sealed not again; an ``InputError`` where that would take too long to wait for.
+
+    A page only asks: it seals nothing.
+    """
+    with desk.reading() as store, store.db.reading():
+        sealed = store.db.sealed() or {}
+        left = sum(max(0, int(head.seq) - sealed.get(head.store, 0)) for head in store.tables.chains())
+    if left > RECORDS_VERIFIED_MAX:
+        raise InputError(
+            f"{left:,} records are to be checked, more than a page should wait for", hint="run 'custody verify'"
+        )
+    return checked(desk, seals=False)
+
+
+def _lost(payload: Json) -> str | None:
+    what = payload.get("what") if isinstance(payload, dict) else None
+    return what if isinstance(what, str) else None
+
+
+def _gaps(desk: Desk, chained: Sequence[str]) -> list[GapSeen]:
+    """Each gap once, whether a chain or a file tells of it; the latest first, those without a moment at the end."""
+    counted = [line for folder in desk.gap_folders for line in gaps_in(folder)] if has_repository(desk) else []
+    gaps = [gap_of(line) for line in dict.fromkeys((*chained, *counted))]
+    ordered = sorted(gaps, key=lambda gap: -(gap.at_ns or 0))
+    return [GapSeen(None if gap.at_ns is None else text_from(gap.at_ns), gap.what) for gap in ordered]
+
+
+def _agents(desk: Desk) -> list[AgentSeen]:
+    """Those that are recorded first, then those that something keeps from it, then the rest."""
+    here = set(found(desk)) | set(found(desk, user=True))
+    seen = [AgentSeen(agent, TITLES[agent], agent in here, hooks) for agent, hooks in hooks_seen(desk).items()]
+    return sorted(
+        seen, key=lambda one: (one.hooks.state != SET_UP, one.hooks.state == NOT_SET_UP, not one.here, one.title)
+    )
+
+
+def _jobs(desk: Desk) -> tuple[list[JobLine], str | None]:
+    try:
+        return jobs_of_project(desk, JOBS_MAX), None
+    except StoreError as error:
+        return [], error.message

@@ -1,0 +1,123 @@
+"""What the first page says at once: how much there is, whether all is well, and what custody can tell here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from custody.core.ids import PENDING
+from custody.core.wire.report import Check
+from custody.core.wire.time import text_from
+from custody.intake.install.doctor import glance
+from custody.server.app.questions import has_repository
+from custody.server.queries.activity import LookedAt
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that custody tells: from which tables, on which page, and what to run while there is nothing yet."""
+
+    name: str
+    tables: tuple[str, ...]
+    page: str
+    next: str
+    command: str
+    in_repository: bool = False
+    """Whether the repository has to be here as well."""
+
+
+ABILITIES: tuple[Ability, ...] = (
+    Ability(
+        "Who wrote which line",
+        ("file_edit", "file_state", "traced_file"),
+        "blame",
+        "no edit was captured: have agents recorded, or bring in what they left on disk",
+        "custody init",
+        in_repository=True,
+    ),
+    Ability(
+        "What agents were asked, and what they did",
+        ("prompt", "tool_call"),
+        "sessions",
+        "no session was captured",
+        "custody import",
+    ),
+    Ability(
+        "Which change does what another one does",
+        ("dupe_change",),
+        "changes",
+        "no change is indexed",
+        "custody dupes index",
+    ),
+    Ability(
+        "How far an agent's record carries",
+        ("decision",),
+        "trust",
+        "nobody recorded a decision about an agent's change",
+        "custody trust reverts",
+    ),
+    Ability("What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite add"),
+    Ability(
+        "What calls what, and in which order",
+        ("tool_call", "span"),
+        "graph",
+        "no call was captured",
+        "custody import",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An ability and whether there is anything that it can tell from."""
+
+    ability: Ability
+    can: bool
+    why_not: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewSeen:
+    """What there is at a glance; ``since`` is the earliest moment that a record claims."""
+
+    records: int
+    chains: int
+    since: str | None
+    checks: Sequence[Check]
+    standing: Sequence[Standing]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many checks came out how."""
+        return MappingProxyType(
+            {state: sum(c.state == state for c in self.checks) for state in ("ill", "note", "well")}
+        )
+
+    @property
+    def worst(self) -> Check | None:
+        """What most needs somebody."""
+        return next((one for state in ("ill", "note") for one in self.checks if one.state == state), None)
+
+
+def overview_seen(desk: Desk) -> OverviewSeen:
+    """What there is, without looking at every record."""
+    with desk.reading() as store, store.db.reading():
+        looked = LookedAt(store.db)
+        heads = [head for head in store.tables.chains() if head.store != PENDING]
+        first = looked.first_ns()
+        held = looked.holds(sorted({name for one in ABILITIES for name in one.tables}))
+    return OverviewSeen(
+        records=sum(int(head.seq) for head in heads),
+        chains=len(heads),
+        since=None if first is None else text_from(first),
+        checks=glance(desk),
+        standing=[_standing(one, held, lambda: has_repository(desk)) for one in ABILITIES],
+    )
+
+
+def _standing(ability: Ability, held: frozenset[str], here: Callable[[], bool]) -> Standing:
+    if not held.intersection(ability.tables):
+        return Standing(ability, can=False, why_not=ability.next)
+    if ability.in_repository and not here():
+        return Standing(ability, can=False, why_not="this service has no repository of the project")
+    return Standing(ability, can=True, why_not=None)

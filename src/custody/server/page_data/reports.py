@@ -1,0 +1,95 @@
+"""Documents of the repository with what is wrong with their citations, each finding where it stands."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from custody.cite.app.audit import cite_audit, remedy_of
+from custody.cite.wire.audit import CiteAuditReport, CiteFinding
+from custody.core.errors import InputError
+from custody.core.paths import RepoPath
+from custody.git import NoWorkFile
+from custody.server.app.questions import NotThere, in_repository, on_disk
+from custody.server.page_data.files import addressed, meant
+from custody.workspace.workspace import Desk
+
+ENDINGS = (".md", ".markdown", ".mdx")
+NAMED_MAX = 500
+BYTES_MAX = 4 * 1024 * 1024
+"""Of a document that is shown with its findings; 'custody cite audit' takes larger ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents of the last commit by path; ``more`` is how many are not named."""
+
+    paths: list[str]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAt:
+    """A finding and what to do about it."""
+
+    finding: CiteFinding
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A document's lines, its audit, and the findings of each line."""
+
+    path: str
+    lines: list[str]
+    audit: CiteAuditReport
+    found: dict[int, list[FoundAt]]
+
+
+def documents(desk: Desk, text: str | None) -> Documents:
+    """The Markdown documents of the last commit, perhaps only those whose path has ``text`` in it."""
+    here = in_repository(desk)
+    head = here.repository.head().commit
+    if head is None:
+        return Documents([], 0)
+    wanted = (text or "").casefold()
+    with here.repository.tree(head) as entries:
+        named = sorted(
+            addressed(entry.path)
+            for entry in entries
+            if entry.kind == "blob" and str(entry.path).lower().endswith(ENDINGS)
+            if wanted in entry.path.display.casefold()
+        )
+    return Documents(named[:NAMED_MAX], max(0, len(named) - NAMED_MAX))
+
+
+def audited(desk: Desk, file: str) -> Audited:
+    """One Markdown document that git tracks, as it is on disk, with what is wrong with its citations.
+
+    No link is followed.
+    """
+    here = in_repository(desk)
+    path = _meant(here, file)
+    if not str(path).lower().endswith(ENDINGS):
+        raise NotThere(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
+    try:
+        on_disk(here, path)
+    except InputError as error:
+        raise NotThere(error.message, hint="/sources lists the documents") from error
+    # Read through the door, which follows no symbolic link: what is shown is the repository's.
+    found = here.repository.work_file(path, BYTES_MAX)
+    if isinstance(found, NoWorkFile):
+        raise NotThere(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
+    audit = cite_audit(here, [str(path)])
+    by_line: dict[int, list[FoundAt]] = defaultdict(list)
+    for one in audit.findings:
+        by_line[one.line].append(FoundAt(one, remedy_of(one.code)))
+    try:
+        lines = found.content.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"'{path.display}' is not UTF-8 text") from error
+    return Audited(path.display, lines, audit, dict(by_line))
+
+
+def _meant(desk: Desk, file: str) -> RepoPath:
+    """The document that an address names, which may say it as it is shown."""
+    head = desk.repository.head().commit
+    return RepoPath.of(file) if head is None else meant(desk.repository, head, file)

@@ -1,0 +1,307 @@
+"""Sessions as pages show them: a list that is quick in a store of any size, and one session as a tree of its calls."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, SessionId
+from custody.core.views import Prompt, Session, SpanSeen, ToolCall
+from custody.core.wire.report import SessionReport
+from custody.core.wire.time import text_from
+from custody.graph.app.learn import graph_rules, spans_of_execution
+from custody.graph.app.session_spans import SESSION, execution_of, spans_of_seen
+from custody.graph.model import Kind, Span, Status
+from custody.graph.rules import GraphRules
+from custody.graph.spans import Forest, forest_of
+from custody.ledger.sessions import ANY_NUMBER, session_named, session_read, session_told
+from custody.server.app.cursor import cursor, no_cursor, number_in, parts_of
+from custody.server.app.questions import Note, NotThere, session_as_seen
+from custody.server.page_data.cache import Lately, chains_of, place_of
+from custody.server.queries.activity import ActiveSession, LookedAt
+from custody.store import ReadRows, Seen, SessionRow, Store
+from custody.workspace.workspace import Desk
+
+ENDS_READ_MAX = 2
+"""Records of a session that are read at either end for its model."""
+ROWS_MAX = 50_000
+"""Calls of one session that a page takes; the rest is counted."""
+SOURCES_MAX = 200
+ASKED_SIGNS_MAX = 400
+ACTIVE_NS = 10 * 60 * 1_000_000_000
+"""Something of a session that came so lately says that it may be under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionListed:
+    """A session in a list. Counts are exact below ``COUNTED_MAX``, else at least so many."""
+
+    agent: str
+    session: str
+    began: str
+    last: str
+    state: str
+    """``ended``, ``active`` when something came of it lately, ``open`` when nobody saw it end."""
+    model: str | None
+    operator: str | None
+    asked: str | None
+    """What was asked first, as far as it may be read."""
+    events: int
+    prompts: int
+    calls: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsListed:
+    """A page of sessions, and the cursor of the next one."""
+
+    items: Sequence[SessionListed]
+    next: str | None
+
+
+def sessions_listed(
+    desk: Desk,
+    *,
+    limit: int,
+    after: str | None = None,
+    agent: str | None = None,
+    text: str | None = None,
+    note: Note | None = None,
+) -> SessionsListed:
+    """The sessions that were active last, newest first; what was asked in them only with a ``note``."""
+    _check_text(agent, text)
+    with desk.reading() as store, store.db.reading():
+        looked = LookedAt(store.db)
+        rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
+        items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
+    last = rows[limit - 1] if len(rows) > limit else None
+    told = sorted(f"{one.agent} {one.session}" for one in items if one.asked is not None)
+    if note is not None and told:
+        note(f"first prompts of {len(told)} session(s): {', '.join(told)}")
+    return SessionsListed(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
+
+
+def _listed(desk: Desk, store: Store, looked: LookedAt, row: ActiveSession, *, with_text: bool) -> SessionListed:
+    counted = looked.counted(row.agent, row.session)
+    said = _said(store, row)
+    first = store.first_prompt(row.agent, row.session) if with_text else None
+    return SessionListed(
+        agent=row.agent,
+        session=row.session,
+        began=text_from(counted.first_ns),
+        last=text_from(row.last_ns),
+        state=_state(desk, store, row, said.ended_ns),
+        model=said.model,
+        operator=said.operator,
+        asked=_words(first),
+        events=counted.events,
+        prompts=counted.prompts,
+        calls=counted.calls,
+        files=counted.files,
+    )
+
+
+def _said(store: Store, row: ActiveSession) -> Session:
+    """What the first and the last records of a session say of it; what was said last wins."""
+    whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
+    for record in LookedAt(store.db).ends(row.agent, row.session, ENDS_READ_MAX):
+        for view in store.views.of(record):
+            if isinstance(view, Session | ToolCall) and view.agent == row.agent:
+                whole = replace(whole, model=view.model or whole.model)
+            if isinstance(view, Session) and view.agent == row.agent:
+                ended = whole.ended_ns if view.ended_ns is None else view.ended_ns
+                whole = replace(whole, operator=view.operator or whole.operator, ended_ns=ended)
+    return whole
+
+
+def _state(desk: Desk, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
+    """How a session stands; one that went on after it had ended has not ended."""
+    if ended_ns is not None and ended_ns >= row.last_ns:
+        return "ended"
+    if not store.was_open(row.agent, row.session, row.last_ns, 1):
+        return "ended"
+    return "active" if desk.now_ns() - row.last_ns < ACTIVE_NS else "open"
+
+
+def _words(seen: Seen | None) -> str | None:
+    view = None if seen is None else seen.view
+    text = view.text.content if isinstance(view, Prompt) else None
+    return None if text is None else text[:ASKED_SIGNS_MAX]
+
+
+def _behind(word: str | None) -> ActiveSession | None:
+    if word is None:
+        return None
+    last, names = parts_of(word)
+    if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise no_cursor()
+    agent, session = str(names[0]), str(names[1])
+    _check_text(agent, session)
+    return ActiveSession(AgentName(agent), SessionId(session), number_in(last))
+
+
+def _check_text(*words: str | None) -> None:
+    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for word in words if word is not None for sign in word):
+        raise InputError("a name holds a sign that no name has")
+
+
+# --- one session ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One row of a call tree; ``depth`` counts from 0, ``state`` is ok, failed, running or none."""
+
+    depth: int
+    id: str
+    name: str
+    kind: str
+    state: str
+    began_ns: int | None
+    ended_ns: int | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSeen:
+    """One session: what is known of it, and every call in the order in which a tree is read.
+
+    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them
+    come from programs that told of their own spans.
+    """
+
+    report: SessionReport
+    rows: Sequence[CallRow]
+    total: int
+    traced: int
+    ended_ns: int | None
+    sources: Sequence[str]
+    sources_total: int
+    repairs: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """All that the records of a session say; nobody was told of it yet."""
+
+    report: SessionReport
+    forest: Forest
+    read: ReadRows
+
+
+_LATELY: Lately[_Story] = Lately()
+"""A session of ten thousand calls takes seconds to read, and is looked at again and again."""
+
+
+def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionSeen:
+    """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
+    _check_text(session, agent)
+    with desk.reading() as store, store.db.reading():
+        try:
+            row = session_named(store, session, agent)
+        except InputError as error:
+            raise NotThere(error.message, hint="the list of sessions has every one") from error
+        rules = graph_rules(desk)
+        story = _LATELY.get(
+            (*place_of(desk), row.agent, row.session),
+            (chains_of(store), row, rules),
+            desk.now_ns(),
+            lambda: _story(store, row, rules),
+        )
+    forest, read = story.forest, story.read
+    report = session_as_seen(story.report, note=note)
+    words = {prompt.id: prompt.text for prompt in report.prompts}
+    rows = list(_rows(forest, words if note is not None else None))
+    if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
+        note(f"calls of {row.agent} {row.session}")
+    own = execution_of(row.agent, row.session)
+    root = next((span for span in forest.roots if span.id == SESSION), None)
+    return SessionSeen(
+        report=report,
+        rows=rows[:ROWS_MAX],
+        total=len(rows),
+        traced=sum(span.execution != own for span in forest.spans),
+        ended_ns=None if root is None else root.end_ns,
+        sources=read.locators,
+        sources_total=read.total,
+        repairs={code.value: count for code, count in forest.repairs.counts.items()},
+    )
+
+
+def _story(store: Store, row: SessionRow, rules: GraphRules) -> _Story:
+    seen = session_read(store, row)
+    forest = forest_of(_spans(store, row, seen), rules)
+    return _Story(session_told(row, seen), forest, store.read_by([row.session], row.last_ns, SOURCES_MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNow:
+    """How much was captured of a session by now, and whether anything came lately."""
+
+    agent: str
+    session: str
+    events: int
+    last: str
+    state: str
+
+
+def session_now(desk: Desk, session: str, agent: str) -> SessionNow:
+    """The same of a session as it is now, without reading what it says."""
+    _check_text(session, agent)
+    with desk.reading() as store, store.db.reading():
+        row = next((one for one in store.sessions(limit=ANY_NUMBER, named=session) if one.agent == agent), None)
+        if row is None:
+            raise NotThere("no session has this name", hint="the list of sessions has every one")
+        active = ActiveSession(row.agent, row.session, row.last_ns)
+        state = _state(desk, store, active, _said(store, active).ended_ns)
+    return SessionNow(row.agent, row.session, row.events, text_from(row.last_ns), state)
+
+
+def _spans(store: Store, row: SessionRow, seen: Sequence[Seen]) -> Iterator[SpanSeen]:
+    """The spans that a session gives, and those of programs that were traced in it."""
+    yield from spans_of_seen(store, row.agent, row.session, seen)
+    traced = (one.view for one in store.spans_in(row.session))
+    for execution in sorted({view.execution for view in traced if isinstance(view, SpanSeen)}):
+        yield from spans_of_execution(store, execution)
+
+
+def _rows(forest: Forest, words: Mapping[str, str | None] | None) -> Iterator[CallRow]:
+    """Each span before what ran in it, and that before the next one."""
+    waiting = [(0, span) for span in reversed(_in_order(forest.roots))]
+    while waiting:
+        depth, span = waiting.pop()
+        yield _row(depth, span, words)
+        inside = forest.children.get((span.execution, span.id), ())
+        waiting.extend((depth + 1, below) for below in reversed(_in_order(inside)))
+
+
+def _in_order(spans: Iterator[Span] | Sequence[Span]) -> list[Span]:
+    return sorted(spans, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
+
+
+def _row(depth: int, span: Span, words: Mapping[str, str | None] | None) -> CallRow:
+    given = span.attributes
+    name = f"turn {given['number']}" if span.kind is Kind.TURN and "number" in given else span.name
+    about = None
+    if words is not None:
+        about = words.get(span.id.partition(":")[2]) if span.kind is Kind.TURN else given.get("about")
+    detail = given.get("file") or about
+    return CallRow(
+        depth=depth,
+        id=span.id,
+        name=name,
+        kind=span.kind.value,
+        state=_outcome(span),
+        began_ns=span.start_ns,
+        ended_ns=span.end_ns,
+        detail=None if detail is None else str(detail)[:ASKED_SIGNS_MAX],
+    )
+
+
+def _outcome(span: Span) -> str:
+    told = str(span.attributes.get("outcome", ""))
+    if span.status is Status.FAILED or told == "error":
+        return "failed"
+    if span.status is Status.OK or told == "ok":
+        return "ok"
+    return "running" if span.end_ns is None else "none"

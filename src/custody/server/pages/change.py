@@ -1,0 +1,72 @@
+"""One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
+
+from custody.core.errors import InputError
+from custody.server.app.questions import has_repository
+from custody.server.page_data.changes import change_found, change_judged, change_like, change_seen
+from custody.server.page_data.pairs import PairSeen, kept_pair_seen, pair_seen
+from custody.server.pages.attempt import attempted
+from custody.server.pages.page import Asked, Page, View
+from custody.workspace.workspace import Desk
+
+WHOLE = ("no", "yes", "word")
+NAMED = "its ref, the number of its pull request, or the first digits of its head"
+
+
+def change(desk: Desk, asked: Asked) -> View:
+    """One change."""
+    row = change_found(desk, asked.needed("name"))
+    seen = change_seen(desk, row)
+    return View(
+        title=seen.change.title or seen.change.head,
+        template="change.html",
+        fields={
+            "seen": seen,
+            "repository": has_repository(desk),
+            "like": attempted(lambda: change_like(desk, row)),
+        },
+    )
+
+
+def change_verdict(desk: Desk, asked: Asked) -> View:
+    """What the gate says of an open change; it takes a second, so pages ask for it later."""
+    name = asked.needed("change")
+    fields = {
+        "verdict": attempted(lambda: change_judged(desk, name)),
+        "whole": asked.choice("whole", WHOLE),
+    }
+    return View(title="Verdict", template="change_verdict.html", fields=fields)
+
+
+def evidence(desk: Desk, asked: Asked) -> View:
+    """Two changes beside each other: of stored evidence, or any two that are indexed."""
+    seen = _pair(desk, asked)
+    title = f"{seen.this.title} beside {seen.other.title}"
+    return View(title=title, template="evidence.html", fields={"seen": seen, "found": seen.evidence})
+
+
+def _pair(desk: Desk, asked: Asked) -> PairSeen:
+    id_ = asked.text("id")
+    if id_ is not None:
+        return kept_pair_seen(desk, id_)
+    if asked.text("change") is None:
+        raise InputError("the address does not say which changes are meant", hint="follow a link to this page")
+    return pair_seen(desk, asked.needed("change"), asked.needed("other"))
+
+
+PAGES = (
+    Page(name="change", section="changes", view=change, takes={"name": NAMED}, long=True),
+    Page(
+        name="change-verdict",
+        view=change_verdict,
+        takes={"change": NAMED, "whole": "yes to have the reasons unfolded, word to have the word alone"},
+        part=True,
+        long=True,
+    ),
+    Page(
+        name="evidence",
+        section="changes",
+        view=evidence,
+        takes={"change": NAMED, "other": f"the other change: {NAMED}", "id": "stored evidence, by its id"},
+        long=True,
+    ),
+)

@@ -1,0 +1,100 @@
+"""Changes: the clusters of those that should not all land, and everything that is indexed."""
+
+from custody.server.app.questions import has_repository
+from custody.server.page_data.changes import STATES, ChangesListed, changes_listed
+from custody.server.page_data.clusters import cluster_of, cluster_seen, clusters_listed
+from custody.server.pages.attempt import attempted
+from custody.server.pages.page import Asked, Page, View
+from custody.workspace.workspace import Desk
+
+CHANGES_SHOWN = 40
+CLUSTERS_SHOWN = 500
+NUMBER_MAX = 999_999_999
+ASKED = {
+    "state": "open, landed or all: which changes",
+    "words": "words in what a change is called",
+}
+
+
+def changes(desk: Desk, asked: Asked) -> View:
+    """Clusters, which come later where a service answers, and a list of changes."""
+    state, words = asked.choice("state", STATES), asked.text("words") or ""
+    found = _listed(desk, asked, state, words)
+    return View(
+        title="Changes",
+        template="changes.html",
+        fields={
+            "state": state,
+            "states": STATES,
+            "words": words,
+            "found": found,
+            "at_first": asked.text("before") is None,
+            "repository": has_repository(desk),
+        },
+    )
+
+
+def _listed(desk: Desk, asked: Asked, state: str, words: str) -> ChangesListed:
+    before = asked.number("before", 0, least=0, most=NUMBER_MAX) or None
+    return changes_listed(desk, state=state, words=words, before=before, limit=CHANGES_SHOWN)
+
+
+def changes_clusters(desk: Desk, asked: Asked) -> View:
+    """The list of clusters alone."""
+    state, words = asked.choice("state", STATES), asked.text("words") or ""
+    start = asked.number("start", 0, least=0, most=NUMBER_MAX)
+    fields = {
+        "state": state,
+        "words": words,
+        "start": start,
+        "found": attempted(lambda: clusters_listed(desk, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)),
+    }
+    return View(title="Clusters", template="changes_clusters.html", fields=fields)
+
+
+def cluster(desk: Desk, asked: Asked) -> View:
+    """The cluster that a change belongs to."""
+    return _cluster(desk, asked.needed("name"), "cluster.html")
+
+
+def cluster_members(desk: Desk, asked: Asked) -> View:
+    """The same, to be taken in by another page."""
+    return _cluster(desk, asked.needed("name"), "cluster_members.html")
+
+
+def _cluster(desk: Desk, name: str, template: str) -> View:
+    group = cluster_of(desk, name)
+    told = None if group is None else attempted(lambda: cluster_seen(desk, group))
+    fields = {"name": name, "group": group, "told": told}
+    return View(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
+
+
+PAGES = (
+    Page(
+        name="changes",
+        label="Changes",
+        view=changes,
+        takes={**ASKED, "before": "list what was indexed before this change"},
+    ),
+    Page(
+        name="changes-clusters",
+        view=changes_clusters,
+        takes={**ASKED, "start": "how many clusters to pass over"},
+        part=True,
+        long=True,
+    ),
+    Page(
+        name="cluster",
+        section="changes",
+        view=cluster,
+        takes={"name": "a change of the cluster: its ref, number or head"},
+        long=True,
+    ),
+    Page(
+        name="cluster-members",
+        view=cluster_members,
+        takes={"name": "a change of the cluster: its ref, number or head"},
+        part=True,
+        long=True,
+    ),
+)

@@ -1,0 +1,136 @@
+"""A view as HTML: one environment for every page, in which everything is escaped and nothing acts.
+
+Beside the view's own fields a template has ``to`` and ``asset`` (addresses), ``block`` (what an island reads), ``form``
+(numbers and moments in words), ``charts``, ``part`` (another page taken in), and ``page``, which says where we are.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from custody.server.pages import charts
+from custody.server.pages import phrases as worded
+from custody.server.pages.links import Links
+from custody.server.pages.page import Page, View
+from custody.server.pages.policy import IN_FILES
+from custody.server.pages.safe_text import short, shown
+
+_IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a page says of its surroundings: who serves it, of which project, when it was made."""
+
+    project: str
+    version: str
+    made: str | None = None
+    """When a report was written; None for pages that are served."""
+    can_leave: bool = False
+    """Whether whoever looks has signed in, and may sign out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    name: str
+    title: str
+    said: Mapping[str, str]
+    section: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stands around every page of a service or a report: where pages are, which there are, and how one is made.
+
+    ``inline`` makes a part of a page at once; without it a part is asked for when the page is looked at.
+    """
+
+    links: Links
+    around: Around
+    book: Iterable[Page]
+    inline: Callable[[str, Mapping[str, str]], str] | None = None
+
+
+def render(view: View, page: Page, said: Mapping[str, str], frame: Frame) -> str:
+    """The view as a whole page, or as the part that it is."""
+    links = frame.links
+    template = environment().get_template(view.template)
+    return template.render(
+        **view.fields,
+        base="bare.html" if page.part else "base.html",
+        page=_Where(page.name, view.title, said, page.section),
+        around=frame.around,
+        served=links.served,
+        policy=Markup(escape(IN_FILES)),
+        scripts=[links.asset(name) for name in ("app.js", *view.scripts)],
+        navigation=[(one.label, one.name) for one in frame.book if one.label is not None],
+        to=_addressed(links),
+        here=_addressed(links, page.name, said),
+        part=_taking_in(frame),
+        asset=lambda name: Markup(escape(links.asset(name))),
+    )
+
+
+def _taking_in(frame: Frame) -> Any:
+    """``part(page, words, **said)``: another page as a part of this one; ``words`` stand there until it comes."""
+
+    def part(name: str, words: str, /, **wanted: object) -> Markup:
+        said = {key: str(value) for key, value in wanted.items() if value is not None and value != ""}
+        if frame.inline is not None:
+            return Markup(frame.inline(name, said))
+        return Markup(
+            '<div hx-get="{0}" hx-trigger="load" hx-swap="outerHTML"><p class="waiting">{1}</p>'
+            '<noscript><p><a href="{0}">Show it on a page of its own</a></p></noscript></div>'
+        ).format(frame.links.to(name, said), words)
+
+    return part
+
+
+def _addressed(links: Links, page: str | None = None, said: Mapping[str, str] | None = None) -> Any:
+    """``to(page, **said)``; or with a page given ``here(**said)``, which is this page asked something else."""
+
+    def to(*names: str, **wanted: object) -> Markup | None:
+        name = names[0] if page is None else page
+        words = {**(said or {}), **wanted}
+        known = {key: str(value) for key, value in words.items() if value is not None and value != ""}
+        found = links.to(name, known)
+        return None if found is None else Markup(escape(found))
+
+    return to
+
+
+@cache
+def environment() -> Environment:
+    """The templates: autoescape is on for every one of them, and a field that is missing is an error."""
+    made = Environment(
+        loader=PackageLoader("custody.server.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_said,
+        auto_reload=False,
+    )
+    made.globals.update(block=block, form=worded, charts=charts)
+    made.filters.update(short=short)
+    return made
+
+
+def _said(value: object) -> object:
+    """What stands in double braces: None is nothing; text that is not markup is made fit to be shown."""
+    if value is None:
+        return ""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def block(name: str, data: object) -> Markup:
+    """Data for an island: a script element that no browser runs, and that no text can end."""
+    # Escaped for where it stands: inside a script element only '<' could end it.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.translate(_IN_JSON).encode("utf-8", "replace").decode()
+    return Markup('<script type="application/json" id="{}">{}</script>').format(name, Markup(text))

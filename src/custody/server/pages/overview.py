@@ -1,0 +1,121 @@
+"""Overview: how much of this is agents', what is open, what happened last, whether all is well."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from custody.attribution.wire.stats import Period, StatsReport
+from custody.core.errors import InputError
+from custody.server.app.questions import has_repository, lines_counted
+from custody.server.page_data.cache import Lately, place_of
+from custody.server.page_data.changes import changes_listed
+from custody.server.page_data.overview import overview_seen
+from custody.server.page_data.sessions import sessions_listed
+from custody.server.pages.attempt import attempted
+from custody.server.pages.charts import Part, Series
+from custody.server.pages.live import head_of
+from custody.server.pages.page import Asked, Page, View
+from custody.workspace.workspace import Desk
+
+CHANGES_SHOWN = 10
+SESSIONS_SHOWN = 8
+MODELS_SHOWN = 5
+"""Models with a colour of their own; the rest are one."""
+PERIODS_SHOWN = 60
+REPORTS_KEPT = 8
+BEFORE, UNKNOWN = "before", "unknown"
+OTHERS, PEOPLE, NOBODY = "other models", "people, by a record", "no agent known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Whose lines there are, as pictures have it: ``curve`` is the agents' part of all lines up to each period."""
+
+    report: StatsReport
+    bar: Sequence[Part]
+    periods: Sequence[str]
+    models: Sequence[Series]
+    curve: Sequence[float]
+    undated: int
+
+
+_KEPT: Lately[StatsReport] = Lately(most=REPORTS_KEPT)
+"""The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
+
+
+def overview(desk: Desk, _asked: Asked) -> View:
+    """What can be said at once; what has to be counted comes later."""
+    return View(
+        title="Overview",
+        template="overview.html",
+        fields={
+            "seen": overview_seen(desk),
+            "sessions": sessions_listed(desk, limit=SESSIONS_SHOWN).items,
+            "changes": changes_listed(desk, state="open", words="", before=None, limit=CHANGES_SHOWN),
+            "has_repository": has_repository(desk),
+        },
+    )
+
+
+def overview_share(desk: Desk, _asked: Asked) -> View:
+    """Whose the lines are, counted."""
+    found = attempted(lambda: shared(_counted(desk)))
+    return View(title="Whose lines", template="overview_share.html", fields={"found": found})
+
+
+def _counted(desk: Desk) -> StatsReport:
+    commit = desk.repository.head().commit if has_repository(desk) else None
+    if has_repository(desk) and commit is None:
+        raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
+    make = partial(lines_counted, desk, None, revision=commit)
+    return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
+
+
+def shared(report: StatsReport) -> Shared:
+    """A count as pictures: what is older than the periods shown is before them."""
+    dated = [period for period in report.growth if period.name not in (BEFORE, UNKNOWN)]
+    shown = dated[-PERIODS_SHOWN:]
+    earlier = [period for period in report.growth if period.name == BEFORE] + dated[:-PERIODS_SHOWN]
+    named = [share.name for share in report.models[:MODELS_SHOWN]]
+    total = report.totals
+    return Shared(
+        report=report,
+        bar=[
+            Part("agents", total.agent, "k-agent"),
+            Part("mixed", total.mixed, "k-mixed"),
+            Part("people, by a record", total.person, "k-person"),
+            Part("no agent known", total.none, "k-none"),
+        ],
+        periods=[period.name for period in shown],
+        models=_by_model(shown, named, has_others=len(report.models) > MODELS_SHOWN),
+        curve=_curve(earlier, shown),
+        undated=sum(period.lines for period in report.growth if period.name == UNKNOWN),
+    )
+
+
+def _by_model(periods: Sequence[Period], named: Sequence[str], *, has_others: bool) -> list[Series]:
+    """A series for each model, then for what no model wrote; none that is empty."""
+    series = [Series(name, [period.models.get(name, 0) for period in periods]) for name in named]
+    if has_others:
+        rest = [sum(lines for name, lines in period.models.items() if name not in named) for period in periods]
+        series.append(Series(OTHERS, rest))
+    series.append(Series(PEOPLE, [period.person for period in periods], "s7"))
+    series.append(Series(NOBODY, [period.none for period in periods], "k-none"))
+    return [one for one in series if any(one.values)]
+
+
+def _curve(earlier: Sequence[Period], periods: Sequence[Period]) -> list[float]:
+    """Of all lines committed up to the end of each period, the part that is agents', in hundredths."""
+    lines = sum(period.lines for period in earlier)
+    agents = sum(period.lines * period.share for period in earlier)
+    found = []
+    for period in periods:
+        lines, agents = lines + period.lines, agents + period.lines * period.share
+        found.append(round(100 * agents / lines, 1) if lines else 0.0)
+    return found
+
+
+PAGES = (
+    Page(name="overview", label="Overview", view=overview),
+    Page(name="overview-share", view=overview_share, part=True, long=True),
+)

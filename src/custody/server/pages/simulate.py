@@ -1,0 +1,82 @@
+"""Policies tried on the past: sliders in the address, and what would have landed unseen with them."""
+
+import math
+from typing import get_args
+
+from custody.core.errors import InputError
+from custody.server.app.questions import has_repository
+from custody.server.page_data.simulation import SLIDERS, policy_tried, slider_values
+from custody.server.pages.attempt import attempted
+from custody.server.pages.page import Asked, Page, View
+from custody.trust.app.simulate import Source
+from custody.workspace.workspace import Desk
+
+DAYS, DAYS_MAX = 365, 730
+SOURCES: tuple[Source, ...] = ("records", "auto", "git")
+NUMBER_SIGNS_MAX = 16
+ASKED = {
+    **{name: slider.label for name, slider in SLIDERS.items()},
+    "days": "how many days back",
+    "source": "records, git, or auto for both",
+}
+
+assert set(SOURCES) == set(get_args(Source)), "every source can be chosen"
+
+
+def simulate(desk: Desk, asked: Asked) -> View:
+    """The sliders; and the result, if any of them was moved (it comes later where none was)."""
+    values = slider_values(desk)
+    wished = _wished(asked)
+    moved = bool(asked.given)
+    fields = {
+        "sliders": [(one, values[name], wished.get(name, values[name])) for name, one in SLIDERS.items()],
+        "days": _days(asked),
+        "days_max": DAYS_MAX,
+        "source": asked.choice("source", SOURCES),
+        "sources": SOURCES if has_repository(desk) else SOURCES[:1],
+        "found": _result(desk, asked) if moved else None,
+        "moved": moved,
+    }
+    return View(title="Policy simulation", template="simulate.html", fields=fields, scripts=("trust.js",))
+
+
+def simulate_result(desk: Desk, asked: Asked) -> View:
+    """The result alone."""
+    return View(title="Simulation", template="simulate_result.html", fields={"found": _result(desk, asked)})
+
+
+def _result(desk: Desk, asked: Asked) -> object:
+    wished, days = _wished(asked), _days(asked)
+    source = next(one for one in SOURCES if one == asked.choice("source", SOURCES))
+    values = slider_values(desk)
+    moved = {name: value for name, value in wished.items() if value != values[name]}
+    return attempted(lambda: policy_tried(desk, moved, days=days, source=source))
+
+
+def _days(asked: Asked) -> int:
+    return asked.number("days", DAYS, least=1, most=DAYS_MAX)
+
+
+def _wished(asked: Asked) -> dict[str, float]:
+    """Where the sliders stand, those that were said."""
+    return {name: value for name in SLIDERS if (value := _value(asked, name)) is not None}
+
+
+def _value(asked: Asked, name: str) -> float | None:
+    text = asked.text(name)
+    if text is None:
+        return None
+    slider = SLIDERS[name]
+    try:
+        value = float(text) if len(text) <= NUMBER_SIGNS_MAX and text.isascii() else math.nan
+    except ValueError:
+        value = math.nan
+    if not slider.least <= value <= slider.most:
+        raise InputError(f"'{name}' is a number from {slider.least:g} to {slider.most:g}")
+    return value
+
+
+PAGES = (
+    Page(name="simulate", section="trust", view=simulate, takes=ASKED, long=True),
+    Page(name="simulate-result", view=simulate_result, takes=ASKED, part=True, long=True),
+)

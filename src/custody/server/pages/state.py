@@ -1,0 +1,35 @@
+"""Health: what is recorded and whether it is whole, what could not be recorded, which agents are, which jobs wait."""
+
+from custody.intake.install.agent_status import agents_heard
+from custody.server.page_data.health import state_seen, verified_now
+from custody.server.pages.attempt import attempted
+from custody.server.pages.page import Asked, Page, View
+from custody.workspace.workspace import Desk
+
+FINDINGS_SHOWN = 100
+BADGES = {"well": "pass", "note": "review", "ill": "block"}
+SAID = {"well": "well", "note": "to know", "ill": "wrong"}
+
+
+def state(desk: Desk, _asked: Asked) -> View:
+    """Everything at a glance; verifying is asked for."""
+    fields = {"seen": state_seen(desk), "badges": BADGES, "said": SAID}
+    return View(title="Health", template="state.html", fields=fields)
+
+
+def state_verify(desk: Desk, _asked: Asked) -> View:
+    """What verifying finds."""
+    found = attempted(lambda: verified_now(desk))
+    return View(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
+
+
+def state_agents(desk: Desk, _asked: Asked) -> View:
+    """When each agent was last heard, and what lies on disk of it: this looks at every observation once."""
+    return View(title="Agents", template="state_agents.html", fields={"agents": agents_heard(desk)})
+
+
+PAGES = (
+    Page(name="state", label="Health", view=state),
+    Page(name="state-agents", view=state_agents, part=True, long=True),
+    Page(name="state-verify", view=state_verify, part=True, long=True),
+)

@@ -1,0 +1,85 @@
+"""Trust: every agent with where it stands, and one with the account of its score."""
+
+from markupsafe import Markup
+
+from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, agent_seen, agents_listed
+from custody.server.pages.attempt import attempted
+from custody.server.pages.page import Asked, Page, View
+from custody.server.pages.sparks import spark
+from custody.workspace.workspace import Desk
+
+AGENTS_SHOWN = 60
+STEPS_SHOWN = 50
+PLACE_MAX = 999_999_999
+NAMED = "the agent's name"
+AT = "a past moment, such as 2026-01-31T12:00:00Z; without it, now"
+
+
+def trust(desk: Desk, asked: Asked) -> View:
+    """Every agent about which anything was decided."""
+    found = agents_listed(desk, after=asked.text("after"), limit=AGENTS_SHOWN)
+    return View(title="Trust", template="trust.html", fields={"found": found, "spark": spark})
+
+
+def agent_curve(desk: Desk, asked: Asked) -> View:
+    """The small curve of one agent."""
+    name = asked.needed("name")
+    recent = attempted(lambda: agent_recent(desk, name))
+    return View(title="Curve", template="agent_curve.html", fields={"recent": recent, "spark": spark})
+
+
+def agent(desk: Desk, asked: Asked) -> View:
+    """One agent: where it stands, what it may land, and how it came there."""
+    name, at = asked.needed("name"), _moment(asked)
+    seen = agent_seen(desk, name, at=at)
+    fields = {"name": name, "field": _exactly(name), "past": at, "seen": seen, "before": asked.text("before")}
+    return View(title=name, template="agent.html", fields=fields)
+
+
+def account(desk: Desk, asked: Asked) -> View:
+    """The account of an agent's score, which takes its time where much was decided."""
+    name, at = asked.needed("name"), _moment(asked)
+    before = asked.number("before", 0, least=0, most=PLACE_MAX) or None
+    found = attempted(lambda: agent_account(desk, name, at=at, before=before, limit=STEPS_SHOWN))
+    fields = {"name": name, "past": at, "before": before, "found": found}
+    return View(title="Account", template="agent_account.html", fields=fields)
+
+
+def chance(desk: Desk, asked: Asked) -> View:
+    """The chance of an agent's next change, from everything that was decided about everybody."""
+    name, at = asked.needed("name"), _moment(asked)
+    found = attempted(lambda: agent_chance(desk, name, at=at))
+    return View(title="Chance", template="agent_chance.html", fields={"found": found})
+
+
+def _exactly(text: str) -> Markup:
+    """A text for the field of a form, as it is: each sign by its number, so that nothing in it acts."""
+    return Markup("".join(f"&#{ord(sign)};" for sign in text))
+
+
+def _moment(asked: Asked) -> str | None:
+    """The past moment that is asked about; a browser's field for a moment says neither seconds nor zone."""
+    text = asked.text("at")
+    if text is None or text.endswith("Z") or len(text) not in (len("2026-01-31"), len("2026-01-31T12:00")):
+        return text
+    return f"{text}T00:00:00Z" if "T" not in text else f"{text}:00Z"
+
+
+PAGES = (
+    Page(name="trust", label="Trust", view=trust, takes={"after": "list agents whose names follow this one"}),
+    Page(
+        name="agent",
+        section="trust",
+        view=agent,
+        takes={"name": NAMED, "at": AT, "before": "list records before this place"},
+    ),
+    Page(name="agent-curve", view=agent_curve, takes={"name": NAMED}, part=True, long=True),
+    Page(
+        name="agent-account",
+        view=account,
+        takes={"name": NAMED, "at": AT, "before": "list records before this place"},
+        part=True,
+        long=True,
+    ),
+    Page(name="agent-chance", view=chance, takes={"name": NAMED, "at": AT}, part=True, long=True),
+)

@@ -1,0 +1,1 @@
+"""SQL that only pages ask."""

@@ -1,0 +1,146 @@
+"""What pages show first: sessions by when they were last active, what there is at all, what was lost.
+
+No question here looks at every record: sessions are found by going from one to the next in the index, and what is
+counted is counted up to a bound.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
+from custody.core.record import Record
+from custody.core.wire.arrival import LOST
+from custody.store.db import Db, Value
+from custody.store.tables import Tables, integer
+
+COUNTED_MAX = 2_000
+"""Rows of one session that are counted; a list says of a longer one that it has more."""
+
+# From one session to the next, and in it from one agent to the next: DISTINCT would look at every observation.
+_FOUND = """
+    WITH RECURSIVE named (session) AS (
+        SELECT min(session) FROM observation
+        UNION ALL
+        SELECT (SELECT min(session) FROM observation WHERE session > named.session) FROM named
+        WHERE named.session IS NOT NULL
+    ), found (session, agent) AS (
+        SELECT session, (SELECT min(agent) FROM observation AS o WHERE o.session = named.session) FROM named
+        WHERE session IS NOT NULL
+        UNION ALL
+        SELECT session, (
+            SELECT min(agent) FROM observation AS o WHERE o.session = found.session AND o.agent > found.agent
+        ) FROM found WHERE agent IS NOT NULL
+    ), active (session, agent, last_ns) AS (
+        SELECT session, agent, (
+            SELECT max(at_ns) FROM observation AS o WHERE o.session = found.session AND o.agent = found.agent
+        ) FROM found WHERE agent IS NOT NULL
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSession:
+    """A session and when something of it was last captured."""
+
+    agent: AgentName
+    session: SessionId
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How much was captured of a session: exact up to ``COUNTED_MAX``, else at least so many."""
+
+    first_ns: int
+    events: int
+    prompts: int
+    calls: int
+    files: int
+
+
+class LookedAt:
+    """Questions of pages about one database."""
+
+    def __init__(self, db: Db) -> None:
+        self._db = db
+        self._tables = Tables(db)
+
+    def sessions(
+        self, after: ActiveSession | None, limit: int, *, agent: str | None = None, text: str | None = None
+    ) -> list[ActiveSession]:
+        """The next sessions, those active last first; of one agent, or with ``text`` in their id, if asked for."""
+        where, values = ["1 = 1"], list[Value]()
+        if after is not None:
+            where.append("(last_ns < ? OR (last_ns = ? AND (agent, session) > (?, ?)))")
+            values += [after.last_ns, after.last_ns, after.agent, after.session]
+        if agent is not None:
+            where.append("agent = ?")
+            values.append(agent)
+        if text is not None:
+            where.append("lower(session) LIKE ? ESCAPE '!'")
+            values.append(f"%{_literal(text.lower())}%")
+        rows = self._db.rows(
+            f"{_FOUND} SELECT agent, session, last_ns FROM active WHERE {' AND '.join(where)}"
+            " ORDER BY last_ns DESC, agent, session LIMIT ?",
+            (*values, limit),
+        )
+        return [ActiveSession(AgentName(str(a)), SessionId(str(s)), integer(last)) for a, s, last in rows]
+
+    def counted(self, agent: AgentName, session: SessionId) -> Counted:
+        """How much was captured of a session."""
+        of_session = "session = ? AND agent = ?"
+        mine, whose = self._mine(agent, session)
+        parts = [
+            f"(SELECT min(at_ns) FROM observation WHERE {of_session})",
+            f"(SELECT count(*) FROM {_some('1', 'observation', of_session)})",
+            f"(SELECT count(*) FROM {_some('1', 'prompt', 'session = ?' + mine)})",
+            f"(SELECT count(DISTINCT call) FROM {_some('call', 'tool_call', 'session = ?' + mine)})",
+            f"(SELECT count(DISTINCT path) FROM {_some('path', 'file_edit', 'session = ?' + mine)})",
+        ]
+        values = (session, agent) * 2 + (session, *whose) * 3
+        ((first, *counts),) = self._db.rows(f"SELECT {', '.join(parts)}", values)
+        return Counted(integer(first), *(integer(count) for count in counts))
+
+    def ends(self, agent: AgentName, session: SessionId, limit: int) -> list[Record]:
+        """The first and the last few records of a session, in order."""
+        found: dict[RecordRef, None] = {}
+        for order in ("", " DESC"):
+            rows = self._db.rows(
+                f"SELECT store_id, seq FROM observation WHERE session = ? AND agent = ? ORDER BY at_ns{order} LIMIT ?",
+                (session, agent, limit),
+            )
+            found.update({RecordRef(StoreId(str(store)), Seq(integer(seq))): None for store, seq in rows})
+        records = (self._tables.record(ref) for ref in found)
+        return sorted((one for one in records if one is not None), key=lambda one: (one.entry.at_ns, one.ref))
+
+    def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[Value]]:
+        """What tells the rows of one agent from another's, where two have sessions of the same id."""
+        others = "SELECT 1 FROM observation WHERE session = ? AND agent {} ? LIMIT 1"
+        if not any(self._db.rows(others.format(than), (session, agent)) for than in "<>"):
+            return "", []
+        same = "o.store_id = told.store_id AND o.seq = told.seq AND o.agent = ?"
+        return f" AND EXISTS (SELECT 1 FROM observation AS o WHERE {same})", [agent]
+
+    def holds(self, tables: Collection[str]) -> frozenset[str]:
+        """Which of these tables have any row."""
+        return frozenset(name for name in tables if self._db.rows(f"SELECT 1 FROM {name} LIMIT 1"))
+
+    def first_ns(self) -> int | None:
+        """The earliest moment that a record claims; None when there is none."""
+        ((found,),) = self._db.rows("SELECT min(at_ns) FROM record")
+        return None if found is None else integer(found)
+
+    def lost(self, limit: int) -> list[Record]:
+        """The records that say that something could not be recorded, at most so many."""
+        return self._tables.records_where(
+            "natural_key >= ? AND natural_key < ? ORDER BY natural_key LIMIT ?", (f"{LOST}:", f"{LOST};", limit)
+        )
+
+
+def _some(column: str, table: str, where: str) -> str:
+    return f"(SELECT {column} FROM {table} AS told WHERE {where} LIMIT {COUNTED_MAX}) AS counted"
+
+
+def _literal(text: str) -> str:
+    """Text in a pattern, in which no sign stands for others."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

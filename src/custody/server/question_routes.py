@@ -1,0 +1,193 @@
+"""Questions that are answered with the report of a verb: the bytes of ``--json``, in a thread of their own."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from custody.core.errors import InputError
+from custody.core.wire.report import Report, encode_report
+from custody.server.app.questions import Note, NotThere
+from custody.server.app.tenancy_model import Scope
+from custody.server.endpoints import JSON, Answer, Call, Endpoint, Parameter
+from custody.server.problems import HttpProblem
+from custody.server.wire.questions import asked_in
+from custody.server.wire.service import Problem
+from custody.workspace.workspace import Desk
+
+NAME_SIGNS_MAX = 1000
+NUMBER_DIGITS_MAX = 9
+
+Question = Callable[[Desk], Report]
+B = TypeVar("B", bound=msgspec.Struct)
+
+
+def asking(  # noqa: PLR0913 - what an endpoint is
+    path: str,
+    name: str,
+    words: str,
+    gives: Any,
+    question: Callable[[Call], Question],
+    *parameters: Parameter,
+    places: Mapping[str, str] | None = None,
+    by_name: bool = False,
+) -> Endpoint:
+    """The endpoint of a question in an address; ``question`` checks what was asked before a store is looked at.
+
+    What is asked for ``by_name``, or in the path, may not be there.
+    """
+
+    async def handle(call: Call) -> Answer:
+        return await reported(call, question(call))
+
+    return Endpoint(
+        method="GET",
+        path=path,
+        name=name,
+        words=words,
+        scope=Scope.READ,
+        handle=handle,
+        gives={200: gives, 404: Problem} if places or by_name else {200: gives},
+        parameters=parameters,
+        places=places or {},
+    )
+
+
+def asking_in_body(
+    path: str, name: str, words: str, gives: Any, takes: type[B], question: Callable[[Call, B], Question]
+) -> Endpoint:
+    """The endpoint of a question that is too long for an address."""
+
+    async def handle(call: Call) -> Answer:
+        return await reported(call, question(call, await asked(call, takes)))
+
+    return Endpoint(
+        method="POST",
+        path=path,
+        name=name,
+        words=words,
+        scope=Scope.READ,
+        handle=handle,
+        takes={JSON: takes},
+        gives={200: gives},
+    )
+
+
+async def asked(call: Call, kind: type[B]) -> B:
+    """The question in the body of a call."""
+    return asked_in(await call.body(), kind)
+
+
+async def reported(call: Call, question: Question) -> Answer:
+    """The report that a question comes to, as the verb prints it."""
+    return await found(call.ask(lambda desk: Answer(body=encode_report(question(desk)))))
+
+
+T = TypeVar("T")
+
+
+async def found(answer: Awaitable[T]) -> T:
+    """What is waited for; what is not there by its name is a 404."""
+    try:
+        return await answer
+    except NotThere as error:
+        raise HttpProblem(404, error.message, remedy=error.hint) from error
+
+
+def note_of(call: Call) -> Note | None:
+    """What notes that the caller reads words of a conversation; None of one who may not."""
+    return call.note_read if call.may(Scope.TEXT) else None
+
+
+def by(call: Call) -> str:
+    """Who does something, where the caller names nobody."""
+    return f"token {call.grant.token_id}"
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def checked(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
+    """A name that a store can be asked for."""
+    if not 0 < len(value) <= signs_max or not all(sign.isprintable() for sign in value):
+        raise InputError(f"'{name}' is a name of at most {signs_max:,} printable signs")
+    return value
+
+
+def place(call: Call, name: str) -> str:
+    """What stands in the path's braces."""
+    return checked(name, str(call.request.path_params[name]))
+
+
+def word(call: Call, name: str) -> str | None:
+    """A parameter that names something, if it was given."""
+    given = call.text(name)
+    return None if given is None else checked(name, given)
+
+
+def needed_word(call: Call, name: str) -> str:
+    """A parameter that names something and has to be given."""
+    return checked(name, call.needed(name))
+
+
+def words(call: Call, name: str, most: int) -> list[str]:
+    """A parameter that may be given several times."""
+    given = call.request.query_params.getall(name, [])
+    if len(given) > most:
+        raise InputError(f"'{name}' was given {len(given):,} times", hint=f"give it at most {most} times")
+    return [checked(name, one) for one in given]
+
+
+def number(call: Call, name: str, usual: int, *, least: int, most: int) -> int:
+    """A parameter that is a whole number; ``usual`` where it is not given."""
+    given = number_given(call, name, least=least, most=most)
+    return usual if given is None else given
+
+
+def number_given(call: Call, name: str, *, least: int, most: int) -> int | None:
+    """A parameter that is a whole number, if it was given."""
+    given = call.text(name)
+    if given is None:
+        return None
+    is_number = given.isdecimal() and given.isascii() and len(given) <= NUMBER_DIGITS_MAX
+    if not is_number or not least <= int(given) <= most:
+        raise InputError(f"'{name}' is a whole number from {least} to {most:,}")
+    return int(given)
+
+
+def choice(call: Call, name: str, choices: tuple[str, ...]) -> str:
+    """A parameter that is one of a few words; the first of them where it is not given."""
+    given = call.text(name)
+    if given is not None and given not in choices:
+        raise InputError(f"'{name}' is one of {', '.join(choices)}")
+    return given or choices[0]
+
+
+# How long a name may be is not described: one that is too long is often too long for a request's head, too (431).
+
+
+def a_word(name: str, words: str, *, required: bool = False) -> Parameter:
+    """The description of a parameter that names something."""
+    return Parameter(name, words, {"type": "string", "minLength": 1}, required)
+
+
+def a_number(name: str, words: str, usual: int | None, least: int, most: int, *, required: bool = False) -> Parameter:
+    """The description of a parameter that is a whole number."""
+    shape: dict[str, Any] = {"type": "integer", "minimum": least, "maximum": most}
+    return Parameter(name, words, shape if usual is None else {**shape, "default": usual}, required)
+
+
+def some_words(name: str, words: str) -> Parameter:
+    """The description of a parameter that names something and may be given several times."""
+    one = {"type": "string", "minLength": 1}
+    return Parameter(name, words, {"type": ["array", "string"], "minLength": 1, "items": one})
+
+
+def a_choice(name: str, words: str, choices: tuple[str, ...]) -> Parameter:
+    """The description of a parameter that is one of a few words."""
+    return Parameter(name, words, {"type": "string", "enum": list(choices), "default": choices[0]})
+
+
+def a_flag(name: str, words: str) -> Parameter:
+    """The description of a parameter that is true or false, and false where it is not given."""
+    return Parameter(name, words, {"type": "boolean", "default": False})

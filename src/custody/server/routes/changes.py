@@ -1,0 +1,90 @@
+"""Changes that were indexed, and which of them are there twice."""
+
+from custody.dupes.app.check import SHOWN, dupes_check
+from custody.dupes.app.cluster import dupes_cluster
+from custody.dupes.wire.report import DupesCheckReport, DupesClusterReport, DupesShowReport
+from custody.server.app.question_pages import changes
+from custody.server.app.questions import change_checked, evidence_shown, in_repository
+from custody.server.endpoints import Call, Endpoint
+from custody.server.listing import listing
+from custody.server.question_routes import (
+    Question,
+    a_flag,
+    a_number,
+    asking,
+    asking_in_body,
+    number,
+    place,
+    some_words,
+    words,
+)
+from custody.server.wire.questions import ChangesPage, DuplicatesAsked
+from custody.workspace.workspace import Desk
+
+SHOWN_MAX = 1000
+CHANGES_MAX = 100
+"""Changes whose clusters can be asked for at once."""
+
+
+def _checked(call: Call) -> Question:
+    name = place(call, "change")
+    limit = number(call, "limit", SHOWN, least=1, most=SHOWN_MAX)
+    return lambda desk: change_checked(desk, name, limit=limit)
+
+
+def _checked_as_typed(_call: Call, asked: DuplicatesAsked) -> Question:
+    return lambda desk: dupes_check(in_repository(desk), asked.change, limit=asked.limit)
+
+
+def _evidence(call: Call) -> Question:
+    name = place(call, "evidence")
+    return lambda desk: evidence_shown(desk, name)
+
+
+def _clusters(call: Call) -> Question:
+    wanted = words(call, "change", CHANGES_MAX)
+    landed = call.flag("landed", default=False)
+
+    def ask(desk: Desk) -> DupesClusterReport:
+        return dupes_cluster(in_repository(desk), wanted, with_landed=landed)
+
+    return ask
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    listing("changes", "List indexed changes.", changes, ChangesPage),
+    asking(
+        "/api/v1/changes/{change}/duplicates",
+        "check-change",
+        "Say what an indexed change is like among all that are indexed; needs the project's repository.",
+        DupesCheckReport,
+        _checked,
+        a_number("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX),
+        places={"change": "A name, a pull request's number, or digits of the head commit."},
+    ),
+    asking_in_body(
+        "/api/v1/duplicates",
+        "check-duplicates",
+        "Say what a change is like among all that are indexed; needs the project's repository.",
+        DupesCheckReport,
+        DuplicatesAsked,
+        _checked_as_typed,
+    ),
+    asking(
+        "/api/v1/duplicates/{evidence}",
+        "show-duplicates",
+        "Show what a suggestion rests on, and make it again; needs the project's repository.",
+        DupesShowReport,
+        _evidence,
+        places={"evidence": "The evidence's id, or the head of the change that was checked; first digits are enough."},
+    ),
+    asking(
+        "/api/v1/clusters",
+        "list-clusters",
+        "Put indexed changes that should not all land into clusters; needs the project's repository.",
+        DupesClusterReport,
+        _clusters,
+        some_words("change", "Only clusters of these changes."),
+        a_flag("landed", "Clusters of landed commits too."),
+    ),
+)

@@ -1,0 +1,50 @@
+"""Conversations: sessions of agents and what was asked in them. Every read of their words is noted first."""
+
+from custody.server.app import listing as pages
+from custody.server.app.tenancy_model import Scope
+from custody.server.endpoints import Answer, Call, Endpoint, Parameter
+from custody.server.intake_routes import taking
+from custody.server.listing import listing
+from custody.server.problems import HttpProblem
+from custody.server.shapes import CONVERSATIONS
+from custody.server.wire.service import ConversationRead, ConversationsPage, Problem
+from custody.workspace.workspace import Desk
+
+
+async def show(call: Call) -> Answer:
+    """One conversation."""
+    agent, session = call.needed("agent"), call.needed("session")
+    with_text = call.flag("text", default=True) and call.may(Scope.TEXT)
+
+    def ask(desk: Desk) -> ConversationRead | None:
+        found = pages.conversation(desk, agent, session, with_text=with_text)
+        if found is not None and with_text:
+            call.note_read(f"conversation {agent} {session}")
+        return found
+
+    found = await call.ask(ask)
+    if found is None:
+        raise HttpProblem(404, "no such conversation is known", remedy="/api/v1/conversations lists them")
+    return Answer.of(found)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    taking("conversations", "Keep a conversation, or more of one, or a batch of them.", CONVERSATIONS),
+    listing(
+        "conversations", "List conversations, without what was said in them.", pages.conversations, ConversationsPage
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/conversation",
+        name="show-conversation",
+        words="Show a conversation; its words only with the scope 'text', and each such read is noted.",
+        scope=Scope.READ,
+        handle=show,
+        gives={200: ConversationRead, 404: Problem},
+        parameters=(
+            Parameter("agent", "Whose session it is.", {"type": "string", "minLength": 1}, required=True),
+            Parameter("session", "The session's id.", {"type": "string", "minLength": 1}, required=True),
+            Parameter("text", "Whether to give the words too.", {"type": "boolean", "default": True}),
+        ),
+    ),
+)

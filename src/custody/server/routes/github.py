@@ -1,0 +1,70 @@
+"""GitHub's webhook: no token, but a signature over every byte; what is to be done becomes jobs of 'custody worker'."""
+
+from custody.core.project import DEFAULT_PROJECT
+from custody.server.app.control import control_of
+from custody.server.app.github_deliveries import Answer as Taking
+from custody.server.app.github_deliveries import Gatekeeper, Sent, Taken
+from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.github.report import WebhookTaken
+from custody.server.problems import HttpProblem, busy
+
+PATH = "/github/webhook"
+SIGNATURE = "x-hub-signature-256"
+UNPROVEN_MAX = 32
+
+
+async def deliver(call: Call) -> Answer:
+    """Take a delivery in; of who signs nothing, not even the body is read."""
+    headers = call.request.headers
+    if SIGNATURE not in headers:
+        raise _stranger("the delivery is not signed")
+    if call.service.settings.github.secret is None:
+        raise _stranger("this service takes no webhooks: no secret is set")
+    sent = Sent(
+        event=headers.get("x-github-event", ""),
+        id=headers.get("x-github-delivery", ""),
+        signature=headers[SIGNATURE],
+        body=await _body(call),
+    )
+    answer = await call.service.readers.run(lambda: _taken(call, sent))
+    if answer.taken in (Taken.STRANGER, Taken.CLOSED):
+        raise _stranger(answer.said)
+    status = 202 if answer.taken is Taken.QUEUED else 200
+    return Answer.of(WebhookTaken(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
+
+
+async def _body(call: Call) -> bytes:
+    """The body; of callers who have shown nothing yet, only so many are listened to at once."""
+    service = call.service
+    if service.unproven >= UNPROVEN_MAX:
+        raise busy("too many deliveries are arriving")
+    service.unproven += 1
+    try:
+        return await call.body()
+    finally:
+        service.unproven -= 1
+
+
+def _stranger(why: str) -> HttpProblem:
+    return HttpProblem(401, why, remedy="set the same secret at GitHub and in CUSTODY_GITHUB_SECRET_FILE")
+
+
+def _taken(call: Call, sent: Sent) -> Taking:
+    settings = call.service.settings
+    desk = settings.keeper.desk(DEFAULT_PROJECT)
+    with control_of(desk, as_service=True) as control:
+        return Gatekeeper(settings.github, desk.now_ns, desk.token).take_in(control, sent)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path=PATH,
+        name="github-webhook",
+        words="Take a delivery of GitHub's in; it is signed with the webhook's secret instead of a token.",
+        scope=None,
+        handle=deliver,
+        takes={JSON: {"type": "object"}},
+        gives={200: WebhookTaken, 202: WebhookTaken},
+    ),
+)

@@ -1,0 +1,126 @@
+"""What agents and programs call, inside what and in what order."""
+
+from custody.core.errors import InputError
+from custody.graph.app.questions import Look, graph_next, graph_path, graph_related, graph_show
+from custody.graph.wire.report import GraphNextReport, GraphPathReport, GraphRelatedReport, GraphShowReport
+from custody.server.app.questions import session_calls
+from custody.server.endpoints import Call, Endpoint
+from custody.server.question_routes import (
+    Question,
+    a_choice,
+    a_flag,
+    a_number,
+    a_word,
+    asking,
+    choice,
+    needed_word,
+    number_given,
+    place,
+    some_words,
+    word,
+    words,
+)
+
+PALETTES = ("document", "cvd")
+THEMES = ("dark", "light")
+COSTS = ("document", "reliability", "surprisal")
+FORMULAS = ("page", "document")
+SHOWN_MAX = 1000
+AFTER_MAX = 100
+"""Calls that can be named before the next one."""
+
+_LOOKS = (
+    a_flag("lanes", "A session as bars in time instead of a tree."),
+    a_choice("palette", "Colours of edges.", PALETTES),
+    a_choice("theme", "Background.", THEMES),
+)
+_LIMIT = a_number("limit", "How many.", None, 1, SHOWN_MAX)
+
+
+def _look(call: Call, session: str | None) -> Look:
+    lanes = call.flag("lanes", default=False)
+    if lanes and session is None:
+        raise InputError("'lanes' is for one session", hint="name it: /api/v1/conversations lists them")
+    palette, theme = choice(call, "palette", PALETTES), choice(call, "theme", THEMES)
+    return Look(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # checked
+
+
+def _graph(call: Call) -> Question:
+    look = _look(call, word(call, "session"))
+    return lambda desk: graph_show(desk, look)
+
+
+def _calls(call: Call) -> Question:
+    look = _look(call, place(call, "session"))
+    return lambda desk: session_calls(desk, look)
+
+
+def _path(call: Call) -> Question:
+    start, end, cost = needed_word(call, "start"), needed_word(call, "end"), choice(call, "cost", COSTS)
+    return lambda desk: graph_path(desk, start, end, cost)  # type: ignore[arg-type]  # checked
+
+
+def _related(call: Call) -> Question:
+    node, formula = needed_word(call, "node"), choice(call, "formula", FORMULAS)
+    limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
+    return lambda desk: graph_related(desk, node, formula, limit)  # type: ignore[arg-type]  # checked
+
+
+def _next(call: Call) -> Question:
+    session, after = word(call, "session"), words(call, "after", AFTER_MAX)
+    if (session is None) == (not after):
+        raise InputError("name a session or 'after', and not both", hint="/api/v1/conversations lists sessions")
+    limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
+    return lambda desk: graph_next(desk, session, after, limit)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    asking(
+        "/api/v1/graph",
+        "show-graph",
+        "Show the graph that was learnt from all sessions and executions, or the calls of one session.",
+        GraphShowReport,
+        _graph,
+        a_word("session", "A session or an execution, by its id or the beginning of it."),
+        *_LOOKS,
+    ),
+    asking(
+        "/api/v1/graph/path",
+        "find-path",
+        "Find the cheapest way from one node to another.",
+        GraphPathReport,
+        _path,
+        a_word("start", "Where the way begins.", required=True),
+        a_word("end", "Where it ends.", required=True),
+        a_choice("cost", "1/weight, the weights multiplied, or how unexpected each step is.", COSTS),
+    ),
+    asking(
+        "/api/v1/graph/related",
+        "find-related",
+        "Find the nodes that are most like one, by the neighbours that they share.",
+        GraphRelatedReport,
+        _related,
+        a_word("node", "The node.", required=True),
+        a_choice("formula", "How it is weighed.", FORMULAS),
+        _LIMIT,
+    ),
+    asking(
+        "/api/v1/graph/next",
+        "suggest-next",
+        "Say which call is likely to come next in a session, or after some calls.",
+        GraphNextReport,
+        _next,
+        a_word("session", "A session, by its id or the beginning of it."),
+        some_words("after", "Instead of a session: calls by their fine names, in order."),
+        _LIMIT,
+    ),
+    asking(
+        "/api/v1/sessions/{session}/calls",
+        "show-calls",
+        "Show the calls of one session or execution as a tree, or as bars in time.",
+        GraphShowReport,
+        _calls,
+        *_LOOKS,
+        places={"session": "Its id or the beginning of it; one with a slash is asked for at /api/v1/graph."},
+    ),
+)

@@ -1,0 +1,104 @@
+"""Why lines are there, whose they are, what happened in sessions, and the verdict on a change."""
+
+from custody.attribution.wire.stats import StatsReport
+from custody.core.errors import InputError
+from custody.core.wire.report import LogReport, SessionReport
+from custody.gate.app.gate import Request, gate
+from custody.gate.wire.report import GateReport
+from custody.ledger.sessions import log
+from custody.server.app.questions import in_repository, line_explained, lines_counted, session_shown
+from custody.server.endpoints import Call, Endpoint
+from custody.server.question_routes import (
+    Question,
+    a_number,
+    a_word,
+    asking,
+    asking_in_body,
+    note_of,
+    number,
+    number_given,
+    word,
+)
+from custody.server.wire.questions import GateAsked
+from custody.why.report import WhyReport
+
+LINE_MAX = 999_999_999
+SESSIONS, SESSIONS_MAX = 20, 10_000
+DOTS = ".."
+
+_REV = a_word("rev", "The files as of this commit.")
+
+
+def _why(call: Call) -> Question:
+    file, revision = call.needed("file"), word(call, "rev")
+    line = number_given(call, "line", least=1, most=LINE_MAX)
+    if line is None:
+        raise InputError("'line' is missing", hint="give it in the question")
+    note = note_of(call)
+    return lambda desk: line_explained(desk, file, line, revision=revision, note=note)
+
+
+def _stats(call: Call) -> Question:
+    path, revision, agent = call.text("path"), word(call, "rev"), word(call, "agent")
+    return lambda desk: lines_counted(desk, path, revision=revision, agent=agent)
+
+
+def _log(call: Call) -> Question:
+    agent, limit = word(call, "agent"), number(call, "limit", SESSIONS, least=1, most=SESSIONS_MAX)
+    session, note = word(call, "session"), note_of(call)
+    if session is None:
+        return lambda desk: log(desk, limit=limit, agent=agent)
+    return lambda desk: session_shown(desk, session, agent=agent, note=note)
+
+
+def _gate(_call: Call, asked: GateAsked) -> Question:
+    if DOTS in asked.base or DOTS in asked.head:
+        raise InputError("'base' and 'head' are a commit each", hint="send the two ends apart")
+    try:
+        said = None if asked.description is None else asked.description.encode()
+    except UnicodeEncodeError as error:
+        raise InputError("'description' holds half of a pair of signs", hint="send whole signs") from error
+    request = Request(change=f"{asked.base}{DOTS}{asked.head}", description=said)
+    return lambda desk: gate(in_repository(desk), request)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    asking(
+        "/api/v1/why",
+        "explain-line",
+        "Say why a line is there; what was asked only with the scope 'text', and each such read is noted.",
+        WhyReport,
+        _why,
+        a_word("file", "A path from the repository's root.", required=True),
+        a_number("line", "The line's number.", None, 1, LINE_MAX, required=True),
+        _REV,
+    ),
+    asking(
+        "/api/v1/stats",
+        "count-lines",
+        "Count whose the lines of a file, a folder or the whole repository are.",
+        StatsReport,
+        _stats,
+        a_word("path", "A file or a folder, from the repository's root."),
+        _REV,
+        a_word("agent", "The share, models and tiers of this agent's lines."),
+    ),
+    asking(
+        "/api/v1/log",
+        "list-sessions",
+        "List the sessions that were active last, or show one; what was asked in it only with the scope 'text'.",
+        (LogReport, SessionReport),
+        _log,
+        a_word("session", "One session, by its id or the beginning of it."),
+        a_word("agent", "Only sessions of this agent."),
+        a_number("limit", "How many sessions.", SESSIONS, 1, SESSIONS_MAX),
+    ),
+    asking_in_body(
+        "/api/v1/gate",
+        "judge-change",
+        "Judge a change by what is known of its lines; needs the project's repository.",
+        GateReport,
+        GateAsked,
+        _gate,
+    ),
+)

@@ -1,0 +1,82 @@
+"""Sources that statements rest on, and audits of the citations of reports. No address is ever looked up from here."""
+
+from custody.cite.app.audit import cite_audit
+from custody.cite.app.registry import Said, cite_add
+from custody.cite.app.report_file import STDIN
+from custody.cite.wire.audit import CiteAuditReport
+from custody.cite.wire.registry import CiteAddReport, CiteShowReport
+from custody.core.errors import InputError
+from custody.core.wire.report import encode_report
+from custody.server.app.question_pages import sources
+from custody.server.app.questions import source_shown
+from custody.server.app.tenancy_model import Scope
+from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.listing import listing
+from custody.server.question_routes import Question, asked, asking, asking_in_body, by, note_of, place
+from custody.server.wire.questions import AuditAsked, SourcesPage, SourceTold
+from custody.workspace.workspace import Desk
+
+
+async def register(call: Call) -> Answer:
+    """Register a source, or say more of one that is known."""
+    told = await asked(call, SourceTold)
+    said = Said(
+        url=told.url,
+        title=told.title,
+        author=told.author,
+        publisher=told.publisher,
+        date=told.date,
+        source_type=told.source_type,
+        metadata={"year": told.year, "snippet": told.snippet, "doi": told.doi, "isbn": told.isbn},
+    )
+    who = by(call)
+    report = await call.ask(lambda desk: cite_add(desk, said, who))
+    return Answer(body=encode_report(report), status=201 if report.new else 200)
+
+
+def _shown(call: Call) -> Question:
+    name, note = place(call, "source"), note_of(call)
+    return lambda desk: source_shown(desk, name, note=note)
+
+
+def _audited(_call: Call, said: AuditAsked) -> Question:
+    try:
+        data = said.markdown.encode()
+    except UnicodeEncodeError as error:
+        raise InputError("'markdown' holds half of a pair of signs", hint="send whole signs") from error
+
+    def ask(desk: Desk) -> CiteAuditReport:
+        return cite_audit(desk, [STDIN], data, coverage_min=said.coverage_min, session=said.session)
+
+    return ask
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    listing("sources", "List registered sources.", sources, SourcesPage),
+    Endpoint(
+        method="POST",
+        path="/api/v1/sources",
+        name="register-source",
+        words="Register a source, or say more of one that is known.",
+        scope=Scope.WRITE,
+        handle=register,
+        takes={JSON: SourceTold},
+        gives={200: CiteAddReport, 201: CiteAddReport},
+    ),
+    asking(
+        "/api/v1/sources/{source}",
+        "show-source",
+        "Show everything about one source; passages of it only with the scope 'text', and each such read is noted.",
+        CiteShowReport,
+        _shown,
+        places={"source": "Any of its ids, such as S3."},
+    ),
+    asking_in_body(
+        "/api/v1/audits",
+        "audit-citations",
+        "Check the citations of a report, as 'custody cite audit -' does; no link is followed.",
+        CiteAuditReport,
+        AuditAsked,
+        _audited,
+    ),
+)

@@ -1,0 +1,101 @@
+"""How the service is: alive, ready, counted, described."""
+
+from functools import cache
+
+from custody import __version__
+from custody.core.wire.canonical import dump
+from custody.server.app.listing import evidence
+from custody.server.app.tenancy_model import Scope
+from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.metrics import MEDIA
+from custody.server.problems import wants_page
+from custody.server.wire.service import Health, Ready, Welcome
+
+
+async def health(call: Call) -> Answer:
+    """That the process answers, whatever the store does; a browser is led to the page about it."""
+    if wants_page(call.request.headers.get("accept"), call.path):
+        return Answer(body=b"", status=303, headers={"location": "/state"})
+    return Answer.of(Health(status="up", version=__version__))
+
+
+async def ready(call: Call) -> Answer:
+    """That the store answers; if not, the error it gives becomes a 503."""
+    await call.ask(lambda desk: evidence(desk, None, 1))
+    return Answer.of(Ready(status="ready"))
+
+
+async def metrics(call: Call) -> Answer:
+    """Counts since the start."""
+    return Answer(body=call.service.metrics.text(), media=MEDIA)
+
+
+async def welcome(call: Call) -> Answer:
+    """What this is; a browser is led to the first page."""
+    if wants_page(call.request.headers.get("accept"), call.path):
+        return Answer(body=b"", status=303, headers={"location": "/overview"})
+    return Answer.of(
+        Welcome(service="custody", version=__version__, project=call.grant.project, openapi="/openapi.json")
+    )
+
+
+async def described(_call: Call) -> Answer:
+    """The description."""
+    return Answer(body=_description())
+
+
+@cache
+def _description() -> bytes:
+    from custody.server.openapi import description
+    from custody.server.routes import ENDPOINTS as ALL
+
+    return dump(description(ALL, __version__))
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/",
+        name="welcome",
+        words="Say what this is.",
+        scope=Scope.READ,
+        handle=welcome,
+        gives={200: Welcome},
+    ),
+    Endpoint(
+        method="GET",
+        path="/health",
+        name="health",
+        words="Say that the process answers; needs no token.",
+        scope=None,
+        handle=health,
+        gives={200: Health},
+    ),
+    Endpoint(
+        method="GET",
+        path="/ready",
+        name="ready",
+        words="Say that the store answers.",
+        scope=Scope.READ,
+        handle=ready,
+        gives={200: Ready},
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        name="metrics",
+        words="Give counts in Prometheus' words.",
+        scope=Scope.READ,
+        handle=metrics,
+        gives={200: MEDIA},
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        name="openapi",
+        words="Describe this service.",
+        scope=Scope.READ,
+        handle=described,
+        gives={200: JSON},
+    ),
+)

@@ -1,0 +1,109 @@
+"""Where agents stand and why, and the decisions that it rests on."""
+
+from custody.core.errors import InputError
+from custody.core.wire.report import encode_report
+from custody.server.app.decisions import DecidedOtherwise, decide
+from custody.server.app.question_pages import decisions
+from custody.server.app.questions import agent_explained, agent_shown
+from custody.server.app.tenancy_model import Scope
+from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.listing import listing
+from custody.server.problems import HttpProblem
+from custody.server.question_routes import (
+    Question,
+    a_flag,
+    a_number,
+    a_word,
+    asked,
+    asking,
+    by,
+    number,
+    place,
+    word,
+)
+from custody.server.wire.questions import DecisionSaid, DecisionsPage
+from custody.server.wire.service import Problem
+from custody.trust.app.show import trust_list
+from custody.trust.wire.report import TrustListReport, TrustRecordReport, TrustShowReport, TrustWhyReport
+
+SHOWN, SHOWN_MAX = 10, 10_000
+
+_LIMIT = a_number("limit", "How many decisions to list.", SHOWN, 0, SHOWN_MAX)
+_AT = a_word("at", "As of a past moment, RFC 3339.")
+_AGENT = {"agent": "The agent's name."}
+
+
+def _list(call: Call) -> Question:
+    """Every agent; or one by its name, which may have a slash in it."""
+    explains, agent = call.flag("why", default=False), word(call, "agent")
+    if agent is None:
+        if any(call.text(name) is not None for name in ("why", "limit", "at")):
+            raise InputError("'why', 'limit' and 'at' are for one agent", hint="name it")
+        return trust_list
+    return _explained(call, agent) if explains else _shown(call, agent)
+
+
+def _shown(call: Call, agent: str) -> Question:
+    limit = number(call, "limit", SHOWN, least=0, most=SHOWN_MAX)
+    return lambda desk: agent_shown(desk, agent, limit=limit)
+
+
+def _explained(call: Call, agent: str) -> Question:
+    at = word(call, "at")
+    return lambda desk: agent_explained(desk, agent, at=at)
+
+
+async def record(call: Call) -> Answer:
+    """Record a decision."""
+    said = await asked(call, DecisionSaid)
+    who = by(call)
+    try:
+        done = await call.ask(lambda desk: decide(desk, said, who))
+    except DecidedOtherwise as error:
+        raise HttpProblem(409, error.message, remedy=error.hint) from error
+    return Answer(body=encode_report(done.report), status=201 if done.is_new else 200)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    asking(
+        "/api/v1/trust",
+        "list-trust",
+        "List every agent with its score and tier; or ask about one agent, whatever its name holds.",
+        (TrustListReport, TrustShowReport, TrustWhyReport),
+        _list,
+        a_word("agent", "One agent instead, as /api/v1/trust/{agent} has it."),
+        a_flag("why", "With an agent: every record and what it did."),
+        _LIMIT,
+        _AT,
+        by_name=True,
+    ),
+    asking(
+        "/api/v1/trust/{agent}",
+        "show-trust",
+        "Show one agent's score and the newest decisions about it.",
+        TrustShowReport,
+        lambda call: _shown(call, place(call, "agent")),
+        _LIMIT,
+        places=_AGENT,
+    ),
+    asking(
+        "/api/v1/trust/{agent}/why",
+        "explain-trust",
+        "Say how an agent came to its score: every record and what it did.",
+        TrustWhyReport,
+        lambda call: _explained(call, place(call, "agent")),
+        _AT,
+        places=_AGENT,
+    ),
+    listing("decisions", "List decisions about agents' changes.", decisions, DecisionsPage),
+    Endpoint(
+        method="POST",
+        path="/api/v1/decisions",
+        name="record-decision",
+        words="Record what was decided about an agent's change, once; or correct an earlier decision.",
+        scope=Scope.WRITE,
+        handle=record,
+        takes={JSON: DecisionSaid},
+        gives={200: TrustRecordReport, 201: TrustRecordReport, 409: Problem},
+    ),
+)

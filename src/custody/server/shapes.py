@@ -1,0 +1,20 @@
+"""The shapes of bodies, as the description has them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from custody.core.wire.event import GenericEvent, SpanEvent
+from custody.server.app.intake import ITEMS_MAX
+from custody.server.wire.service import ConversationSaid
+
+Many = Meta(max_length=ITEMS_MAX)
+SPANS = SpanEvent | Annotated[list[SpanEvent], Many]
+EVENTS = GenericEvent | Annotated[list[GenericEvent], Many]
+CONVERSATIONS = ConversationSaid | Annotated[list[ConversationSaid], Many]
+
+
+def one_or_many(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON Schema of one thing or a batch of them."""
+    return {"anyOf": [dict(shape), {"type": "array", "maxItems": ITEMS_MAX, "items": dict(shape)}]}

@@ -1,0 +1,1 @@
+"""Chains shared between stores: exports, a git remote, a service."""

@@ -1,0 +1,253 @@
+"""Chains as they are shared: stretches of records as lines, checked on arrival, copied verbatim or refused whole."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from custody.attribution.app.origin_names import origin_named
+from custody.attribution.wire.origins import FileOrigins, decode_origins, text_keys, unpacked_states
+from custody.core.chain_check import Damage, DamageCode, cut, misfit
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import Digest, RecordRef, StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import Head, Record, head_at
+from custody.core.views import SpanSeen, ToolCall, View
+from custody.core.wire.arrival import ERASED
+from custody.core.wire.body import digest_from, digest_text, parts
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.outline import VERBATIM, outline_of, views_from
+from custody.graph.names import SHELLS, Given, fine_name
+from custody.share.wire.export import (
+    BodyLine,
+    OutlineLine,
+    RecordLine,
+    body_line,
+    decode_line,
+    encode_line,
+    record_from,
+    record_line,
+    stored_body,
+)
+from custody.store import Body, Copied, Store, erased_digest
+
+NOT_OURS = "no custody writes this"
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def stretch_lines(store: Store, chain: StoreId, *, after: int, until: int, texts: bool) -> Iterator[bytes]:
+    """The lines of a chain's records from behind ``after`` to ``until``, each with what it says before it."""
+    brought: set[Digest] = set()
+    for record in takewhile(lambda record: record.seq <= until, store.tables.records(chain, after=after)):
+        yield from _said(store, record, brought, texts=texts)
+        yield encode_line(record_line(record))
+
+
+def _said(store: Store, record: Record, brought: set[Digest], *, texts: bool) -> Iterator[bytes]:
+    """What a record says, unless a line before it has brought that."""
+    payload = record.entry.digest
+    if payload in brought:
+        return
+    body = store.tables.bodies([payload]).get(payload) or Body(payload, None)
+    if body.data is not None and not (texts or record.entry.kind in VERBATIM):
+        brought.add(payload)
+        yield encode_line(OutlineLine(digest_text(payload), _outline(store, record).decode()))
+        return
+    if body.data is None and body.outline is not None:
+        brought.add(payload)
+        yield encode_line(OutlineLine(digest_text(payload), body.outline.decode()))
+        return
+    held = parts(parse(body.data, bytes_max=len(body.data))) if body.data is not None else frozenset()
+    for digest, one in sorted(store.tables.bodies(held - brought).items()):
+        brought.add(digest)
+        yield encode_line(body_line(digest, one.data))
+    brought.add(payload)
+    yield encode_line(body_line(payload, body.data))
+
+
+def _outline(store: Store, record: Record) -> bytes:
+    return outline_of(tuple(_named(view) for view in store.views.of(record)))
+
+
+def _named(view: View) -> View:
+    """The view with a command replaced by the few words of it that a call goes by."""
+    if isinstance(view, ToolCall) and view.about is not None:
+        return replace(view, about=_short(view.name, view.about))
+    if isinstance(view, SpanSeen):
+        words = ("about", "command")
+        kept = ((n, _short(view.name, v) if n in words and isinstance(v, str) else v) for n, v in view.attributes)
+        return replace(view, attributes=tuple(kept))
+    return view
+
+
+def _short(tool: str, about: str) -> str:
+    """What a call's name depends on: a path or a subagent's type as it is, of a command program and sub-command.
+
+    >>> _short("Bash", "cd x && git commit -m 'a secret'"), _short("Read", "a/b.py"), _short("Bash", "python -m pip x")
+    ('git commit', 'a/b.py', 'python -m pip')
+    """
+    if tool.rpartition(":")[2].casefold() not in SHELLS:
+        return about if fine_name(tool, Given(path=about, subagent=about)) != tool or "\n" not in about else ""
+    program, *rest = fine_name(tool, Given(command=about)).removeprefix(tool).split() or [""]
+    return " ".join((program, "-m", *rest) if program == "python" and rest else (program, *rest))
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a store holds already."""
+
+    store: Store
+
+    def has(self, digest: Digest) -> bool:
+        """Whether a body has a row."""
+        return bool(self.store.tables.held([digest]))
+
+    def erased(self, digest: Digest) -> bool:
+        """Whether any record says that a body was erased."""
+        return self.store.tables.is_erased(digest)
+
+    def differs(self, record: Record) -> bool:
+        """Whether another record has the place that this one claims."""
+        there = self.store.tables.record(record.ref)
+        return there is not None and there.link != record.link
+
+
+class ChainReader:
+    """Reads and checks the records of one chain, stretch by stretch, behind what is held of it.
+
+    Records that are held are passed on too: more may have come of what they say.
+    """
+
+    def __init__(self, held: Head, here: Here) -> None:
+        self.head = held
+        self.damages: list[Damage] = []
+        self._held = held
+        self._here = here
+        self._recent: dict[Digest, bytes | None] = {}
+        self._empty: set[Digest] = set()
+        self._erased: set[Digest] = set()
+        self._is_forked = False
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[Record | Body]:
+        """The records and bodies of a stretch; an ``InputError`` for what is no line of this chain."""
+        self._recent.clear()
+        for data in lines:
+            line = decode_line(data)
+            match line:
+                case OutlineLine():
+                    yield self._outlined(line)
+                case BodyLine():
+                    yield self._body(line)
+                case RecordLine(store=store) if type(line) is RecordLine and store == self._held.store:
+                    yield self._record(record_from(line))
+                case _:
+                    raise InputError("a line that is no part of this chain", hint=NOT_OURS)
+
+    def finish(self, promised: Head) -> list[Damage]:
+        """Everything that was wrong, now that all has come that was to lead to ``promised``."""
+        for digest in sorted(self._empty - self._erased):
+            if not self._here.erased(digest):
+                what = f"the bytes of {digest_text(digest)} did not come, and no record says that they were erased"
+                self.damages.append(Damage(DamageCode.BODY_MISSING, what))
+        if self.head != promised and self.head.seq < promised.seq:
+            self.damages.extend(cut(self.head, promised))
+        elif self.head != promised and not self.damages:
+            what = f"chain {promised.store} does not end where it is said to: it was made again or continued"
+            self.damages.append(Damage(DamageCode.HEAD_DIFFERS, what))
+        return self.damages
+
+    def _outlined(self, line: OutlineLine) -> Body:
+        digest, outline = digest_from(line.digest), line.views.encode("utf-8", "surrogatepass")
+        if outline_of(views_from(outline)) != outline:
+            raise InputError("an outline is not in canonical form", hint=NOT_OURS)
+        self._recent[digest] = None
+        return Body(digest, None, outline)
+
+    def _body(self, line: BodyLine) -> Body:
+        body = stored_body(line)
+        self._recent[body.digest] = body.data
+        if body.data is None:
+            self._empty.add(body.digest)
+        elif digest_of(body.data) != body.digest:
+            what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
+            self.damages.append(Damage(DamageCode.BODY_CHANGED, what))
+        return Body(body.digest, body.data)
+
+    def _record(self, record: Record) -> Record:
+        if record.seq > self._held.seq:
+            self.damages.extend(misfit(self.head, record))
+            self.head = head_at(record)
+        elif not self._is_forked and self._here.differs(record):
+            self._is_forked = True  # whatever follows differs too
+            self.damages.append(forked(record))
+        self.damages.extend(self._unsaid(record))
+        return record
+
+    def _unsaid(self, record: Record) -> Iterator[Damage]:
+        """What a record names that neither came with it nor is here."""
+        payload = self._recent.get(record.entry.digest)
+        wanted = {record.entry.digest}
+        if payload is not None:
+            value = parse(payload)
+            if dump(value) != payload:
+                raise InputError("a payload is not in canonical form", hint=NOT_OURS)
+            wanted |= parts(value)
+            self._erased.update(erased_digest(value) if record.entry.kind == ERASED else ())
+        for digest in sorted(wanted):
+            if digest not in self._recent and not self._here.has(digest):
+                what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which did not come"
+                yield Damage(DamageCode.BODY_MISSING, what, record.ref)
+
+
+def forked(record: Record) -> Damage:
+    """That a chain's record at a place is not the one that is here."""
+    what = (
+        f"record {record.seq} of chain {record.store} is not the one that is here: the chain was forked or made again"
+    )
+    return Damage(DamageCode.CHAIN_FORK, what, record.ref)
+
+
+def fork_at(store: Store, head: Head) -> Damage | None:
+    """How a chain that is said to have ``head`` contradicts what is held of it."""
+    there = store.tables.record(RecordRef(head.store, head.seq)) if head.seq else None
+    return forked(there) if there is not None and there.link != head.link else None
+
+
+def checked_origins(files: Iterable[bytes], head: Head) -> dict[RepoPath, bytes]:
+    """Origins of lines as they came, by file, if every one of them can be used for this chain."""
+    made: dict[RepoPath, bytes] = {}
+    for data in files:
+        told = decode_origins(data)
+        if any(state.seq > head.seq for state, _, _ in unpacked_states(told)):
+            raise InputError(f"origins of '{told.path[:80]}' name records that did not come", hint=NOT_OURS)
+        _check_names(told)
+        made[RepoPath.of(told.path)] = data
+    return made
+
+
+def _check_names(told: FileOrigins) -> None:
+    """An ``InputError`` for origins that could be kept and never adopted: every later question would fail of them."""
+    runs = {name for state in told.states for _, name, _ in state.runs}
+    for name in runs | {name for like in told.likes for _, _, name, _ in like.lines}:
+        origin_named(name, 0.0, lambda _ref, _n: None)
+    for state in told.states:
+        text_keys(state.brought)
+
+
+def take(
+    store: Store, chain: StoreId, items: Iterable[Record | Body], origins: Mapping[RepoPath, bytes] | None
+) -> Copied:
+    """Copy checked records and what they say, all or none; ``origins`` is None when the texts came."""
+    copied = store.copy(items)
+    with store.db.writing():
+        store.origins.mark_pulled(chain)
+        if origins is None:
+            store.origins.drop(chain)
+        else:
+            store.origins.put(chain, origins)
+    return next(iter(copied), Copied(chain, 0, 0, 0))

@@ -1,0 +1,116 @@
+"""Chains that a service keeps for others: told of, read in stretches, and gone on with where they end."""
+
+from collections.abc import Iterator, Mapping
+
+from custody.attribution.wire.origins import decode_origins
+from custody.core.errors import InputError
+from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import Head
+from custody.core.wire.body import digest_text
+from custody.share.chain_exchange import ChainReader, Here, checked_origins, forked, stretch_lines, take
+from custody.share.wire.chains import STRETCH_BYTES_MAX, ChainHeld, ChainKept, ChainsHeld, OriginsHeld
+from custody.share.wire.export import OriginsLine, decode_line
+from custody.share.wire.sharing import decode_about
+from custody.store import Store
+from custody.workspace.workspace import Desk
+
+
+class Conflict(InputError):
+    """What was sent contradicts the chain that is kept, or does not go on where it ends."""
+
+
+def held_chains(desk: Desk) -> ChainsHeld:
+    """Every chain that is kept."""
+    with desk.reading() as store:
+        owned, lists = store.tables.owned(), store.origins.lists()
+        heads = [head for head in store.tables.chains() if head.store != PENDING]
+        return ChainsHeld([_held(head, owned=head.store in owned, lists=lists) for head in heads])
+
+
+def _held(head: Head, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainHeld:
+    listed = lists.get(head.store)
+    return ChainHeld(head.store, int(head.seq), head.link.hex(), owned, None if listed is None else digest_text(listed))
+
+
+def chain_stretch(desk: Desk, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
+    """The lines of the next records of a chain behind ``after``: at most ``limit``, and not too many bytes."""
+    with desk.reading() as store, store.db.reading():
+        until = min(int(store.tables.head(chain).seq), after + limit)
+        return b"".join(_bounded(stretch_lines(store, chain, after=after, until=until, texts=texts)))
+
+
+def _bounded(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines up to the record with which they become too many bytes."""
+    size, waiting = 0, []
+    for line in lines:
+        waiting.append(line)
+        if b'"line":"record"' in line:
+            if size and size + sum(map(len, waiting)) > STRETCH_BYTES_MAX:
+                return
+            size += sum(map(len, waiting))
+            yield from waiting
+            waiting = []
+
+
+def origins_held(desk: Desk, chain: StoreId) -> OriginsHeld:
+    """Which origins of a chain are kept."""
+    with desk.reading() as store:
+        return OriginsHeld({str(path): digest_text(digest) for path, digest in store.origins.files(chain).items()})
+
+
+def origins_of(desk: Desk, chain: StoreId, digest: Digest) -> bytes | None:
+    """What a chain tells of the lines of one file, by its digest."""
+    with desk.reading() as store:
+        return store.origins.read(digest) if digest in store.origins.files(chain).values() else None
+
+
+def take_stretch(desk: Desk, data: bytes) -> ChainKept:
+    """Append a stretch of somebody's chain, whole or not at all; the same again changes nothing.
+
+    The first line says what is sent, then come records with what they say, then origins of lines.
+    """
+    first, *lines = data.splitlines(keepends=True) or [b""]
+    about = decode_about(first)
+    told = [line for line in lines if b'"line":"origins"' in line]
+    said = [line for line in lines if b'"line":"origins"' not in line]
+    with desk.writing() as store:
+        held = store.tables.head(about.head.store)
+        _refuse_ours(store, about.head.store)
+        _refuse_fork(store, about.head, held)
+        reader = ChainReader(held, Here(store))
+        items = list(reader.read(said))
+        damages = reader.finish(max(about.head, held, key=lambda head: head.seq))
+        if damages:
+            conflict = any(one.code.name in ("CHAIN_FORK", "CHAIN_GAP", "CHAIN_CUT") for one in damages)
+            words = "; ".join(one.what for one in damages[:5])
+            raise Conflict(words, hint=f"{held.seq} record(s) are kept") if conflict else InputError(words)
+        origins = _merged(store, about.head.store, told, reader.head)
+        copied = take(store, about.head.store, items, origins)
+        head = store.tables.head(about.head.store)
+    return ChainKept(head.store, int(head.seq), head.link.hex(), copied.new)
+
+
+def _merged(store: Store, chain: StoreId, lines: list[bytes], head: Head) -> dict[RepoPath, bytes]:
+    """All origins of a chain: those that are kept, with those that came in their place; one without states is gone."""
+    kept = {path: store.origins.read(digest) for path, digest in store.origins.files(chain).items()}
+    came = []
+    for data in lines:
+        line = decode_line(data)
+        if not isinstance(line, OriginsLine) or line.store != chain:
+            raise InputError("origins of another chain", hint="send each chain by itself")
+        came.append(line.data.encode("utf-8", "surrogatepass"))
+    merged = kept | checked_origins(came, head)
+    return {path: data for path, data in merged.items() if decode_origins(data).states}
+
+
+def _refuse_ours(store: Store, chain: StoreId) -> None:
+    if chain in store.tables.owned():
+        raise Conflict("this chain is the service's own", hint="send events to /api/v1/evidence")
+
+
+def _refuse_fork(store: Store, said: Head, held: Head) -> None:
+    """Refuse an end that is held otherwise."""
+    there = store.tables.record(RecordRef(said.store, Seq(said.seq))) if said.seq <= held.seq else None
+    if there is not None and there.link != said.link:
+        raise Conflict(forked(there).what, hint="whoever owns the chain says which of the two is right")

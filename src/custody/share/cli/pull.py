@@ -1,0 +1,54 @@
+"""``custody pull``."""
+
+import click
+
+from custody.share.sync import Sharing, pull
+from custody.share.wire.sharing import PullReport, SharedChain
+from custody.terminal.frame import answer, json_option, the_desk
+
+WHAT = {
+    "taken": "{new:,} new record(s) of {records:,}{texts}",
+    "waits": "{new:,} new record(s) would be taken{texts}",
+    "same": "nothing new, {records:,} record(s)",
+    "own": "our own, which is never taken from elsewhere",
+    "behind": "the remote has fewer records than the {records:,} that are here",
+    "refused": "REFUSED, and nothing of it was taken",
+}
+
+
+@click.command("pull")
+@click.argument("name", required=False)
+@click.option("--with-text", is_flag=True, help="Of a service, take texts too; the token must be good for them.")
+@click.option("--dry-run", is_flag=True, help="Check and say what would be taken, and take nothing.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
+    """Take over what others recorded and share through a git remote or a service.
+
+    NAME is as for 'custody push'. Every chain is checked before anything of it is kept: one that does not verify, or
+    that contradicts what is here, is named and left out whole. Pulling twice changes nothing. Chains come without their
+    texts unless their owner shared them; 'custody blame' answers the same.
+
+    Exit status: 0 taken, 1 some chain was refused.
+
+    \b
+    Examples:
+      custody pull
+      custody pull upstream --dry-run
+      custody pull --json
+    """
+    report = pull(the_desk(ctx), name, Sharing(with_text, dry_run))
+    return answer(report, words(report), as_json=as_json)
+
+
+def words(report: PullReport) -> str:
+    """The report for people."""
+    if not report.chains:
+        return f"'{report.remote}' has no evidence to take"
+    return "\n".join(line for chain in report.chains for line in _about(chain))
+
+
+def _about(chain: SharedChain) -> list[str]:
+    texts = ", with their texts" if chain.texts else ", without texts"
+    what = WHAT[chain.outcome].format(new=chain.new, records=chain.records, texts=texts)
+    return [*(f"{one.code}  {one.what}" for one in chain.findings), f"chain {chain.store}: {what}"]

@@ -1,0 +1,115 @@
+"""Write everything that is kept as JSON lines that import gives back byte for byte."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from custody.core.ids import PENDING, Digest
+from custody.core.record import Record
+from custody.core.wire.body import digest_text, parts
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.report import ExportReport
+from custody.share.wire.export import (
+    EndLine,
+    ForkLine,
+    Line,
+    OriginsLine,
+    OutlineLine,
+    PendingLine,
+    body_line,
+    encode_line,
+    header,
+    record_line,
+)
+from custody.store import Body, Store, batched
+from custody.workspace.atomic_file import written_whole
+from custody.workspace.workspace import Desk
+
+
+@dataclass(slots=True)
+class _Counts:
+    records: int = 0
+    bodies: int = 0
+    erased: int = 0
+    forks: int = 0
+    pending: int = 0
+    bytes: int = 0
+    written: set[Digest] = field(default_factory=set)
+
+
+def export(desk: Desk, out: BinaryIO, path: str) -> ExportReport:
+    """Write every chain, its bodies, forks and waiting events to ``out``; ``path`` is what the report calls it."""
+    with desk.reading() as store, store.db.reading():
+        heads = [head for head in store.tables.chains() if head.store != PENDING]
+        counts = _Counts()
+        desk.progress.start("exporting", sum(head.seq for head in heads))
+        whole = hashlib.sha256()
+        for line in _lines(desk, store, counts):
+            data = encode_line(line)
+            whole.update(data)
+            counts.bytes += len(data)
+            out.write(data)
+        end = encode_line(EndLine(f"sha256:{whole.hexdigest()}"))
+        out.write(end)
+        out.flush()
+    return ExportReport(
+        path=path,
+        chains=len(heads),
+        records=counts.records,
+        bodies=counts.bodies,
+        erased=counts.erased,
+        forks=counts.forks,
+        pending=counts.pending,
+        bytes=counts.bytes + len(end),
+    )
+
+
+def export_to(desk: Desk, path: Path) -> ExportReport:
+    """Export into a file that appears whole or not at all."""
+    with written_whole(path) as out:
+        return export(desk, out, str(path))
+
+
+def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:
+    heads = [head for head in store.tables.chains() if head.store != PENDING]
+    yield header(heads)
+    for head in heads:
+        for records in batched(store.tables.records(head.store)):
+            for record in records:
+                yield from _bodies(store, record, counts)
+                yield record_line(record)
+            counts.records += len(records)
+            desk.progress.step(len(records))
+        for _, digest in sorted(store.origins.files(head.store).items()):
+            yield OriginsLine(head.store, store.origins.read(digest).decode())
+    for record in store.tables.forks():
+        yield from _bodies(store, record, counts)
+        yield record_line(record, ForkLine)
+        counts.forks += 1
+    for record in store.tables.records(PENDING):
+        yield PendingLine(record.entry.event, dump(store.tables.payload(record)).decode())
+        counts.pending += 1
+
+
+def _bodies(store: Store, record: Record, counts: _Counts) -> Iterator[Line]:
+    """The bodies that a record needs and that no line before it has brought."""
+    payload = record.entry.digest
+    for digest in (payload, *sorted(_texts(store, payload))):
+        if digest not in counts.written:
+            counts.written.add(digest)
+            body = store.tables.bodies([digest]).get(digest) or Body(digest, None)
+            counts.bodies += 1
+            if body.outline is not None:
+                yield OutlineLine(digest_text(digest), body.outline.decode())
+                continue
+            counts.erased += body.data is None
+            yield body_line(digest, body.data)
+
+
+def _texts(store: Store, payload: Digest) -> frozenset[Digest]:
+    body = store.tables.bodies([payload]).get(payload)
+    if body is None or body.data is None or b'"$body"' not in body.data:
+        return frozenset()
+    return parts(parse(body.data, bytes_max=len(body.data)))

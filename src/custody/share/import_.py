@@ -1,0 +1,250 @@
+"""Read an export: check all of it first, then copy its chains verbatim, all or nothing."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from custody.core.chain_check import Damage, DamageCode, cut, misfit
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import Digest, EventId, Link, Seq, StoreId
+from custody.core.record import Head, Record, empty_head, head_at
+from custody.core.wire.arrival import ERASED, Arrival, arrival_of
+from custody.core.wire.body import digest_from, digest_text, parts
+from custody.core.wire.canonical import dump, parse
+from custody.core.wire.outline import views_from
+from custody.core.wire.report import Finding, ImportedChain, ImportReport
+from custody.share.chain_exchange import checked_origins
+from custody.share.wire.export import (
+    LINE_BYTES_MAX,
+    BodyLine,
+    EndLine,
+    ForkLine,
+    Header,
+    Line,
+    OriginsLine,
+    OutlineLine,
+    PendingLine,
+    RecordLine,
+    decode_line,
+    record_from,
+    stored_body,
+)
+from custody.store import Body, Fork, Store, erased_digest
+from custody.workspace.workspace import Desk
+
+
+def import_export(desk: Desk, path: Path) -> ImportReport:
+    """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
+    with _readable_twice(path) as file:
+        return _import(desk, file, str(path))
+
+
+def _import(desk: Desk, file: Path, path: str) -> ImportReport:
+    checked = _check(desk, file, path)
+    if checked.damages:
+        findings = [Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages]
+        return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
+    with desk.writing() as store:
+        desk.progress.start("importing", checked.lines)
+        copied = store.copy(_items(desk, file, checked.digest))
+        with store.db.writing():
+            _keep_origins(store, checked)
+        made = store.append(checked.pending).made if checked.pending else ()
+        store.catch_up()
+    return ImportReport(
+        path=path,
+        chains=[ImportedChain(chain.store, chain.new, chain.known, chain.forked) for chain in copied],
+        pending=len(made),
+        findings=[],
+    )
+
+
+def _keep_origins(store: Store, checked: "_Checked") -> None:
+    """Inside a write: keep the origins of the chains that are here without their texts."""
+    ours = store.tables.owned()
+    for chain, files in checked.origins.items():
+        if chain not in ours:
+            store.origins.put(chain, checked_origins(files, checked.reached[chain]))
+
+
+@dataclass(slots=True)
+class _Checked:
+    """What a first reading of the whole file found; nothing is written before it is through."""
+
+    promised: dict[StoreId, Head] = field(default_factory=dict)
+    reached: dict[StoreId, Head] = field(default_factory=dict)
+    bodies: set[Digest] = field(default_factory=set)
+    recent: dict[Digest, bytes] = field(default_factory=dict)
+    """Bodies since the last record: the next one's payload is among them, unless an earlier record had the same."""
+    pending: list[Arrival] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    erased: set[Digest] = field(default_factory=set)
+    """Bodies that come without bytes: some record of the file must say that they were erased."""
+    explained: set[Digest] = field(default_factory=set)
+    origins: dict[StoreId, list[bytes]] = field(default_factory=dict)
+    lines: int = 0
+    digest: str | None = None
+    """Of everything before the last line; None while that has not come."""
+
+
+def _check(desk: Desk, file: Path, path: str) -> _Checked:
+    checked = _Checked()
+    desk.progress.start("checking", None)
+    whole = hashlib.sha256()
+    for number, data in _raw_lines(file):
+        try:
+            line = decode_line(data)
+            if isinstance(line, EndLine) and line.digest != f"sha256:{whole.hexdigest()}":
+                raise InputError("the file was changed after it was written", hint="export again, or fetch it again")
+            _look(checked, line, first=number == 1)
+        except InputError as error:
+            raise InputError(f"line {number} of '{path}': {error.message}", hint=error.hint) from error
+        whole.update(data)
+        desk.progress.step(1)
+        checked.lines = number
+    if checked.digest is None:
+        raise InputError(f"'{path}' ends after line {checked.lines}, before its last line", hint="it was cut short")
+    for head in checked.promised.values():
+        checked.damages.extend(_unkept(head, checked.reached.get(head.store, empty_head(head.store))))
+    for chain, files in checked.origins.items():
+        checked_origins(files, checked.reached.get(chain, empty_head(chain)))
+    for digest in sorted(checked.erased - checked.explained):
+        what = f"the bytes of {digest_text(digest)} are not in the file, and no record in it says that they were erased"
+        checked.damages.append(Damage(DamageCode.BODY_MISSING, what))
+    return checked
+
+
+def _unkept(promised: Head, reached: Head) -> Iterator[Damage]:
+    """How a chain differs from what the first line promised of it."""
+    yield from cut(reached, promised)
+    if reached.seq > promised.seq or (reached.seq == promised.seq and reached.link != promised.link):
+        what = f"chain {promised.store} does not end where the first line says: it was made again or continued"
+        yield Damage(DamageCode.HEAD_DIFFERS, what)
+
+
+def _look(checked: _Checked, line: Line, *, first: bool) -> None:
+    if first != isinstance(line, Header) or checked.digest is not None:
+        raise InputError("not an export of custody", hint="make one with 'custody export'")
+    match line:
+        case Header(chains=chains):
+            for chain in chains:
+                store = StoreId(chain.store)
+                checked.promised[store] = Head(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+        case BodyLine():
+            _look_at_body(checked, line)
+        case OutlineLine() | OriginsLine():
+            _look_at_shared(checked, line)
+        case ForkLine():
+            checked.damages.extend(_held(checked, record_from(line)))
+        case RecordLine():
+            _look_at_record(checked, record_from(line))
+        case PendingLine(event=event, data=data):
+            checked.pending.append(arrival_of(EventId(event), data.encode()))
+        case EndLine(digest=digest):
+            checked.digest = digest
+
+
+def _look_at_shared(checked: _Checked, line: OutlineLine | OriginsLine) -> None:
+    """What a chain brings that came here without its texts."""
+    if isinstance(line, OutlineLine):
+        views_from(line.views.encode("utf-8", "surrogatepass"))
+        checked.bodies.add(digest_from(line.digest))
+    else:
+        checked.origins.setdefault(StoreId(line.store), []).append(line.data.encode("utf-8", "surrogatepass"))
+
+
+def _look_at_body(checked: _Checked, line: BodyLine) -> None:
+    body = stored_body(line)
+    checked.bodies.add(body.digest)
+    if body.data is None:
+        checked.erased.add(body.digest)
+    else:
+        checked.recent[body.digest] = body.data
+        if digest_of(body.data) != body.digest:
+            what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
+            checked.damages.append(Damage(DamageCode.BODY_CHANGED, what))
+
+
+def _look_at_record(checked: _Checked, record: Record) -> None:
+    if record.store not in checked.promised:
+        raise InputError(f"a record of chain {record.store}, which the first line does not name")
+    checked.damages.extend(misfit(checked.reached.get(record.store, empty_head(record.store)), record))
+    checked.damages.extend(_held(checked, record))
+    checked.reached[record.store] = head_at(record)
+
+
+def _held(checked: _Checked, record: Record) -> Iterator[Damage]:
+    """Whether the file brings every body that a record names, and its payload is one that custody would write."""
+    wanted = {record.entry.digest}
+    payload = checked.recent.get(record.entry.digest)
+    if payload is not None:
+        value = parse(payload)
+        if dump(value) != payload:
+            raise InputError("a payload is not in canonical form", hint="custody did not write this file")
+        wanted |= parts(value)
+        if record.entry.kind == ERASED:
+            checked.explained.update(erased_digest(value))
+    checked.recent.clear()
+    for digest in sorted(wanted - checked.bodies):
+        what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which the file does not bring"
+        yield Damage(DamageCode.BODY_MISSING, what, record.ref)
+
+
+def _items(desk: Desk, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
+    """What the file brings, read again; if it is not the file that was checked, the copying transaction must fail."""
+    whole = hashlib.sha256()
+    for _, data in _raw_lines(file):
+        desk.progress.step(1)
+        line = decode_line(data)
+        match line:
+            case BodyLine():
+                body = stored_body(line)
+                yield Body(body.digest, body.data)
+            case OutlineLine(digest=named, views=views):
+                yield Body(digest_from(named), None, views.encode("utf-8", "surrogatepass"))
+            case ForkLine():
+                yield Fork(record_from(line))
+            case RecordLine():
+                yield record_from(line)
+            case EndLine():
+                if digest != f"sha256:{whole.hexdigest()}":
+                    raise InputError("the file was changed while it was being imported", hint="nothing was imported")
+            case _:
+                pass  # checked in the first reading; carries nothing to copy
+        whole.update(data)
+
+
+@contextmanager
+def _readable_twice(path: Path) -> Iterator[Path]:
+    """``path`` itself, or a copy of what a pipe brings: the file is read twice."""
+    if path.is_file() or not path.exists() or path.is_dir():
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="custody-import-") as copy:
+        with path.open("rb") as pipe:
+            shutil.copyfileobj(pipe, copy)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while data := file.readline(LINE_BYTES_MAX + 1):
+                number += 1
+                if len(data) > LINE_BYTES_MAX:
+                    raise InputError(f"line {number} of '{path}' is over the limit of {LINE_BYTES_MAX:,} bytes")
+                yield number, data
+            if number == 0:
+                raise InputError(f"'{path}' is empty", hint="make an export with 'custody export'")
+    except OSError as error:
+        raise InputError(
+            f"cannot read '{path}': {error.strerror}",
+            hint="name a file, or an agent as 'claude-code'; 'custody import --help' has what can be imported",
+        ) from error

@@ -1,0 +1,111 @@
+"""Take over the chains that others share through a git remote: checked first, copied verbatim, or refused whole."""
+
+from collections.abc import Iterator
+
+from custody.core.chain_check import Damage
+from custody.core.errors import InputError
+from custody.core.ids import StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import Head, Record, empty_head
+from custody.core.wire.report import Finding
+from custody.git import Exchange, Ref
+from custody.share.chain_exchange import ChainReader, Here, checked_origins, fork_at, take
+from custody.share.git_transport import Shared, chunk_lines, content, read_shared
+from custody.share.push import exchange_of
+from custody.share.remote_name import git_remote
+from custody.share.wire.sharing import PullReport, SharedChain
+from custody.store import Body, Store
+from custody.workspace.workspace import Desk
+
+UNREADABLE = "UNREADABLE"
+"""The code of a finding about something that is no chain at all."""
+
+
+def pull_git(desk: Desk, name: str | None, *, dry_run: bool = False) -> PullReport:
+    """Bring every chain here that the remote has and that is not our own."""
+    remote = git_remote(desk, name)
+    exchange = exchange_of(desk)
+    refs = exchange.fetch(remote.fetch)
+    desk.progress.start("taking", len(refs))
+    chains: list[SharedChain] = []
+    with desk.writing() as store:
+        for ref in refs:
+            chains.append(_taken(exchange, store, ref, dry_run=dry_run))
+            desk.progress.step(1)
+        store.catch_up()
+    found = any(chain.outcome == "refused" for chain in chains)
+    return PullReport(
+        outcome="found" if found else "fine", remote=remote.name, transport="git", dry_run=dry_run, chains=chains
+    )
+
+
+def _taken(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:
+    name = ref.name.decode("ascii")
+    chain = StoreId(name.rpartition("/")[2])
+    if chain in store.tables.owned():
+        return SharedChain(chain, int(store.tables.head(chain).seq), 0, texts=True, outcome="own")
+    try:
+        shared = read_shared(exchange, name, ref.id)
+        return _checked(exchange, store, shared, dry_run=dry_run)
+    except InputError as error:
+        held = int(store.tables.head(chain).seq)
+        return SharedChain(
+            chain, held, 0, texts=False, outcome="refused", findings=[Finding(UNREADABLE, error.message)]
+        )
+
+
+def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool) -> SharedChain:
+    head, held = shared.about.head, store.tables.head(StoreId(shared.about.store))
+    fork = fork_at(store, head)
+    if fork is not None:
+        return _told(shared, held, "refused", [fork])
+    if head.seq < held.seq:
+        return _told(shared, held, "behind")
+    # Texts that were withheld before come now: everything is read again.
+    whole = shared.about.texts and head.store in store.origins.lists()
+    begin = empty_head(head.store) if whole else held
+    damages, origins = _looked_through(exchange, store, shared, begin)
+    if damages:
+        return _told(shared, held, "refused", damages)
+    if dry_run:
+        return _told(shared, held, "waits" if head.seq > held.seq else "same")
+    with exchange.objects() as objects:
+
+        def items() -> Iterator[Record | Body]:
+            reader = ChainReader(begin, Here(store))
+            if whole or head.seq > held.seq:
+                for lines in chunk_lines(objects, shared, int(begin.seq)):
+                    yield from reader.read(lines)
+
+        is_new = origins is not None and store.origins.differ(head.store, origins)
+        take(store, head.store, items(), origins)
+    return _told(shared, held, "taken" if head.seq > held.seq or whole or is_new else "same")
+
+
+def _looked_through(
+    exchange: Exchange, store: Store, shared: Shared, begin: Head
+) -> tuple[list[Damage], dict[RepoPath, bytes] | None]:
+    """What is wrong with a chain behind ``begin``, and its origins, if it has any."""
+    head = shared.about.head
+    with exchange.objects() as objects:
+        reader = ChainReader(begin, Here(store))
+        if head.seq > begin.seq:
+            for lines in chunk_lines(objects, shared, int(begin.seq)):
+                for _ in reader.read(lines):
+                    pass  # only what is wrong counts yet
+        origins = None
+        if not shared.about.texts:
+            origins = checked_origins((content(objects, shared.files[name]) for name in shared.origins), head)
+    return reader.finish(head), origins
+
+
+def _told(shared: Shared, held: Head, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+    new = max(0, shared.about.seq - int(held.seq))
+    return SharedChain(
+        store=shared.about.store,
+        records=shared.about.seq if outcome in ("taken", "same") else int(held.seq),
+        new=new if outcome in ("taken", "waits") else 0,
+        texts=shared.about.texts,
+        outcome=outcome,  # type: ignore[arg-type]
+        findings=[Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()],
+    )

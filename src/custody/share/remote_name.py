@@ -1,0 +1,40 @@
+"""Which remote a name is: a service that the user named, or a git remote of the repository."""
+
+from dataclasses import dataclass
+
+from custody.core.errors import InputError
+from custody.git import Address, Remote
+from custody.workspace.workspace import Desk
+
+USUAL = "origin"
+
+
+@dataclass(frozen=True, slots=True)
+class GitRemote:
+    """A git remote by the name that the user knows."""
+
+    name: str
+    fetch: Address
+    push: Address
+
+
+def git_remote(desk: Desk, name: str | None) -> GitRemote:
+    """The git remote called ``name``; without one the remote that the branch follows, or ``origin``."""
+    remotes = desk.repository.remotes()
+    chosen = name or _followed(desk, remotes.followed) or USUAL
+    found: Remote | None = remotes.named.get(chosen)
+    if found is None or not found.fetch:
+        known = ", ".join(sorted(remotes.named)) or "none"
+        raise InputError(
+            f"there is no remote called '{chosen}'",
+            hint=f"git remotes here: {known}; 'git remote add' or 'custody remote add' names another",
+        )
+    return GitRemote(chosen, desk.repository.address(found.fetch), desk.repository.address(found.push))
+
+
+def _followed(desk: Desk, followed: dict[str, str]) -> str | None:
+    branch = desk.repository.head().branch
+    name = (
+        None if branch is None else followed.get(branch.decode("utf-8", "surrogateescape").removeprefix("refs/heads/"))
+    )
+    return None if name == "." else name

@@ -1,0 +1,241 @@
+"""Chains through a service: sent in stretches where they end there, taken in stretches where they end here."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.origin_maps import origin_files, tips
+from custody.attribution.wire.origins import FileOrigins, encode_origins
+from custody.core.chain_check import Damage, DamageCode
+from custody.core.digest import digest_of
+from custody.core.errors import InputError
+from custody.core.ids import Link, Seq, StoreId
+from custody.core.paths import RepoPath
+from custody.core.record import Head, Record, empty_head
+from custody.core.wire.body import digest_text
+from custody.core.wire.report import Finding
+from custody.share.chain_exchange import ChainReader, Here, checked_origins, fork_at, stretch_lines, take
+from custody.share.remote import NamedRemote, Refused, RemoteService
+from custody.share.wire.chains import (
+    NDJSON,
+    STRETCH_BYTES_MAX,
+    STRETCH_RECORDS_MAX,
+    ChainHeld,
+    decode_held,
+    decode_kept,
+    decode_origins_held,
+)
+from custody.share.wire.export import OriginsLine, encode_line
+from custody.share.wire.sharing import PullReport, PushReport, SharedChain, about_of, encode_about
+from custody.store import Body, Store
+from custody.workspace.workspace import Desk
+
+CHAINS = "/api/v1/chains"
+CONFLICT = 409
+
+
+def push_service(desk: Desk, remote: NamedRemote, *, texts: bool = False, dry_run: bool = False) -> PushReport:
+    """Send every chain that this store appends to or once appended to, behind what the service has of it."""
+    with desk.writing():
+        pass  # what waits in the spool is part of the chain before it is looked at
+    with RemoteService(remote) as service, attributing(desk) as evidence:
+        there = _there(service)
+        owned = sorted(evidence.store.tables.owned())
+        heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
+        chains = [
+            _Sending(service, evidence, head, texts).sent(there.get(head.store), dry_run=dry_run) for head in heads
+        ]
+    found = any(chain.outcome == "refused" for chain in chains)
+    return PushReport(
+        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """One chain on its way to a service."""
+
+    service: RemoteService
+    evidence: Attributing
+    head: Head
+    texts: bool
+
+    def sent(self, held: ChainHeld | None, *, dry_run: bool) -> SharedChain:
+        """Send what the service lacks."""
+        there = empty_head(self.head.store) if held is None else _head(held)
+        if there.seq > self.head.seq:
+            what = f"the service has {there.seq:,} records of our own chain, more than this store wrote"
+            return self._told(there, "refused", [Damage(DamageCode.CHAIN_CUT, what)])
+        fork = fork_at(self.evidence.store, there)
+        if fork is not None:
+            return self._told(there, "refused", [fork])
+        origins = self._changed_origins(there)
+        if there == self.head and not origins:
+            return self._told(there, "same")
+        if dry_run:
+            return self._told(there, "waits")
+        try:
+            self._send_all(there, origins)
+        except Refused as error:
+            if error.status != CONFLICT:
+                raise
+            return self._told(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
+        return self._told(there, "sent")
+
+    def _send_all(self, there: Head, origins: dict[RepoPath, bytes]) -> None:
+        self.evidence.desk.progress.start("sending", int(self.head.seq - there.seq))
+        reached = there
+        for head, lines in self._stretches(there):
+            self._post(head, lines)
+            self.evidence.desk.progress.step(int(head.seq - reached.seq))
+            reached = head
+        batch: list[bytes] = []
+        for data in origins.values():
+            batch.append(encode_line(OriginsLine(self.head.store, data.decode())))
+            if sum(map(len, batch)) > STRETCH_BYTES_MAX:
+                self._post(self.head, batch)
+                batch = []
+        if batch:
+            self._post(self.head, batch)
+
+    def _post(self, head: Head, lines: list[bytes]) -> None:
+        about = encode_about(about_of(head, texts=self.texts, tips=[]))
+        kept = decode_kept(self.service.post(CHAINS, about + b"".join(lines), NDJSON))
+        if (kept.seq, kept.link) != (int(head.seq), head.link.hex()):
+            raise InputError("the service did not keep what it was sent", hint="push again")
+
+    def _stretches(self, there: Head) -> Iterator[tuple[Head, list[bytes]]]:
+        """The records that the service lacks, in pieces that it takes at once."""
+        store, chain, after = self.evidence.store, self.head.store, int(there.seq)
+        while after < self.head.seq:
+            lines: list[bytes] = []
+            first, size = after, 0
+            while after < self.head.seq and after - first < STRETCH_RECORDS_MAX and size < STRETCH_BYTES_MAX:
+                one = list(stretch_lines(store, chain, after=after, until=after + 1, texts=self.texts))
+                lines += one
+                size += sum(map(len, one))
+                after += 1
+            record = next(iter(store.tables.records(chain, after=after - 1)))
+            yield Head(chain, Seq(after), record.link), lines
+
+    def _changed_origins(self, there: Head) -> dict[RepoPath, bytes]:
+        """What the service should be told of lines and was not; a file of which nothing is left is told empty."""
+        evidence, chain = self.evidence, self.head.store
+        made = origin_files(evidence, chain, tips(evidence.repository))
+        kept = decode_origins_held(self.service.get(f"{CHAINS}/{chain}/origins")).files if there.seq else {}
+        gone = (RepoPath.of(path) for path in kept if RepoPath.of(path) not in made)
+        fresh = {path: data for path, data in made.items() if kept.get(str(path)) != digest_text(digest_of(data))}
+        return fresh | {path: encode_origins(FileOrigins(1, str(path), [], [])) for path in gone}
+
+    def _told(self, there: Head, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+        return SharedChain(
+            store=self.head.store,
+            records=int(self.head.seq),
+            new=max(0, int(self.head.seq - there.seq)),
+            texts=self.texts,
+            outcome=outcome,  # type: ignore[arg-type]
+            findings=_findings(damages),
+        )
+
+
+def pull_service(
+    desk: Desk,
+    remote: NamedRemote,
+    *,
+    texts: bool = False,
+    dry_run: bool = False,
+    ours: Collection[StoreId] = (),
+) -> PullReport:
+    """Take every chain that the service has and that is not our own, be it in this store or one of ``ours``."""
+    with RemoteService(remote) as service, desk.writing() as store:
+        there_are = sorted(item for item in _there(service).items() if item[0] not in ours)
+        chains = [_taken(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
+        store.catch_up()
+    found = any(chain.outcome == "refused" for chain in chains)
+    return PullReport(
+        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+    )
+
+
+def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool, dry_run: bool) -> SharedChain:
+    there = _head(held)
+    here = store.tables.head(there.store)
+    if there.store in store.tables.owned():
+        return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
+    fork = fork_at(store, there)
+    if fork is not None:
+        return _pulled(there, here, "refused", texts=texts, damages=[fork])
+    if there.seq < here.seq:
+        return _pulled(there, here, "behind", texts=texts)
+    if dry_run:
+        return _pulled(there, here, "waits" if there.seq > here.seq else "same", texts=texts)
+    whole = texts and there.store in store.origins.lists()
+    begin = empty_head(there.store) if whole else here
+    try:
+        items, damages = _fetched(service, store, there, begin, texts=texts)
+        origins = None if texts else _origins(service, store, there)
+    except Refused:
+        raise
+    except InputError as error:
+        what = Finding("UNREADABLE", error.message)
+        return SharedChain(there.store, int(here.seq), 0, texts=texts, outcome="refused", findings=[what])
+    if damages:
+        return _pulled(there, here, "refused", texts=texts, damages=damages)
+    is_new = there.seq > here.seq or whole or (origins is not None and store.origins.differ(there.store, origins))
+    if is_new:
+        take(store, there.store, items, origins)
+    return _pulled(there, here, "taken" if is_new else "same", texts=texts)
+
+
+def _fetched(
+    service: RemoteService, store: Store, there: Head, begin: Head, *, texts: bool
+) -> tuple[list[Record | Body], list[Damage]]:
+    """The records behind ``begin``, checked; a chain is held in memory until it is known to be whole."""
+    reader = ChainReader(begin, Here(store))
+    items: list[Record | Body] = []
+    while reader.head.seq < there.seq:
+        before = reader.head
+        count = int(min(STRETCH_RECORDS_MAX, there.seq - before.seq))
+        words: dict[str, str | int] = {"after": int(before.seq), "limit": count, "texts": str(texts).lower()}
+        data = service.get(f"{CHAINS}/{there.store}", words)
+        items.extend(reader.read(data.splitlines(keepends=True)))
+        if reader.head == before:
+            break  # the service promises more than it has: finish says so
+    return items, reader.finish(there)
+
+
+def _origins(service: RemoteService, store: Store, there: Head) -> dict[RepoPath, bytes]:
+    """What the chain tells of lines; a file that is here as it is there is not fetched again."""
+    path = f"{CHAINS}/{there.store}/origins"
+    told = decode_origins_held(service.get(path)).files
+    kept = store.origins.files(there.store)
+    files = []
+    for name, digest in sorted(told.items()):
+        known = kept.get(RepoPath.of(name))
+        same = known is not None and digest_text(known) == digest
+        files.append(store.origins.read(known) if same and known is not None else service.get(path, {"digest": digest}))
+    return checked_origins(files, there)
+
+
+def _there(service: RemoteService) -> dict[StoreId, ChainHeld]:
+    return {StoreId(one.store): one for one in decode_held(service.get(CHAINS)).chains}
+
+
+def _head(held: ChainHeld) -> Head:
+    return Head(StoreId(held.store), Seq(held.seq), Link(bytes.fromhex(held.link)))
+
+
+def _pulled(there: Head, here: Head, outcome: str, *, texts: bool, damages: list[Damage] | None = None) -> SharedChain:
+    taken = outcome in ("taken", "same")
+    return SharedChain(
+        store=there.store,
+        records=int(there.seq if taken else here.seq),
+        new=int(there.seq - here.seq) if outcome in ("taken", "waits") else 0,
+        texts=texts,
+        outcome=outcome,  # type: ignore[arg-type]
+        findings=_findings(damages),
+    )
+
+
+def _findings(damages: list[Damage] | None) -> list[Finding]:
+    return [Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()]

@@ -1,0 +1,182 @@
+"""The export: JSON lines that carry chains verbatim, so that an import is the same bytes again.
+
+A header says how far each chain reaches; then come bodies, each before the first record that needs it, and records in
+the order of their chains; of a chain that came here without its texts, outlines stand for payloads and origins of lines
+come behind it; then forks, then events that wait; last a line with the digest of everything before it.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.core.errors import InputError
+from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
+from custody.core.record import Entry, Head, Record
+from custody.core.wire.body import digest_from, digest_text
+from custody.core.wire.canonical import EVENT_BYTES_MAX, dump, parse, problem, text_bytes
+
+EXPORT_VERSION = 1
+LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
+"""A body's every byte may need six to write (a control character as \\u0000)."""
+
+StoreText = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")]
+Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+Text = Annotated[str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
+
+
+class ChainHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a chain reaches."""
+
+    store: StoreText
+    seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    link: Hex
+
+
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="export", tag_field="line"):
+    """The first line."""
+
+    version: Literal[1]
+    chains: list[ChainHead]
+
+
+class BodyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="body", tag_field="line"):
+    """Stored bytes: as text, in base64 where they are not UTF-8, or neither when they were erased."""
+
+    digest: str
+    text: str | None = None
+    base64: str | None = None
+
+
+class OutlineLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="outline", tag_field="line"):
+    """What a payload says without its texts, in place of its bytes: its views, as canonical JSON."""
+
+    digest: str
+    views: str
+
+
+class OriginsLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="origins", tag_field="line"):
+    """Where the lines of one file come from, as the store that holds the texts worked it out."""
+
+    store: StoreText
+    data: str
+
+
+class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record", tag_field="line"):
+    """A record at its place."""
+
+    store: StoreText
+    seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    event: Text
+    kind: Text
+    key: Text
+    at_ns: Annotated[int, Meta(ge=-(2**63 - 1), le=2**63 - 1)]
+    digest: str
+    link: Hex
+
+
+class ForkLine(RecordLine, frozen=True, forbid_unknown_fields=True, tag="fork", tag_field="line"):
+    """A record that claims a place which another has."""
+
+
+class PendingLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pending", tag_field="line"):
+    """An acknowledged event that is in no chain yet, as it was recorded."""
+
+    event: Text
+    data: Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]*$")]
+
+
+class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end", tag_field="line"):
+    """The last line: SHA-256 of every byte before it."""
+
+    digest: str
+
+
+Line = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A body line's meaning: bytes by digest, None when erased."""
+
+    digest: Digest
+    data: bytes | None
+
+
+def encode_line(line: Line) -> bytes:
+    """One line of an export, with its end."""
+    return dump({k: v for k, v in msgspec.to_builtins(line).items() if v is not None}) + b"\n"
+
+
+def decode_line(data: bytes) -> Line:
+    """Read one line of an export, or raise an ``InputError`` that says what it is instead."""
+    value = parse(data, bytes_max=LINE_BYTES_MAX)
+    if isinstance(value, dict) and value.get("line") == "export" and value.get("version") != EXPORT_VERSION:
+        version = ascii(value.get("version"))[:20]
+        raise InputError(
+            f"an export of version {version}; this custody knows version {EXPORT_VERSION}",
+            hint="upgrade custody",
+        )
+    try:
+        line: Line = msgspec.convert(value, Line)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(f"not a line of an export: {problem(error)}") from error
+    return line
+
+
+def header(heads: Sequence[Head]) -> Header:
+    """The first line for these chains."""
+    return Header(version=1, chains=[ChainHead(head.store, int(head.seq), head.link.hex()) for head in heads])
+
+
+def body_line(digest: Digest, data: bytes | None) -> BodyLine:
+    """The line for stored bytes."""
+    if data is None:
+        return BodyLine(digest_text(digest))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return BodyLine(digest_text(digest), base64=b64encode(data).decode())
+    return BodyLine(digest_text(digest), text=text)
+
+
+def stored_body(line: BodyLine) -> StoredBody:
+    """The bytes that a body line carries, within the size that an event may have."""
+    if line.text is not None and line.base64 is not None:
+        raise InputError("a body line has both a text and base64")
+    try:
+        data = b64decode(line.base64, validate=True) if line.base64 is not None else None
+    except (Base64Error, ValueError) as error:
+        raise InputError(f"a body's base64 cannot be read: {error}") from error
+    data = text_bytes(line.text) if line.text is not None else data
+    if data is not None and len(data) > EVENT_BYTES_MAX:
+        raise InputError(
+            f"a record of {len(data):,} bytes is over the limit of {EVENT_BYTES_MAX:,}",
+            hint="no custody writes such a record; the file was made or changed by something else",
+        )
+    return StoredBody(digest_from(line.digest), data)
+
+
+def record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLine:
+    """The line for a record, or with ``ForkLine`` for one whose place is taken."""
+    entry = record.entry
+    return line(
+        store=record.store,
+        seq=int(record.seq),
+        event=entry.event,
+        kind=entry.kind,
+        key=entry.key,
+        at_ns=entry.at_ns,
+        digest=digest_text(entry.digest),
+        link=record.link.hex(),
+    )
+
+
+def record_from(line: RecordLine) -> Record:
+    """The record that a line carries."""
+    entry = Entry(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, digest_from(line.digest))
+    return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))

@@ -1,0 +1,70 @@
+"""The store: records in chains, bodies, and views of them, in SQLite or PostgreSQL behind one class.
+
+May touch: the database and the head files beside it. It never looks into the spool, runs git or reads a clock:
+moments and chance are handed in.
+"""
+
+from custody.store.db import Db, StoreDamaged, StoreUnwritable
+from custody.store.heads import Heads, KeptHead
+from custody.store.lineage import REDACTED, LineageTables, StateRow, Told
+from custody.store.migrate import SCHEMA_VERSION
+from custody.store.projection import Reader, Seen
+from custody.store.record_filter import EVERYTHING, Only
+from custody.store.record_pages import PageTables
+from custody.store.snapshot import claimed_until, copy_index_until, copy_until, erased_since, own_among, own_as
+from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
+from custody.store.store import (
+    SESSIONS_READ_MAX,
+    AgentRow,
+    Appended,
+    Copied,
+    Fork,
+    ReadRows,
+    SessionRow,
+    Store,
+    Surroundings,
+)
+from custody.store.tables import Body, batched, erased_digest
+from custody.store.team import open_postgres
+
+__all__ = [
+    "EVERYTHING",
+    "REDACTED",
+    "SCHEMA_VERSION",
+    "SESSIONS_READ_MAX",
+    "AgentRow",
+    "Appended",
+    "Body",
+    "Copied",
+    "Db",
+    "Fork",
+    "Heads",
+    "KeptHead",
+    "LineageTables",
+    "Only",
+    "PageTables",
+    "ReadRows",
+    "Reader",
+    "Seen",
+    "SessionRow",
+    "SqliteDb",
+    "StateRow",
+    "Store",
+    "StoreDamaged",
+    "StoreUnwritable",
+    "Surroundings",
+    "Told",
+    "batched",
+    "claimed_until",
+    "copy_index_until",
+    "copy_until",
+    "erased_digest",
+    "erased_since",
+    "open_postgres",
+    "open_sqlite",
+    "open_sqlite_to_read",
+    "overlay",
+    "own_among",
+    "own_as",
+    "vanishes",
+]

@@ -1,0 +1,87 @@
+"""What the store needs of a database: rows, transactions, a stamp. Both databases give it; nothing else is used."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from custody.core.errors import StoreError
+from custody.core.ids import StoreId
+
+Value = None | int | str | bytes
+Row = tuple[Value, ...]
+
+
+class StoreUnwritable(StoreError):
+    """The store can be read but not written: a full disk, a read-only file system, somebody else's file."""
+
+
+class StoreDamaged(StoreError):
+    """The database itself says that its file is not what it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The few words in which the two databases differ."""
+
+    blob: str
+    int: str
+    text: str
+    strict: str
+    clustered: str
+
+    def ddl(self, sql: str) -> str:
+        """A migration's text in this dialect."""
+        for word in ("blob", "int", "text", "strict", "clustered"):
+            sql = sql.replace(f"{{{word}}}", getattr(self, word))
+        return sql
+
+
+class Db(Protocol):
+    """One open connection. Every error it raises is a ``StoreError`` with the database's own words.
+
+    In a statement ``?`` stands for a value and for nothing else.
+    """
+
+    dialect: Dialect
+    place: str
+    """Where its heads are kept below the folder for heads: each database has its own."""
+
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+        """All rows of a query."""
+
+    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+        """One statement."""
+
+    def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """One statement for each of ``rows``."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """One transaction, alone among writers from its first moment; committed durably, or rolled back whole."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """One moment: everything read inside is from it."""
+
+    def version(self) -> int:
+        """The schema's version: 0 in an empty database."""
+
+    def set_version(self, version: int) -> None:
+        """Say that the schema now has ``version``."""
+
+    def stamp(self) -> str:
+        """Where these bytes live: changes when the database is copied or restored elsewhere."""
+
+    def scrub(self) -> None:
+        """After an erasure: leave no copy of the old bytes in files that this database keeps."""
+
+    def check(self) -> list[str]:
+        """What the database finds wrong with its own files."""
+
+    def sealed(self) -> Mapping[StoreId, int] | None:
+        """How far each chain was verified, if nobody but custody has written since; None where that is not known."""
+
+    def seal(self, verified: Mapping[StoreId, int]) -> None:
+        """Say that everything was verified up to these places of the chains."""
+
+    def close(self) -> None:
+        """Let go of the connection."""

@@ -1,0 +1,169 @@
+"""What was learnt from calls: rows in and out. No truth lives here: everything can be learnt from the records again."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from custody.graph.model import Witness
+from custody.graph.shelf import EdgeRow, NodeRow
+from custody.store.db import Db, Row, Value
+from custody.store.tables import integer
+
+GRAPH = "graph"
+"""The watermark's name: how far each chain was looked at for new units, and by which rules was learnt."""
+
+_NODE = "name, kind, count, failures, repeats, recursions"
+_EDGE = (
+    "start_node, end_node, edge_type, edge_source, count, executions, successes, failures, first_ns, last_ns,"
+    " evidence, aside"
+)
+_COUNTED = {
+    "session": "SELECT count(*) FROM tool_call WHERE session = ?",
+    "execution": "SELECT count(*) FROM span WHERE execution = ?",
+}
+
+
+class GraphTables:
+    """Nodes, edges and the units that they were learnt from; a shelf for the engine."""
+
+    def __init__(self, db: Db) -> None:
+        self._db = db
+
+    def nodes(self) -> Iterator[NodeRow]:
+        """Every node."""
+        for name, kind, *counts in self._db.rows(f"SELECT {_NODE} FROM graph_node ORDER BY name"):
+            count, failures, repeats, recursions = map(integer, counts)
+            yield NodeRow(
+                name=str(name),
+                kind=None if kind is None else str(kind),
+                count=count,
+                failures=failures,
+                repeats=repeats,
+                recursions=recursions,
+            )
+
+    def edges(self) -> Iterator[EdgeRow]:
+        """Every edge, those that were set aside too."""
+        order = "start_node, end_node, edge_type"
+        yield from map(_edge, self._db.rows(f"SELECT {_EDGE} FROM graph_edge ORDER BY {order}"))
+
+    def put(self, nodes: Sequence[NodeRow], edges: Sequence[EdgeRow]) -> None:
+        """Inside a write: keep these rows, each instead of the one with the same key."""
+        for node in nodes:
+            values = (node.name, node.kind, node.count, node.failures, node.repeats, node.recursions)
+            self._put("graph_node", _NODE, values, ("name",))
+        for edge in edges:
+            self._put("graph_edge", _EDGE, _row(edge), ("start_node", "end_node", "edge_type"))
+
+    def units(self) -> dict[str, int]:
+        """What was learnt from, and how many records each had."""
+        return {str(unit): integer(places) for unit, places in self._db.rows("SELECT unit, places FROM graph_unit")}
+
+    def put_units(self, units: Mapping[str, int]) -> None:
+        """Inside a write: these were learnt from."""
+        for unit, places in units.items():
+            self._put("graph_unit", "unit, places", (unit, places), ("unit",))
+
+    def brought(self, event: str, kinds: Sequence[str]) -> set[str]:
+        """The sessions and executions of which an import tells: by the names of its events, its kinds, its chain."""
+        marks = ", ".join("?" * len(kinds))
+        where = (
+            f"record.event_id LIKE ? OR record.kind IN ({marks})"
+            " OR record.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)"
+        )
+        found: set[str] = set()
+        for table, column, prefix in (("tool_call", "session", "session:"), ("span", "execution", "execution:")):
+            rows = self._db.rows(
+                f"SELECT DISTINCT {table}.{column} FROM {table} JOIN record"
+                f" ON record.store_id = {table}.store_id AND record.seq = {table}.seq WHERE {where}",
+                (f"{event}%", *kinds),
+            )
+            found.update(prefix + str(name) for (name,) in rows)
+        return found
+
+    def touched(self, store: str, after: int) -> set[str]:
+        """The units of which a chain tells behind a place."""
+        found: set[str] = set()
+        for kind, table, column in (("session", "tool_call", "session"), ("execution", "span", "execution")):
+            rows = self._db.rows(
+                f"SELECT DISTINCT {column} FROM {table} WHERE store_id = ? AND seq > ? AND {column} IS NOT NULL",
+                (store, after),
+            )
+            found.update(f"{kind}:{name!s}" for (name,) in rows)
+        return found
+
+    def places(self, units: Iterable[str]) -> dict[str, int]:
+        """How many records tell of each of these units now."""
+        found = {}
+        for unit in units:
+            kind, _, name = unit.partition(":")
+            ((count,),) = self._db.rows(_COUNTED[kind], (name,))
+            found[unit] = integer(count)
+        return found
+
+    def state(self) -> dict[str, tuple[int, str]]:
+        """How far each chain was looked at, and the version of what was learnt from it."""
+        rows = self._db.rows("SELECT store_id, seq, version FROM state WHERE view = ?", (GRAPH,))
+        return {str(store): (integer(seq), str(version)) for store, seq, version in rows}
+
+    def set_state(self, store: str, seq: int, version: str) -> None:
+        """Inside a write: a chain was looked at up to a place."""
+        self._put("state", "view, store_id, seq, version", (GRAPH, store, seq, version), ("view", "store_id"))
+
+    def forget(self) -> None:
+        """Inside a write: let go of everything; the next question learns it again."""
+        for table in ("graph_edge", "graph_node", "graph_unit"):
+            self._db.run(f"DELETE FROM {table}")
+        self._db.run("DELETE FROM state WHERE view = ?", (GRAPH,))
+
+    def edge_counts(self) -> dict[tuple[str, str], int]:
+        """How many edges there are by type and source, without those set aside."""
+        rows = self._db.rows(
+            "SELECT edge_type, edge_source, count(*) FROM graph_edge WHERE aside = 0 GROUP BY edge_type, edge_source"
+        )
+        return {(str(kind), str(source)): integer(count) for kind, source, count in rows}
+
+    def _put(self, table: str, columns: str, values: Sequence[Value], key: Sequence[str]) -> None:
+        names = [name.strip() for name in columns.split(",")]
+        sets = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+        self._db.run(
+            f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+            f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}",
+            values,
+        )
+
+
+def _row(edge: EdgeRow) -> tuple[Value, ...]:
+    evidence = msgspec.json.encode([list(one) for one in edge.evidence]).decode()
+    return (
+        edge.start,
+        edge.end,
+        edge.edge_type or "sequence",
+        edge.edge_source or "inferred",
+        edge.count,
+        edge.executions,
+        edge.successes,
+        edge.failures,
+        edge.first_ns,
+        edge.last_ns,
+        evidence,
+        int(edge.aside),
+    )
+
+
+def _edge(row: Row) -> EdgeRow:
+    start, end, type_, source, count, executions, successes, failures, first_ns, last_ns, evidence, aside = row
+    return EdgeRow(
+        start=str(start),
+        end=str(end),
+        edge_type=str(type_),
+        edge_source=str(source),
+        count=integer(count),
+        executions=integer(executions),
+        successes=integer(successes),
+        failures=integer(failures),
+        first_ns=None if first_ns is None else integer(first_ns),
+        last_ns=None if last_ns is None else integer(last_ns),
+        evidence=tuple(Witness(*one) for one in msgspec.json.decode(str(evidence))),
+        aside=bool(aside),
+    )

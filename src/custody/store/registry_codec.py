@@ -1,0 +1,257 @@
+"""Events of the registry as the payload of a record, or as a line of a registry file, and back: one shape for both."""
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from custody.cite.events import (
+    Checked,
+    Excerpted,
+    How,
+    Lost,
+    Merged,
+    Parted,
+    Registered,
+    Stamp,
+    Unmerged,
+    Used,
+    WasRead,
+)
+from custody.cite.events import RegistryEvent as Happened
+from custody.cite.keys import Keys
+from custody.cite.links import Answer, Look
+from custody.cite.model import ResearchSource, moment_from
+from custody.core.errors import InputError
+from custody.core.views import Reading, View
+from custody.core.wire.arrival import REGISTRY
+from custody.core.wire.canonical import Json
+from custody.core.wire.event import RegistryEvent, event_from
+from custody.core.wire.source_event import KeysSaid, SourceSaid, WorkSaid
+from custody.core.wire.time import ns_from, text_from
+
+
+def payload_of(event: Happened) -> dict[str, Json]:
+    """What a record or a line of a file says about one event."""
+    if isinstance(event, Lost):
+        raise ValueError("that something was lost is found, never recorded")
+    op, fields = _WRITE[type(event)](event)
+    stamp = event.stamp
+    said: dict[str, Json] = {
+        "custody": 1,
+        "kind": REGISTRY,
+        "id": stamp.id,
+        "at": text_from(stamp.at_ns),
+        "op": op,
+        "number": event.number,
+        "who": stamp.who,
+        **fields,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def happened(payload: Json) -> Happened:
+    """The event that a payload tells of, or an ``InputError`` that says what is missing from it."""
+    said = event_from(payload)
+    if not isinstance(said, RegistryEvent):
+        raise InputError(f"'{said.__struct_config__.tag}' is no event of a registry")
+    try:
+        return _READ[said.op](said, Stamp(id=said.id, at_ns=ns_from(said.at), who=said.who))
+    except _Missing as missing:
+        raise InputError(f"not a valid event: '{said.op}' without '{missing}'") from missing
+
+
+def registry_views(payload: Json) -> tuple[View, ...]:
+    """No view of its own; an ``InputError`` when it is no event of a registry."""
+    happened(payload)
+    return ()
+
+
+class _Missing(Exception):
+    """A part that an event of its kind must have."""
+
+
+def _given(name: str, value: Any) -> Any:
+    if value is None:
+        raise _Missing(name)
+    return value
+
+
+def _write_registered(event: Registered) -> tuple[str, dict[str, Json]]:
+    source = event.source
+    said = SourceSaid(
+        title=source.title,
+        url=source.url,
+        author=source.author,
+        publisher=source.publisher,
+        date=None if source.date is None else source.date.isoformat(),
+        source_type=source.source_type,
+        credibility_score=source.credibility_score,
+        relevance_score=source.relevance_score,
+        metadata=dict(source.metadata),
+    )
+    work = None if event.keys.work is None else WorkSaid(*event.keys.work)
+    keys = KeysSaid(canonical=event.keys.canonical, url=event.keys.url, work=work)
+    return "register", {
+        "how": event.how.value,
+        "source": msgspec.to_builtins(said),
+        "keys": msgspec.to_builtins(keys),
+    }
+
+
+def _read_registered(said: RegistryEvent, stamp: Stamp) -> Registered:
+    source: SourceSaid = _given("source", said.source)
+    keys: KeysSaid = _given("keys", said.keys)
+    return Registered(
+        stamp=stamp,
+        number=said.number,
+        how=How(_given("how", said.how)),
+        keys=Keys(keys.canonical, keys.url, None if keys.work is None else (keys.work.kind, keys.work.id)),
+        source=ResearchSource(
+            title=source.title,
+            url=source.url,
+            author=source.author,
+            publisher=source.publisher,
+            date=None if source.date is None else moment_from(source.date),
+            source_type=source.source_type,
+            credibility_score=source.credibility_score,
+            relevance_score=source.relevance_score,
+            metadata=source.metadata,
+        ),
+    )
+
+
+def _write_merged(event: Merged) -> tuple[str, dict[str, Json]]:
+    keys: list[Json] = list(event.keys)
+    return "merge", {
+        "other": event.absorbed,
+        "how": event.how.value,
+        "reason": event.reason,
+        "by_keys": keys or None,
+    }
+
+
+def _read_merged(said: RegistryEvent, stamp: Stamp) -> Merged:
+    return Merged(
+        stamp=stamp,
+        number=said.number,
+        absorbed=_given("other", said.other),
+        how=How(_given("how", said.how)),
+        reason=said.reason or "",
+        keys=tuple(said.by_keys),
+    )
+
+
+def _write_unmerged(event: Unmerged) -> tuple[str, dict[str, Json]]:
+    return "unmerge", {"other": event.absorbed, "reason": event.reason}
+
+
+def _read_unmerged(said: RegistryEvent, stamp: Stamp) -> Unmerged:
+    return Unmerged(stamp=stamp, number=said.number, absorbed=_given("other", said.other), reason=said.reason or "")
+
+
+def _write_parted(event: Parted) -> tuple[str, dict[str, Json]]:
+    return "part", {"other": event.of, "spelling": event.spelling, "reason": event.reason}
+
+
+def _read_parted(said: RegistryEvent, stamp: Stamp) -> Parted:
+    return Parted(
+        stamp=stamp,
+        number=said.number,
+        of=_given("other", said.other),
+        spelling=_given("spelling", said.spelling),
+        reason=said.reason or "",
+    )
+
+
+def _write_excerpted(event: Excerpted) -> tuple[str, dict[str, Json]]:
+    span: Json = None if event.span is None else {"first": event.span[0], "last": event.span[1]}
+    return "excerpt", {"content": event.digest, "text": event.text, "span": span}
+
+
+def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> Excerpted:
+    return Excerpted(
+        stamp=stamp,
+        number=said.number,
+        digest=_given("content", said.content),
+        text=said.text if isinstance(said.text, str) else None,
+        span=None if said.span is None else (said.span.first, said.span.last),
+    )
+
+
+def _write_read(event: WasRead) -> tuple[str, dict[str, Json]]:
+    return "read", {"reading": event.reading.value, "session": event.session, "call": event.call}
+
+
+def _read_read(said: RegistryEvent, stamp: Stamp) -> WasRead:
+    return WasRead(
+        stamp=stamp,
+        number=said.number,
+        reading=Reading(_given("reading", said.reading)),
+        session=said.session,
+        call=said.call,
+    )
+
+
+def _write_used(event: Used) -> tuple[str, dict[str, Json]]:
+    return "use", {"artifact_type": event.kind, "artifact": event.artifact}
+
+
+def _read_used(said: RegistryEvent, stamp: Stamp) -> Used:
+    return Used(
+        stamp=stamp,
+        number=said.number,
+        kind=_given("artifact_type", said.artifact_type),
+        artifact=_given("artifact", said.artifact),
+    )
+
+
+def _write_checked(event: Checked) -> tuple[str, dict[str, Json]]:
+    look = event.look
+    return "check", {
+        "spelling": look.url,
+        "answer": look.answer.value,
+        "reason": look.why,
+        "status": look.status,
+        "location": look.location,
+        "retry_seconds": look.retry_seconds,
+    }
+
+
+def _read_checked(said: RegistryEvent, stamp: Stamp) -> Checked:
+    look = Look(
+        url=_given("spelling", said.spelling),
+        answer=Answer(_given("answer", said.answer)),
+        why=said.reason or "",
+        status=said.status,
+        location=said.location,
+        retry_seconds=said.retry_seconds,
+    )
+    return Checked(stamp=stamp, number=said.number, look=look)
+
+
+_WRITE: MappingProxyType[type[Happened], Callable[[Any], tuple[str, dict[str, Json]]]] = MappingProxyType(
+    {
+        Registered: _write_registered,
+        Merged: _write_merged,
+        Unmerged: _write_unmerged,
+        Parted: _write_parted,
+        Excerpted: _write_excerpted,
+        WasRead: _write_read,
+        Used: _write_used,
+        Checked: _write_checked,
+    }
+)
+_READ: MappingProxyType[str, Callable[[RegistryEvent, Stamp], Happened]] = MappingProxyType(
+    {
+        "register": _read_registered,
+        "merge": _read_merged,
+        "unmerge": _read_unmerged,
+        "part": _read_parted,
+        "excerpt": _read_excerpted,
+        "read": _read_read,
+        "use": _read_used,
+        "check": _read_checked,
+    }
+)

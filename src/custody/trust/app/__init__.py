@@ -1,0 +1,1 @@
+"""Trust over a store and a repository: gather, decide, keep."""

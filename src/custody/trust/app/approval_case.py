@@ -1,0 +1,269 @@
+"""Everything that is known when it is asked whether a change may land unseen: gathered here, decided in the domain."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from custody.core.ids import AgentName
+from custody.core.record import Head
+from custody.core.views import Decision, DecisionKind
+from custody.core.wire.arrival import decision_named
+from custody.git import FileDiff, Person, Shown
+from custody.ledger.claim import IMPORT_EVENT, is_imported
+from custody.store import Seen, Store
+from custody.trust.app.chance import ChanceSaid, decisions, memory_of, said_by
+from custody.trust.app.decisions import Asked, entries_from
+from custody.trust.app.record import areas_of, changed_lines
+from custody.trust.app.standing import Position, anew, carried_on
+from custody.trust.approval import Author, Case, Proposed, Spent, Touched, budget_since_ns, may_land
+from custody.trust.corrections import may_override
+from custody.trust.engine import beginning, carry, standing_at, trust_at
+from custody.trust.levels import Case as Changing
+from custody.trust.model import Approval, Running, Trust
+from custody.trust.past_decisions import HERE, Memory
+from custody.trust.rules import TrustRules
+from custody.workspace.change import Change
+
+FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
+_ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where an author stands, folded from the records themselves, and how far each chain was read for it.
+
+    ``chance`` is that of the change, were it the author's alone; None before anything was decided.
+    """
+
+    author: Author
+    position: Position
+    chance: ChanceSaid | None = None
+
+    def against(self, rules: TrustRules) -> str | None:
+        """What the control of risk has against the change, once enough was decided for it to know anything."""
+        return _against(self.chance, rules)
+
+
+class Asking:
+    """One question about one change, which can be asked again after more was recorded."""
+
+    def __init__(self, store: Store, asked: Asked, change: Change, *, unknown_lines: int = 0) -> None:
+        self.asked = asked
+        self._store = store
+        self._change = change
+        self._unknown_lines = unknown_lines
+
+    def known(self, author: Author) -> Known:
+        """Fold everything about an author anew, whatever a cache says. Inside one moment."""
+        position = anew(self._store, author.agent, self.asked, Running(author.model), self._about(author.agent))
+        said = said_by(self._memory, self._changing(author))
+        return Known(author, position, said if said.control.seen else None)
+
+    def case(self, known: Known, *, approver: str | None = None, damage: str | None = None) -> Case:
+        """What is known now about the change and one of its authors. Inside one moment, perhaps a later one."""
+        author, rules = known.author, self.asked.rules
+        running = Running(author.model)
+        position = carried_on(self._store, author.agent, self.asked, known.position, running)
+        standing = standing_at(AgentName(author.agent), position.folded, self.asked.now_ns, rules, running=running)
+        change = self.proposed()
+        return Case(
+            change=change,
+            author=author,
+            trust=trust_at(standing, self.asked.now_ns, rules),
+            now_ns=self.asked.now_ns,
+            spent=spent_by(self._store, author, change, self.asked),
+            approver=approver,
+            rejected_by=_rejected_by(self._store, change.head),
+            chance=known.against(rules),
+            erased=_erased(self._store, author, change.head, budget_since_ns(self.asked.now_ns, rules)),
+            damage=damage,
+        )
+
+    def allowed(self, case: Case) -> Approval:
+        """Whether the change may land, as far as a case goes: decisions that were imported speak only against it.
+
+        Anybody can write a file of decisions, so the case has to hold without them too. Inside one moment.
+        """
+        rules = self.asked.rules
+        said = may_land(case, rules)
+        if not self._imported:
+            return said
+        alone = may_land(replace(case, trust=self._own_trust(case.author), chance=self._own_chance(case)), rules)
+        known = {(one.code, one.sentence) for one in said.against}
+        note = f"; without the {self._imported} decision(s) that were imported, which speak only against a change"
+        more = (one for one in alone.against if (one.code, one.sentence) not in known)
+        return Approval((*said.against, *(replace(one, sentence=one.sentence + note) for one in more)))
+
+    def _own_trust(self, author: Author) -> Trust:
+        """What an author's record is worth by the decisions that were made here."""
+        rules, running, owned = self.asked.rules, Running(author.model), self._store.tables.owned()
+        entries = entries_from([seen for seen in self._about(author.agent) if not is_imported(seen.record, owned)])
+        agent = AgentName(author.agent)
+        folded = carry(agent, beginning(rules), entries, rules, running=running).folded
+        standing = standing_at(agent, folded, self.asked.now_ns, rules, running=running)
+        return trust_at(standing, self.asked.now_ns, rules)
+
+    def _own_chance(self, case: Case) -> str | None:
+        return _against(said_by(self._own_memory, self._changing(case.author)), self.asked.rules)
+
+    def _changing(self, author: Author) -> Changing:
+        change = self.proposed()
+        return Changing(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
+
+    @cached_property
+    def _imported(self) -> int:
+        return self._store.standing.imported(IMPORT_EVENT)
+
+    @cached_property
+    def _own_memory(self) -> Memory:
+        owned = self._store.tables.owned()
+        here = [seen for seen in self._decisions if not is_imported(seen.record, owned)]
+        return memory_of(self._store, self.asked.rules, self.asked.now_ns, here)
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return memory_of(self._store, self.asked.rules, self.asked.now_ns, self._decisions)
+
+    @cached_property
+    def _decisions(self) -> list[Seen]:
+        """All decisions, as of the moment in which the first author was asked about: each is read once."""
+        return decisions(self._store)
+
+    def _about(self, agent: str) -> list[Seen]:
+        return [seen for seen in self._decisions if isinstance(seen.view, Decision) and seen.view.agent == agent]
+
+    def proposed(self) -> Proposed:
+        """The change in the terms of trust."""
+        change, rules = self._change, self.asked.rules
+        last_ns = 0 if change.period is None else change.period.last_ns
+        return Proposed(
+            head=change.head,
+            lines=proposed_lines(change.files, rules),
+            touched=tuple(touched_by(change.files)),
+            areas=areas_of(change.files, rules),
+            people=frozenset(_signatures(change.people)),
+            unknown_lines=self._unknown_lines,
+            newest_ns=max(self._store.standing.newest_ns(), last_ns),
+        )
+
+
+def _against(said: ChanceSaid | None, rules: TrustRules) -> str | None:
+    return None if said is None or said.control.seen < rules.chance_decisions_min else said.against
+
+
+def spent_by(store: Store, author: Author, change: Proposed, asked: Asked) -> Spent:
+    """What landed without review in the budget's window, other than this very change; each landing once."""
+    landed = list(_landed(store, change.head, budget_since_ns(asked.now_ns, asked.rules), asked.rules))
+    return Spent(
+        agent=_sum(row for row in landed if row.view.agent == author.agent),
+        operator=_sum(row for row in landed if row.view.operator == author.operator),
+        areas={area: _sum(row for row in landed if area in row.view.areas) for area in change.areas},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    view: Decision
+    lines: int
+
+
+def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_Landed]:
+    for seen in store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (since_ns,)):
+        if isinstance(seen.view, Decision) and seen.view.head != head:
+            lines = seen.view.changed_lines
+            # A landing whose size nobody told may have been as large as any.
+            yield _Landed(seen.view, rules.approve_lines_max if lines is None else lines)
+
+
+def _sum(rows: Iterator[_Landed]) -> int:
+    """The lines of some landings; a change that several agents wrote is one."""
+    heads: dict[str, int] = {}
+    for row in rows:
+        name = row.view.head or row.view.commit or row.view.id
+        heads[name] = max(heads.get(name, 0), row.lines)
+    return sum(heads.values())
+
+
+def _erased(store: Store, author: Author, head: str, since_ns: int) -> int:
+    """How many erased decisions were about the author or this very head, or may have used up a budget."""
+    return sum(
+        agent == author.agent or head in name or at_ns > since_ns
+        for (agent, name), at_ns in ((decision_named(key), at_ns) for key, at_ns in store.standing.erased())
+    )
+
+
+def _rejected_by(store: Store, head: str) -> str | None:
+    """Who rejected this very head, or took it back, if that stands."""
+    about = _about(store, head)
+    owned = store.tables.owned()
+    overridden = {
+        view.overrides
+        for seen, view in about
+        if view.decision is not DecisionKind.REJECTED
+        and not is_imported(seen.record, owned)
+        and may_override(view.agent, view.actor, view.reason)
+    }
+    for _, view in about:
+        refused = view.decision is DecisionKind.REJECTED or view.reverts is not None
+        if refused and view.id not in overridden:
+            return view.actor or "somebody"
+    return None
+
+
+def _about(store: Store, head: str) -> list[tuple[Seen, Decision]]:
+    """The decisions about a head, and those that override them."""
+    found = store.views.look_up("decision", "commit_sha = ? OR head = ?", (head, head))
+    about = {seen.record.ref: (seen, seen.view) for seen in found if isinstance(seen.view, Decision)}
+    for _, view in tuple(about.values()):
+        for seen in store.views.look_up("decision", "agent = ? AND target = ?", (view.agent, view.id)):
+            if isinstance(seen.view, Decision):
+                about.setdefault(seen.record.ref, (seen, seen.view))
+    return list(about.values())
+
+
+def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+    """What the change adds and removes; a file that only gets another name counts as a line."""
+    return changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
+
+
+def touched_by(files: Sequence[FileDiff]) -> Iterator[Touched]:
+    """The paths that a change touches, old names included, and what is odd about them."""
+    for file in files:
+        odd = _odd(file)
+        sides = [side for side in (file.change.old, file.change.new) if side is not None]
+        for path in dict.fromkeys(side.path.display for side in sides):
+            yield Touched(path, odd)
+
+
+def _odd(file: FileDiff) -> str | None:
+    """What about a file cannot be read line by line: a link, a submodule, a program, a binary file, one too large."""
+    old, new = file.change.old, file.change.new
+    for side in (new, old):
+        if side is not None and side.mode in _ODD:
+            return _ODD[side.mode]
+    if new is not None and new.mode != (FILE if old is None else old.mode):
+        return "has another mode" if old is not None else "is a program"
+    if file.shown is Shown.BINARY:
+        return "is a binary file"
+    return "is too large to be compared line by line" if file.shown is Shown.TOO_LARGE else None
+
+
+def _signatures(people: Sequence[Person]) -> Iterator[str]:
+    for person in people:
+        yield from (name.decode("utf-8", "replace") for name in (person.name, person.email) if name)
+
+
+def heads_digest(heads: Sequence[Head]) -> bytes:
+    """One name for how far every chain reaches: SHA-256 over each head, by store id, every field with its length."""
+    folded = hashlib.sha256()
+    for head in sorted(heads, key=lambda head: head.store):
+        for field in (head.store.encode(), str(head.seq).encode(), head.link):
+            folded.update(len(field).to_bytes(8, "big"))
+            folded.update(field)
+    return folded.digest()
+
+
+def by_agent(written: Mapping[Author, int]) -> list[Author]:
+    """The authors in an order of their own: by name, model and operator."""
+    return sorted(written, key=lambda author: (author.agent, author.model or "", author.operator or ""))

@@ -1,0 +1,219 @@
+"""Ask whether a change may land without review, and record that it did: one look, alone among writers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from custody.core.errors import InputError
+from custody.core.ids import Digest
+from custody.core.wire.arrival import Arrival
+from custody.core.wire.body import digest_text
+from custody.core.wire.canonical import Json
+from custody.core.wire.time import text_from
+from custody.ledger.verify import verify
+from custody.store import Store
+from custody.trust.app.approval_case import Asking, Known, by_agent, heads_digest
+from custody.trust.app.authors import Written, written
+from custody.trust.app.chance import ChanceSaid
+from custody.trust.app.decision_log import arrival_of_decision
+from custody.trust.app.decisions import Asked, appended, asked_at, settled
+from custody.trust.approval import Case, Proposed, budget_left, budget_of, nobody_known
+from custody.trust.model import Approval, DecisionType
+from custody.trust.rules import TrustRules
+from custody.trust.score import complexity_of
+from custody.trust.wire.report import AgentAsked, ReasonAgainst, TrustApproveReport
+from custody.workspace.change import Change, change_of
+from custody.workspace.user import user
+from custody.workspace.workspace import Desk
+
+EXACT = ("agent", "id", "operator", "areas", "head")
+"""What budgets are counted by: it must be recorded as it was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer about one author of a change, and the case that it was given on."""
+
+    case: Case
+    approval: Approval
+    chance: ChanceSaid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answers about all authors of a change, bound to how far every chain reached when they were given."""
+
+    change: Proposed
+    said: tuple[Said, ...]
+    nobody: Approval
+    chain_head: str
+
+    def __bool__(self) -> bool:
+        return bool(self.nobody) and all(one.approval for one in self.said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Who asks about which change; without an agent, those that attribution names."""
+
+    change: str
+    agent: str | None = None
+    approver: str | None = None
+    dry_run: bool = False
+
+
+def trust_approve(desk: Desk, request: Request) -> TrustApproveReport:
+    """Whether a change may land without review; if so, and it is no dry run, that is recorded."""
+    asked = asked_at(desk)
+    change = change_of(desk.repository, request.change)
+    if not change.files:
+        raise InputError(f"'{request.change}' changes nothing", hint="name a change, such as 'main..HEAD'")
+    by = _authors(written(desk, change.additions, change.head), request.agent)
+    request = replace(request, approver=request.approver or user())
+    records: Sequence[str] = ()
+    if request.dry_run or not desk.exists():
+        with desk.reading() as store:
+            answer = _Landing(desk, store, asked, change, by, request).asked_only()
+    else:
+        with desk.writing() as store:
+            answer, records = _Landing(desk, store, asked, change, by, request).recorded()
+    return _report(change, by, request, asked, answer, records)
+
+
+def _authors(found: Written, agent: str | None) -> Written:
+    """Who is asked about: whom attribution names, and whom the caller names, to whom all unknown lines are given.
+
+    Whom only claims name is asked about as well: what is known of it may speak against the change.
+    """
+    if agent is None:
+        return found
+    named = found.author(agent)
+    given = {named: found.authors.get(named, 0) + found.unknown}
+    every = Written({**found.with_claims.authors, **given}, found.persons)
+    return Written({**found.authors, **given}, found.persons, told=every)
+
+
+class _Landing:
+    """One change at the door."""
+
+    def __init__(self, desk: Desk, store: Store, asked: Asked, change: Change, by: Written, request: Request) -> None:
+        self._desk = desk
+        self._store = store
+        self._asked = asked
+        self._change = change
+        self._by = by
+        self._request = request
+        self._asking = Asking(store, asked, change, unknown_lines=by.unknown)
+        self._damage = _damage(desk)
+        with settled(store):
+            self._known = [self._asking.known(author) for author in by_agent(by.with_claims.authors)]
+
+    def asked_only(self) -> Answer:
+        """The answer, and nothing is kept."""
+        with settled(self._store):
+            return self._answer()
+
+    def recorded(self) -> tuple[Answer, tuple[str, ...]]:
+        """The answer, and the records that say so; between the look and the record nobody else can spend a budget."""
+        answers: list[Answer] = []
+
+        def look() -> Sequence[Arrival]:
+            answers[:] = [self._answer()]
+            return list(self._arrivals(answers[0])) if answers[0] else []
+
+        made = appended(self._store, look).made
+        return answers[0], tuple(str(record.ref) for record in made)
+
+    def _answer(self) -> Answer:
+        said = tuple(self._said(known) for known in self._known)
+        change = self._asking.proposed()
+        nobody = Approval() if said else nobody_known(change, persons=self._by.persons)
+        heads = heads_digest(self._store.tables.chains())
+        return Answer(change, said, nobody, digest_text(Digest(heads)))
+
+    def _said(self, known: Known) -> Said:
+        case = self._asking.case(known, approver=self._request.approver, damage=self._damage)
+        return Said(case, self._asking.allowed(case), known.chance)
+
+    def _arrivals(self, answer: Answer) -> Iterable[Arrival]:
+        for place, one in enumerate(answer.said):
+            author = one.case.author
+            if author not in self._by.authors:
+                continue  # a claim that it wrote this: what landed is none of its merits
+            twice = [other for other in answer.said[:place] if other.case.author.agent == author.agent]
+            id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
+            if not self._store.standing.named(author.agent, "id", [id_]):
+                yield arrival_of_decision(
+                    self._desk, author.agent, id_, self._fields(one, answer), self._asked.now_ns, exact=EXACT
+                )
+
+    def _fields(self, one: Said, answer: Answer) -> dict[str, Json]:
+        change, author = one.case.change, one.case.author
+        return {
+            "decision": DecisionType.ACCEPTED.value,
+            "unreviewed": True,
+            "commit": change.head,
+            "head": change.head,
+            "changed_lines": change.lines,
+            "complexity": complexity_of(change.lines, self._asked.rules).word,
+            "areas": list(change.areas),
+            "model": author.model,
+            "operator": author.operator,
+            "actor": self._request.approver,
+            "rules_digest": self._asked.digest,
+            "chain_head": answer.chain_head,
+        }
+
+
+def _damage(desk: Desk) -> str | None:
+    """The first thing in the store that is not as it was written."""
+    findings = verify(desk).findings
+    return findings[0].what if findings else None
+
+
+def agent_asked(said: Said, lines: int, rules: TrustRules) -> AgentAsked:
+    """One author's case and answer, as they are reported."""
+    case, trust = said.case, said.case.trust
+    return AgentAsked(
+        agent=case.author.agent,
+        model=case.author.model,
+        operator=case.author.operator,
+        lines=lines,
+        score=trust.score,
+        tier=trust.tier.value,
+        samples=trust.standing.samples,
+        budget=budget_of(trust, rules),
+        budget_left=budget_left(case, rules),
+        approved=bool(said.approval),
+        reasons=reasons_of(said.approval),
+        chance=None if said.chance is None else said.chance.told(),
+    )
+
+
+def reasons_of(approval: Approval) -> list[ReasonAgainst]:
+    """What is against a change, as it is reported."""
+    return [ReasonAgainst(one.code.value, one.sentence) for one in approval.against]
+
+
+def _report(
+    change: Change, by: Written, request: Request, asked: Asked, answer: Answer, records: Sequence[str]
+) -> TrustApproveReport:
+    agents = [agent_asked(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
+    every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]
+    return TrustApproveReport(
+        outcome="fine" if answer else "found",
+        base=change.base,
+        head=change.head,
+        fork=change.fork,
+        as_of=text_from(asked.now_ns),
+        rules_digest=asked.digest,
+        chain_head=answer.chain_head,
+        lines=answer.change.lines,
+        areas=list(answer.change.areas),
+        unknown_lines=by.unknown,
+        approver=request.approver or "",
+        approved=bool(answer),
+        dry_run=request.dry_run,
+        recorded=list(records),
+        agents=agents,
+        reasons=list(dict.fromkeys(every)),
+    )

@@ -1,0 +1,137 @@
+"""Who wrote what a change adds, as attribution tells it: an agent by its name, its model and who runs it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from custody.attribution.app.blame import Reporting
+from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.model import Grade
+from custody.attribution.wire.blame import Attribution
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha, StoreId
+from custody.core.view_merge import merged_session
+from custody.core.views import Session
+from custody.ledger.claim import is_claim, trusted_chains
+from custody.store import Store
+from custody.trust.approval import Author
+from custody.workspace.change import Addition
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known.
+
+    What is only claimed counts as unknown: anybody can write a claim, and here it is asked what speaks for an agent.
+    ``sessions`` are those of each agent's lines, by the agent's name.
+    """
+
+    authors: Mapping[Author, int]
+    persons: int = 0
+    unknown: int = 0
+    sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    told: "Written | None" = None
+    """The same with what is claimed; None where that makes no difference."""
+
+    @property
+    def with_claims(self) -> "Written":
+        """The same as claims tell it too, for what speaks against an agent."""
+        return self.told or self
+
+    def lines(self, agent: str) -> int:
+        """How many lines the agent of this name wrote, whatever its models."""
+        return sum(lines for author, lines in self.authors.items() if author.agent == agent)
+
+    def author(self, agent: str) -> Author:
+        """The agent of this name as it wrote most of its lines; by its name alone where it wrote none."""
+        known = [(lines, one.model or "", one.operator or "", one) for one, lines in self.authors.items()]
+        own = [row for row in known if row[3].agent == agent]
+        return max(own, key=lambda row: row[:3])[3] if own else Author(agent)
+
+
+def written(desk: Desk, additions: Sequence[Addition], commit: CommitSha) -> Written:
+    """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
+    (found,) = written_each(desk, [(additions, commit)])
+    return found
+
+
+def written_each(desk: Desk, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[Written]:
+    """The same for any number of changes, with everything that it needs opened once."""
+    with attributing(desk) as evidence:
+        reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
+        for additions, commit in changes:
+            told = [one for addition in additions for one in _told(reporting, addition, commit)]
+            found = written_by(told, operators)
+            evidence.save()
+            yield found
+
+
+class Operators:
+    """Who runs which session, each looked up once."""
+
+    def __init__(self, evidence: Attributing) -> None:
+        self._store: Store = evidence.store
+        self._chains: set[StoreId] = trusted_chains(evidence.store)
+        self._known: dict[tuple[str, str, bool], str | None] = {}
+
+    def of(self, agent: str, session: str | None, *, claims: bool) -> str | None:
+        """The operator of a session; None where no record names one, or with ``claims`` not even a claim."""
+        if session is None:
+            return None
+        key = (agent, session, claims)
+        if key not in self._known:
+            seen = self._store.views.look_up("session", "session = ?", (session,))
+            views = (one.view for one in seen if claims or not is_claim(one.record, self._chains))
+            whole = merged_session(view for view in views if isinstance(view, Session) and view.agent == agent)
+            self._known[key] = None if whole is None else whole.operator
+        return self._known[key]
+
+
+def author_of(one: Attribution, operators: Operators) -> Author | None:
+    """The agent that wrote some lines; None where it was none, or one that has no name."""
+    if one.kind not in ("agent", "mixed") or one.agent is None:
+        return None
+    return Author(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
+
+
+def written_by(told: Sequence[Attribution], operators: Operators) -> Written:
+    """The lines of some answers, counted by whose they are."""
+    shown = [one for one in told if not _is_claimed(one)]
+    every = _counted(told, operators)
+    if len(shown) == len(told):
+        return every
+    found = _counted(shown, operators)
+    claimed = sum(one.end_line - one.start_line + 1 for one in told if _is_claimed(one))
+    return replace(found, unknown=found.unknown + claimed, told=every)
+
+
+def _is_claimed(one: Attribution) -> bool:
+    return one.grade == Grade.CLAIMED.value
+
+
+def _counted(told: Iterable[Attribution], operators: Operators) -> Written:
+    authors: Counter[Author] = Counter()
+    others: Counter[str] = Counter()
+    sessions: dict[str, set[str]] = {}
+    for one in told:
+        lines = one.end_line - one.start_line + 1
+        author = author_of(one, operators)
+        if author is not None:
+            authors[author] += lines
+            mine = sessions.setdefault(author.agent, set())
+            if one.session_id is not None:
+                mine.add(one.session_id)
+        else:
+            others["person" if one.kind == "person" else "unknown"] += lines
+    by_agent = {agent: tuple(sorted(ids)) for agent, ids in sessions.items()}
+    return Written(dict(authors), others["person"], others["unknown"], by_agent)
+
+
+def _told(reporting: Reporting, addition: Addition, commit: CommitSha) -> list[Attribution]:
+    if addition.unread is not None:
+        return []
+    try:
+        return list(reporting.blamed(addition.path, commit, addition.lines).report.attributions)
+    except InputError:
+        return []  # a submodule or a damaged object: the change is not one of lines, and that is told elsewhere

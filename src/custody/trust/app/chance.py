@@ -1,0 +1,154 @@
+"""The chance that an agent's change is accepted, and what risk control says to it, from everything recorded here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from custody.core.ids import AgentName
+from custody.core.views import Decision
+from custody.store import Seen, Store
+from custody.trust.app.decisions import entries_from
+from custody.trust.app.folder import trust_rules
+from custody.trust.chance import Chance, Part
+from custody.trust.engine import replay
+from custody.trust.levels import Case
+from custody.trust.past_decisions import HERE, Memory, Past, pasts_of, remembered
+from custody.trust.risk import Control
+from custody.trust.rules import TrustRules
+from custody.trust.wire.chance import ChancePart, ChanceTold
+from custody.workspace.workspace import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceSaid:
+    """A chance with its account, and the control of risk: the target, and what share of bad ones really came.
+
+    ``samples`` is how many decisions about the agent it rests on, faded. ``realised`` is None while nothing would have
+    been let through; ``realised_count`` is how many would.
+    """
+
+    chance: Chance
+    control: Control
+
+    @property
+    def probability(self) -> float:
+        """The chance of acceptance."""
+        return self.chance.probability
+
+    @property
+    def low(self) -> float:
+        """What the chance is at least."""
+        return self.chance.low
+
+    @property
+    def account(self) -> tuple[Part, ...]:
+        """The parts whose sum the log-odds of the chance are."""
+        return self.chance.account
+
+    @property
+    def samples(self) -> float:
+        """How many decisions about the agent, faded, are behind it."""
+        return self.chance.samples
+
+    @property
+    def target(self) -> float:
+        """The share of bad changes that may be let through."""
+        return self.control.target
+
+    @property
+    def realised(self) -> float | None:
+        """The share of bad changes among those that would have been let through."""
+        return self.control.realised
+
+    @property
+    def realised_count(self) -> int:
+        """How many changes would have been let through."""
+        return self.control.passed
+
+    @property
+    def passes(self) -> bool:
+        """Whether risk control lets the change through: it can show that from this lower bound on few are bad."""
+        return self.control.passes(self.low)
+
+    @property
+    def knows(self) -> bool:
+        """Whether risk control can show anything yet; while it cannot, it lets nothing through."""
+        return self.control.threshold is not None
+
+    @property
+    def against(self) -> str | None:
+        """What risk control has against the change, in a sentence; None when it lets it through."""
+        if self.passes:
+            return None
+        seen = f"target {self.target:.1%}, realised {_rate(self.realised)} of {self.realised_count}"
+        if self.control.threshold is None:
+            return f"it cannot be shown from {self.control.seen} decision(s) that few enough changes are bad ({seen})"
+        return f"its chance of acceptance is at least {self.low:.3f}, below {self.control.threshold:g} ({seen})"
+
+    def told(self) -> ChanceTold:
+        """The same, as it is reported."""
+        return ChanceTold(
+            probability=self.probability,
+            low=self.low,
+            logit=self.chance.logit,
+            samples=self.samples,
+            account=[ChancePart(one.name, one.points, one.value, one.samples) for one in self.account],
+            target=self.target,
+            threshold=self.control.threshold,
+            passes=self.passes,
+            realised=self.realised,
+            realised_count=self.realised_count,
+            coverage=self.control.coverage,
+            seen=self.control.seen,
+        )
+
+
+def chance_of(  # noqa: PLR0913 - a change and where it is asked about
+    desk: Desk,
+    store: Store,
+    agent: str,
+    operator: str | None,
+    areas: Sequence[str],
+    lines: int | None,
+    now_ns: int,
+) -> ChanceSaid:
+    """The chance of a change that is opened now; inside one moment of the store. Folds every decision recorded."""
+    return said_by(
+        memory_of(store, trust_rules(desk), now_ns), Case(agent, HERE, tuple(areas), operator, lines, now_ns)
+    )
+
+
+def said_by(memory: Memory, case: Case) -> ChanceSaid:
+    """The same, where everything was folded already."""
+    here = replace(case, repository=HERE)
+    return ChanceSaid(memory.chances.predict(here), memory.risk.control(case.opened_ns))
+
+
+def memory_of(store: Store, rules: TrustRules, now_ns: int, seen: Sequence[Seen] | None = None) -> Memory:
+    """Everything that was recorded until a moment, or these decisions, folded in the order in which they happened."""
+    return remembered(recorded(store, rules, now_ns, seen), rules, now_ns)
+
+
+def decisions(store: Store) -> list[Seen]:
+    """Every decision about every agent."""
+    return store.views.look_up("decision", "1 = 1", ())
+
+
+def recorded(store: Store, rules: TrustRules, until_ns: int, seen: Sequence[Seen] | None = None) -> list[Past]:
+    """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""
+    by_agent: dict[str, list[Seen]] = {}
+    for one in decisions(store) if seen is None else seen:
+        if isinstance(one.view, Decision) and one.view.at_ns <= until_ns:
+            by_agent.setdefault(one.view.agent, []).append(one)
+    pasts = [past for agent, about in by_agent.items() for past in _pasts(agent, about, rules, until_ns)]
+    return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))
+
+
+def _pasts(agent: str, seen: Sequence[Seen], rules: TrustRules, until_ns: int) -> list[Past]:
+    views = [one.view for one in seen if isinstance(one.view, Decision)]
+    opened = {view.id: view.opened_ns for view in views if view.opened_ns is not None}
+    account = replay(AgentName(agent), entries_from(seen), rules, now_ns=until_ns)
+    return list(pasts_of(agent, account, opened))
+
+
+def _rate(share: float | None) -> str:
+    return "nothing" if share is None else f"{share:.2%}"

@@ -1,0 +1,73 @@
+"""What was decided about one change, whichever of its commits it was decided under."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.core.ids import AgentName, CommitSha
+from custody.core.views import Decision
+from custody.store import Seen, Store
+from custody.trust.app.decisions import entries_from
+from custody.trust.corrections import overrides_in
+from custody.trust.fold import is_unreviewed
+from custody.trust.model import Decided, DecisionType, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was decided about a change of one agent's.
+
+    A review and what stands of it, a landing that nobody looked at, and the decision that takes it back.
+    """
+
+    reviewed: Decided | None = None
+    stands: DecisionType | None = None
+    landing: Decided | None = None
+    undone: Decided | None = None
+
+    @property
+    def landed(self) -> bool:
+        """Whether it got in and was not taken back."""
+        accepted = self.stands in (DecisionType.ACCEPTED, DecisionType.MODIFIED)
+        return self.undone is None and (accepted or (self.reviewed is None and self.landing is not None))
+
+
+def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
+    """Everybody about whom something was decided under one of these commits."""
+    return {one.view.agent for one in _seen(store, names) if isinstance(one.view, Decision)}
+
+
+def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> Known:
+    """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
+    seen = [one for one in _seen(store, names) if isinstance(one.view, Decision) and one.view.agent == agent]
+    decided = sorted((one for one in entries_from(seen) if isinstance(one, Decided)), key=_order)
+    first = [one for one in decided if one.reverts is None]
+    about = [f"commit:{name}" for name in names] + [one.id for one in first]
+    corrections = sorted(entries_from(_correcting(store, agent, about)), key=_order)
+    overrides = overrides_in(AgentName(agent), corrections)
+    reviewed = next((one for one in first if not is_unreviewed(one) or one.id in overrides), None)
+    override = None if reviewed is None else overrides.get(reviewed.id)
+    return Known(
+        reviewed=reviewed,
+        stands=override.decision if override is not None else None if reviewed is None else reviewed.decision,
+        landing=next((one for one in first if is_unreviewed(one)), None),
+        undone=next((one for one in corrections if isinstance(one, Decided)), None),
+    )
+
+
+def _seen(store: Store, names: Sequence[CommitSha]) -> list[Seen]:
+    return [
+        one for name in names for one in store.views.look_up("decision", "commit_sha = ? OR head = ?", (name, name))
+    ]
+
+
+def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[Seen]:
+    """The records that override or take back one of these decisions."""
+    return [
+        one
+        for id_ in dict.fromkeys(ids)
+        for one in store.views.look_up("decision", "agent = ? AND target = ?", (agent, id_))
+    ]
+
+
+def _order(entry: Entry) -> tuple[int, object]:
+    return entry.at_ns, entry.record

@@ -1,0 +1,140 @@
+"""The log of decisions about one agent: what is in it, and the one way to record more."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, EventId
+from custody.core.record import Record
+from custody.core.wire.arrival import Arrival, arrival_from
+from custody.core.wire.canonical import Json
+from custody.core.wire.time import text_from
+from custody.intake.redaction import key_for, redacted
+from custody.store import Seen, Store
+from custody.trust.app.decisions import Asked, agents_in, appended, entries_from, entries_of, settled, unknown
+from custody.trust.app.folder import trust_rules
+from custody.trust.app.show import step_taken, trust_line
+from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
+from custody.trust.engine import carry, replay, standing_at
+from custody.trust.model import Decided, DecisionType, Entry, Standing, Step
+from custody.trust.rules import TrustRules
+from custody.trust.wire.report import TrustRecordReport
+from custody.workspace.workspace import Desk
+
+NAME_DIGITS_MIN = 4
+"""A commit may be named by so many of its first digits."""
+NAMES = ("agent", "id")
+"""What a decision is found by again: a name that would be redacted cannot be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A new record: what it did, and where that leaves the agent."""
+
+    agent: str
+    step: Step
+    standing: Standing
+    asked: Asked
+
+    def report(self) -> TrustRecordReport:
+        """The same, to be shown."""
+        return TrustRecordReport(
+            profile=self.asked.rules.profile,
+            taken=step_taken(self.step),
+            standing=trust_line(self.agent, self.standing, self.asked),
+        )
+
+
+class Log:
+    """What is recorded about one agent, and the one way to record more."""
+
+    def __init__(self, desk: Desk, store: Store, agent: str, rules: TrustRules | None = None) -> None:
+        self.agent = AgentName(agent)
+        self.rules = rules or trust_rules(desk)
+        self._desk = desk
+        self._store = store
+
+    def entries(self) -> list[Entry]:
+        """Everything recorded until now."""
+        with settled(self._store):
+            return entries_of(self._store, self.agent)
+
+    def find(self, target: str) -> Decided:
+        """The decision with this id, in this record, or about this commit."""
+        decided = [entry for entry in self.entries() if isinstance(entry, Decided)]
+        if not decided:
+            raise unknown(self.agent, agents_in(self._store))
+        found = [one for one in decided if target in (one.id, str(one.record))] or _about(decided, target)
+        if not found:
+            raise InputError(
+                f"no decision about '{self.agent}' is named '{target}'",
+                hint=f"'custody trust show {self.agent}' lists them by id",
+            )
+        if len({one.id for one in found}) > 1:
+            raise InputError(
+                f"'{target}' fits {len(found)} decisions about '{self.agent}'", hint="name one of them by its id"
+            )
+        return found[0]
+
+    def stands(self, decided: Decided) -> DecisionType | None:
+        """What counts of a decision now, overrides included."""
+        steps = replay(self.agent, self.entries(), self.rules).steps
+        return next(step.decision for step in steps if step.entry == decided)
+
+    def keep(self, id: str, fields: Mapping[str, Json]) -> Recorded:
+        """Append one record and say what it did; one with a known id is refused."""
+        now_ns = self._desk.now_ns()
+        asked = Asked(self.rules, now_ns)
+        arrival = arrival_of_decision(self._desk, self.agent, id, fields, now_ns)
+        before: list[Position] = []
+
+        def look() -> Sequence[Arrival]:
+            if known := self._store.standing.named(self.agent, "id", [id]):
+                raise InputError(
+                    f"'{id}' is decided already, in record {min(known)}",
+                    hint="a decision that was wrong is overridden: 'custody trust record --overrides'",
+                )
+            before[:] = [position_of(self._store, self.agent, asked)]
+            return [arrival]
+
+        (made,) = appended(self._store, look).made
+        return self._recorded(made, before[0], asked)
+
+    def _recorded(self, made: Record, before: Position, asked: Asked) -> Recorded:
+        (entry,) = entries_from([Seen(made, view) for view in self._store.views.of(made)])
+        with settled(self._store):
+            generation = self._store.standing.generation()
+            after = carried_on(self._store, self.agent, asked, before)
+            if may_follow(self._store, self.agent, before.folded, [entry]):
+                steps: Iterable[Step] = carry(self.agent, before.folded, [entry], self.rules).steps
+            else:
+                steps = replay(self.agent, entries_of(self._store, self.agent), self.rules).steps
+        keep_due(self._store, self.agent, asked, after, generation)
+        step = next(step for step in steps if step.entry.record == made.ref and step.settled_ns is None)
+        return Recorded(self.agent, step, standing_at(self.agent, after.folded, asked.now_ns, self.rules), asked)
+
+
+def arrival_of_decision(
+    desk: Desk, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
+) -> Arrival:
+    """A decision on its way into the chain: without secrets, and with its ``exact`` fields as they were given."""
+    event: dict[str, Json] = {
+        "custody": 1,
+        "kind": "decision",
+        "id": id,
+        "at": text_from(now_ns),
+        "agent": agent,
+        **{name: value for name, value in fields.items() if value is not None},
+    }
+    clean = redacted(event, lambda: key_for(desk))
+    for name in exact:
+        if clean.get(name) != event.get(name):
+            raise InputError(f"the decision's '{name}' looks like a secret", hint="choose another name")
+    return arrival_from(EventId(f"trust-{desk.token()}"), clean)
+
+
+def _about(decided: Sequence[Decided], target: str) -> list[Decided]:
+    """The decisions about a commit, named by its first digits; what took one back is not meant."""
+    if len(target) < NAME_DIGITS_MIN:
+        return []
+    return [one for one in decided if one.reverts is None and one.commit is not None and one.commit.startswith(target)]

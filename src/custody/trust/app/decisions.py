@@ -1,0 +1,164 @@
+"""What was recorded about agents, gathered for a fold: every door of trust begins here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from custody.core.errors import StoreError
+from custody.core.ids import AgentName
+from custody.core.views import Decision, DecisionKind
+from custody.core.wire.arrival import Arrival
+from custody.core.wire.body import digest_text
+from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.time import ns_from, text_from
+from custody.store import Appended, Seen, Store
+from custody.trust.app.folder import trust_rules
+from custody.trust.engine import replay
+from custody.trust.model import (
+    Account,
+    ChangeComplexity,
+    Decided,
+    DecisionType,
+    Entry,
+    Overridden,
+    Recovered,
+    Running,
+    Stakes,
+    UnknownAgent,
+)
+from custody.trust.rules import TrustRules
+from custody.workspace.workspace import Desk
+
+SETTLE_MAX = 100
+"""How often to look whether the index is whole before giving up."""
+
+_COMPLEXITIES = {complexity.word: complexity for complexity in ChangeComplexity}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """As of which moment, and by which rules; without ``until_ns`` everything recorded counts."""
+
+    rules: TrustRules
+    now_ns: int
+    until_ns: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """The name of the rules."""
+        return digest_text(rules_digest({"trust": self.rules}))
+
+
+def asked_at(desk: Desk, at: str | None = None) -> Asked:
+    """A question of now, or of a past moment, by the rules in force."""
+    rules = trust_rules(desk)
+    if at is None:
+        return Asked(rules, desk.now_ns())
+    moment = ns_from(at)
+    return Asked(rules, moment, moment)
+
+
+@contextmanager
+def settled(store: Store) -> Iterator[None]:
+    """One moment in which the index of decisions has read every record: half of them would give another score.
+
+    Another process may be making the index again, and its steps can be seen.
+    """
+    for _ in range(SETTLE_MAX):
+        with store.db.reading():
+            if store.views.current():
+                yield
+                return
+        store.catch_up()
+    raise being_made_again()
+
+
+def being_made_again() -> StoreError:
+    """The error for an index that other processes never leave alone."""
+    return StoreError("the index of decisions is being made again by other processes", hint="try again in a moment")
+
+
+def appended(store: Store, look: Callable[[], Sequence[Arrival]]) -> Appended:
+    """Append what ``look`` gives, which sees an index that is whole and that nobody else can change meanwhile."""
+
+    def looked() -> Sequence[Arrival]:
+        if not store.views.current():
+            raise _Behind
+        return look()
+
+    for _ in range(SETTLE_MAX):
+        store.catch_up()
+        with suppress(_Behind):
+            return store.append_what(looked)
+    raise being_made_again()
+
+
+class _Behind(Exception):
+    """The index has not read every record."""
+
+
+def agents_in(store: Store) -> list[AgentName]:
+    """Everybody about whom a decision was recorded, by name."""
+    return store.standing.agents()
+
+
+def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[Entry]:
+    """Everything that was recorded about ``agent``, perhaps only until a moment."""
+    seen = store.views.look_up("decision", "agent = ?", (agent,))
+    return [entry for entry in entries_from(seen) if until_ns is None or entry.at_ns <= until_ns]
+
+
+def entries_from(seen: Sequence[Seen]) -> Iterator[Entry]:
+    """What views of decisions say, in the terms of trust."""
+    for one in seen:
+        if isinstance(one.view, Decision):
+            yield _entry(one, one.view)
+
+
+def account_of(store: Store, agent: str, asked: Asked, running: Running | None = None) -> Account:
+    """The replay of everything about ``agent``."""
+    entries = entries_of(store, agent, asked.until_ns)
+    return replay(AgentName(agent), entries, asked.rules, now_ns=asked.now_ns, running=running)
+
+
+def known_account(desk: Desk, agent: str, asked: Asked) -> Account:
+    """The same, where there is anything; else an ``UnknownAgent``."""
+    with desk.reading() as store, settled(store):
+        account = account_of(store, agent, asked)
+        if not account.steps:
+            raise unknown(agent, agents_in(store), asked.until_ns)
+    return account
+
+
+def unknown(agent: str, known: Sequence[str], until_ns: int | None = None) -> UnknownAgent:
+    """The error for an agent without decisions, with the names that there are."""
+    when = "" if until_ns is None else f" until {text_from(until_ns)}"
+    names = ", ".join(f"'{name}'" for name in known[:5]) + (", …" if len(known) > 5 else "")
+    hint = f"there are decisions about {names}" if known else "record one with 'custody trust record'"
+    return UnknownAgent(f"nothing was decided about '{agent}'{when}", hint=hint)
+
+
+def _entry(seen: Seen, view: Decision) -> Entry:
+    ref = seen.record.ref
+    if view.decision is DecisionKind.RECOVERED:
+        return Recovered(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
+    decision = DecisionType(view.decision.value)
+    if view.overrides is not None:
+        return Overridden(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
+    return Decided(
+        id=view.id,
+        at_ns=view.at_ns,
+        record=ref,
+        # What was taken back was not good, whatever else the record calls it.
+        decision=decision if view.reverts is None else DecisionType.REJECTED,
+        stakes=Stakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms),
+        actor=view.actor,
+        reason=view.reason,
+        commit=view.commit or view.commit_name,
+        reverts=view.reverts,
+        unreviewed=view.unreviewed,
+        head=view.head,
+        model=view.model,
+        operator=view.operator,
+        areas=view.areas,
+    )

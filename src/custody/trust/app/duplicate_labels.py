@@ -1,0 +1,95 @@
+"""What the outcome of a change says about pairs: that it was closed for another one's sake, or that both landed.
+
+Closed as a duplicate is an answer like any that a person gives. That both landed is a weaker one: it is drawn only for
+a pair that custody had called a duplicate, when the two are not line for line the same and no relation explains it,
+and it never takes the place of what a person said.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
+from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.labels import Answered, Ends, answers_about, keep_answer
+from custody.dupes.app.select import typed_change
+from custody.dupes.verdict import Says
+from custody.dupes.wire.report import DupesEvidence
+from custody.git import Repository
+from custody.store import Store
+from custody.trust.app.change_decisions import agents_decided, known_about
+from custody.trust.app.subject import Subject
+from custody.trust.wire.report import PairLabelled
+from custody.workspace.workspace import Desk
+
+DUPLICATE, NOT_DUPLICATE = "duplicate", "related"
+LANDED = ("merged", "changed")
+
+
+def check_pair(outcome: str, duplicate_of: str | None) -> None:
+    """Refuse to call a change a duplicate that landed."""
+    if duplicate_of is not None and outcome != "closed":
+        raise InputError(
+            f"a change that was {outcome} was not closed as a duplicate", hint="say --outcome closed, or leave it out"
+        )
+
+
+def pair_named(repository: Repository, store: Store, subject: Subject, typed: str) -> Ends:
+    """The change that another one was closed for: an indexed one, or what ``typed`` names in the repository."""
+    try:
+        row = indexed_change(store, typed)
+        found = Ends(row.base, row.head)
+    except InputError:
+        asked = typed_change(repository, typed)
+        found = Ends(asked.base, asked.head)
+    if found.head in subject.names:
+        raise InputError("a change is no duplicate of itself", hint="name two changes")
+    return found
+
+
+def labelled(
+    desk: Desk, store: Store, subject: Subject, outcome: str, other: Ends | None, actor: str
+) -> list[PairLabelled]:
+    """Record what an outcome says about pairs, as far as nobody has said it yet."""
+    mine = _ends(store, subject)
+    if other is not None:
+        said = answers_about(store, mine.head, other.head)
+        wanted = [] if said and said[-1] == DUPLICATE else [other]
+        return _kept(desk, store, mine, wanted, DUPLICATE, actor)
+    if outcome not in LANDED:
+        return []
+    return _kept(desk, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
+
+
+def _kept(desk: Desk, store: Store, mine: Ends, others: Sequence[Ends], answer: str, actor: str) -> list[PairLabelled]:
+    reason = "closed as a duplicate" if answer == DUPLICATE else "both landed"
+    records = [keep_answer(desk, store, Answered(mine, other, answer, actor, reason)) for other in others]
+    return [
+        PairLabelled(other=other.head, answer=answer, record=str(record))
+        for other, record in zip(others, records, strict=True)
+    ]
+
+
+def _both_landed(store: Store, head: CommitSha) -> Iterator[Ends]:
+    """The landed changes that this one was called a duplicate of, where landing both is an answer."""
+    found: dict[CommitSha, Ends] = {}
+    for row in store.dupes.evidence(head):
+        evidence = msgspec.json.decode(row.body, type=DupesEvidence)
+        other = CommitSha(evidence.other.head)
+        flagged = evidence.says == Says.DUPLICATE.value and not evidence.relations and not evidence.exact
+        if flagged and not answers_about(store, head, other) and _has_landed(store, other):
+            found[other] = Ends(evidence.other.base, other)
+    return iter(found.values())
+
+
+def _has_landed(store: Store, head: CommitSha) -> bool:
+    if any(row.on_main for row in store.dupes.by_head(head)):
+        return True
+    return any(known_about(store, agent, [head]).landed for agent in agents_decided(store, [head]))
+
+
+def _ends(store: Store, subject: Subject) -> Ends:
+    """As the index has it, so that the answer is about what was compared."""
+    rows = store.dupes.by_head(subject.head)
+    return Ends(rows[-1].base if rows else subject.base or "", subject.head)

@@ -1,0 +1,60 @@
+"""Where trust works: a repository with its store, or a folder as document 001 has it, with its own store and file."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from custody.capture.spool import Spool
+from custody.config import FILE_BYTES_MAX, load
+from custody.core.errors import InputError
+from custody.core.paths import RepoPath
+from custody.git.work_tree_file import NoWorkFile, read_work_file
+from custody.trust.rules import TrustRules
+from custody.workspace.rules_in_force import loaded
+from custody.workspace.workspace import Desk
+
+CONFIG = "config.yaml"
+DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
+"""Under this name the document's file is known; beside another folder's store it is the same file."""
+
+
+@dataclass(frozen=True)
+class FolderDesk(Desk):
+    """A desk whose store lies in its folder, whether or not there is a repository around it."""
+
+    @cached_property
+    def home(self) -> Path:
+        """The folder itself."""
+        return self.folder
+
+    @cached_property
+    def spools(self) -> tuple[Spool, ...]:
+        """No hook writes into a folder of this kind."""
+        return ()
+
+
+def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderDesk:
+    """The desk of ``folder``, which is made when something is recorded."""
+    path = Path(os.path.abspath(folder))  # the working directory may change between two calls
+    if path.exists() and not path.is_dir():
+        raise InputError(f"'{path}' is not a folder", hint="name a folder; it is made when it is not there")
+    return FolderDesk(path) if now_ns is None else FolderDesk(path, now_ns=now_ns)
+
+
+def trust_rules(desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
+    """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
+    if not isinstance(desk, FolderDesk):
+        return loaded(desk, environment, policy)[0].of(TrustRules)
+    effective, _ = load(lambda path: _beside(desk.folder, path), environment, policy)
+    return replace(effective.of(TrustRules), profile="document")
+
+
+def _beside(folder: Path, path: RepoPath) -> bytes | None:
+    if str(path) != DOCUMENTS_CONFIG or not os.path.lexists(folder / CONFIG):
+        return None
+    file = read_work_file(folder, RepoPath.of(CONFIG), FILE_BYTES_MAX)
+    if isinstance(file, NoWorkFile):
+        raise InputError(f"'{folder / CONFIG}' {file.reason}", hint="rules are read from regular files")
+    return file.content

@@ -1,0 +1,144 @@
+"""Plain git history as decisions, for the time before anything was recorded: a commit is a change that was accepted.
+
+One that a later commit takes back is bad from then on, one that is quickly mended counts as modified, once it is.
+Whose a commit is, it says itself. Nothing of this is evidence; it is good enough to try a policy on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from custody.core.ids import PENDING, RecordRef, Seq
+from custody.git import Commit, Comparison, Person, Walk
+from custody.trust.app.approval_case import proposed_lines, touched_by
+from custody.trust.app.record import areas_of
+from custody.trust.approval import Touched
+from custody.trust.model import Decided, DecisionType, Stakes
+from custody.trust.past_decisions import Past
+from custody.trust.repair_words import Labels, Said, labels_of
+from custody.trust.rules import TrustRules
+from custody.trust.score import NS_PER_DAY, complexity_of
+from custody.trust.signatures import signed_by
+from custody.workspace.workspace import Desk
+
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What commits say about each other, as decisions; ``undated`` ones do not say when they were made."""
+
+    pasts: tuple[Past, ...]
+    commits: int = 0
+    reverted: int = 0
+    mended: int = 0
+    undated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A commit with what it changes."""
+
+    said: Said
+    agent: str
+    operator: str | None
+    opened_ns: int
+    lines: int
+    areas: tuple[str, ...]
+    touched: tuple[Touched, ...]
+
+
+def history(desk: Desk, rules: TrustRules, since_ns: int, until_ns: int) -> History:
+    """The commits that HEAD descends from, without merges, from so many days before ``since_ns`` until ``until_ns``."""
+    head = desk.repository.head().commit
+    if head is None:
+        return History(())
+    first_ns = since_ns - round(rules.simulate_history_days * NS_PER_DAY)
+    walk = Walk(since_seconds=max(0, first_ns // NS))
+    with desk.repository.log([head], walk=walk) as commits:
+        plain = [commit for commit in commits if len(commit.parents) <= 1]
+    dated = [commit for commit in plain if _moments(commit) is not None]
+    desk.progress.start("reading commits", len(dated))
+    changes = [one for one in _changes(desk, dated, rules) if one.said.at_ns <= until_ns]
+    labels = labels_of((one.said for one in changes), rules)
+    return History(
+        pasts=tuple(_pasts(changes, labels, rules)),
+        commits=len(changes),
+        reverted=len(labels.reverted),
+        mended=len(labels.mended),
+        undated=len(plain) - len(dated),
+    )
+
+
+def _changes(desk: Desk, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_Change]:
+    with desk.repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
+        for commit, diff in zip(commits, diffs, strict=True):
+            desk.progress.step(1)
+            moments = _moments(commit)
+            assert moments is not None, "commits without a moment were left out"
+            message = _text(commit.message)
+            agent, operator = signed_by(_text(commit.author.name), _text(commit.author.email), message)
+            touched = tuple(touched_by(diff.files))
+            files = frozenset(one.path for one in touched)
+            yield _Change(
+                said=Said(commit.id, _text(commit.subject), message, moments[1], files),
+                agent=agent,
+                # A person runs nobody else's agent: budgets are the person's own.
+                operator=operator or agent,
+                opened_ns=moments[0],
+                lines=proposed_lines(diff.files, rules),
+                areas=areas_of(diff.files, rules),
+                touched=touched,
+            )
+
+
+def _pasts(changes: Sequence[_Change], labels: Labels, rules: TrustRules) -> Iterator[Past]:
+    for place, one in enumerate(changes):
+        sha = one.said.sha
+        mended = labels.mended.get(sha)
+        # That a change had to be mended is known when it is.
+        at_ns = one.said.at_ns if mended is None else mended.at_ns
+        landed = Decided(
+            id=sha,
+            at_ns=at_ns,
+            record=RecordRef(PENDING, Seq(place)),
+            decision=DecisionType.ACCEPTED if mended is None else DecisionType.MODIFIED,
+            stakes=Stakes(complexity_of(one.lines, rules), one.lines),
+            commit=sha,
+            operator=one.operator,
+            areas=one.areas,
+        )
+        yield Past(one.agent, landed, one.opened_ns, one.touched, "git")
+        back = labels.reverted.get(sha)
+        if back is not None:
+            yield Past(one.agent, _taken_back(landed, back), back.at_ns, one.touched, "git")
+
+
+def _taken_back(landed: Decided, by: Said) -> Decided:
+    return Decided(
+        id=f"{by.sha} {landed.id}",
+        at_ns=by.at_ns,
+        record=landed.record,
+        decision=DecisionType.REJECTED,
+        stakes=landed.stakes,
+        reason=by.subject,
+        commit=by.sha,
+        reverts=landed.id,
+        operator=landed.operator,
+        areas=landed.areas,
+    )
+
+
+def _moments(commit: Commit) -> tuple[int, int] | None:
+    """When a commit was written and when it landed; a clock that was wrong does not turn the two around."""
+    written, landed = _ns(commit.author), _ns(commit.committer)
+    if landed is None:
+        return None
+    return min(landed if written is None else written, landed), landed
+
+
+def _ns(person: Person) -> int | None:
+    return None if person.at is None else person.at.seconds * NS
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

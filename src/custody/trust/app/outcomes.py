@@ -1,0 +1,214 @@
+"""Record what became of a change: one decision for each agent whose lines it has, however often it is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from custody.core.wire.canonical import Json
+from custody.store import Store
+from custody.trust.app.authors import Written, written
+from custody.trust.app.change_decisions import Known, agents_decided, known_about
+from custody.trust.app.decision_log import Log
+from custody.trust.app.decisions import Asked, settled
+from custody.trust.app.folder import trust_rules
+from custody.trust.app.record import Wanted, areas_of, at_least, changed_lines, check_said, decision_fields, raised
+from custody.trust.app.show import step_taken, trust_line
+from custody.trust.app.standing import standing_of
+from custody.trust.app.subject import Subject, subject_of
+from custody.trust.model import ChangeComplexity, Decided, DecisionType
+from custody.trust.rules import TrustRules
+from custody.trust.score import complexity_of
+from custody.trust.wire.report import AgentOutcome, PairLabelled, TrustOutcomeReport
+from custody.workspace.change import additions_of
+from custody.workspace.user import user
+from custody.workspace.workspace import Desk
+
+OutcomeWord = Literal["merged", "changed", "closed", "reverted"]
+
+DECISIONS = MappingProxyType(
+    {
+        "merged": DecisionType.ACCEPTED,
+        "changed": DecisionType.MODIFIED,
+        "closed": DecisionType.REJECTED,
+        "reverted": DecisionType.REJECTED,
+    }
+)
+"""What an outcome is as a decision; a revert takes an earlier one back as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What somebody tells of a change: a commit, ``BASE..HEAD`` or a branch.
+
+    With ``agent`` only that one is meant. ``landed_as`` is the commit that the change became where its own is not in
+    the history. ``duplicate_of`` says that it was closed because that change was there.
+    """
+
+    change: str
+    outcome: OutcomeWord
+    agent: str | None = None
+    actor: str | None = None
+    reason: str | None = None
+    landed_as: str | None = None
+    duplicate_of: str | None = None
+    opened: str | None = None
+    review_ms: int | None = None
+    lines: int | None = None
+    complexity: ChangeComplexity | None = None
+
+
+def record_outcome(desk: Desk, told: Told, *, believes_claims: bool = False) -> TrustOutcomeReport:
+    """Record what became of a change, once: told again nothing changes, told otherwise it is corrected.
+
+    Claims speak for an agent only where they are believed: a service has what its token holders send, and no other.
+    """
+    subject = subject_of(desk.repository, told.change, told.landed_as)
+    by = written(desk, additions_of(subject.files), subject.head) if desk.exists() else Written({})
+    return keep_outcome(desk, told, subject, by.with_claims if believes_claims else by)
+
+
+def keep_outcome(desk: Desk, told: Told, subject: Subject, by: Written) -> TrustOutcomeReport:
+    """The same for a change whose authors are known."""
+    from custody.trust.app.duplicate_labels import check_pair, labelled, pair_named  # it loads much
+
+    check_pair(told.outcome, told.duplicate_of)
+    rules = trust_rules(desk)
+    outcome = _Outcome(desk, rules, subject, by, told)
+    agents: list[AgentOutcome] = []
+    labels: list[PairLabelled] = []
+    if desk.exists() or told.duplicate_of is not None:
+        with desk.writing() as store:
+            named = told.duplicate_of
+            other = None if named is None else pair_named(desk.repository, store, subject, named)
+            agents = outcome.kept(store)
+            labels = labelled(desk, store, subject, told.outcome, other, outcome.actor)
+    return TrustOutcomeReport(
+        told=told.outcome,
+        change=subject.change,
+        head=subject.head,
+        base=subject.base,
+        lines=outcome.lines,
+        person_lines=outcome.by.persons,
+        unknown_lines=outcome.by.unknown,
+        profile=rules.profile,
+        agents=agents,
+        labels=labels,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be recorded about one agent, under which id; or nothing, and why."""
+
+    state: Literal["recorded", "corrected", "known", "waiting"]
+    note: str | None = None
+    id: str | None = None
+    fields: Mapping[str, Json] = field(default_factory=dict)
+
+
+class _Outcome:
+    """One change and what became of it."""
+
+    def __init__(self, desk: Desk, rules: TrustRules, subject: Subject, by: Written, told: Told) -> None:
+        self.actor = told.actor or user()
+        self.lines = at_least("lines", told.lines, changed_lines(subject.files, rules))
+        self._complexity = raised(told.complexity, complexity_of(self.lines, rules))
+        self._desk = desk
+        self._rules = rules
+        self._subject = subject
+        self._told = told
+        self._decision = DECISIONS[told.outcome]
+        # A claim about who wrote the change may speak against an agent, and never for one.
+        self.by = by.with_claims if self._decision is DecisionType.REJECTED else by
+
+    def kept(self, store: Store) -> list[AgentOutcome]:
+        """Record what is new for each agent; everything is checked before anything is recorded."""
+        with settled(store):
+            known = {agent: known_about(store, agent, self._subject.names) for agent in self._agents(store)}
+        plans = {agent: self._planned(agent, one) for agent, one in known.items()}
+        return [self._done(store, agent, plan) for agent, plan in plans.items()]
+
+    def _agents(self, store: Store) -> list[str]:
+        """Whose lines the change has, and about whom it was decided before."""
+        every = {author.agent for author in self.by.authors} | agents_decided(store, self._subject.names)
+        return sorted(agent for agent in every if self._told.agent in (None, agent))
+
+    def _planned(self, agent: str, known: Known) -> _Plan:
+        if self._told.outcome == "reverted":
+            return self._undoing(agent, known)
+        if known.reviewed is not None and known.stands is self._decision:
+            return _Plan("known", f"is {self._decision.value} already, in record {known.reviewed.record}")
+        if known.reviewed is not None:
+            self._check_correction(agent)
+            return _Plan("corrected", None, self._desk.token(), self._overriding(agent, known.reviewed))
+        if known.landing is not None and self._told.outcome == "merged":
+            # That a rule let it land is no review: else every landing would count at once.
+            return _Plan(
+                "waiting", f"landed without review, in record {known.landing.record}, and counts once it settles"
+            )
+        return _Plan("recorded", None, f"commit:{self._subject.change}", self._decided(agent))
+
+    def _undoing(self, agent: str, known: Known) -> _Plan:
+        """A rejection with everything that was at stake, by what was decided, or else by what the diff shows."""
+        if known.undone is not None:
+            return _Plan("known", f"was taken back already, in record {known.undone.record}")
+        if known.stands is DecisionType.REJECTED and known.reviewed is not None:
+            return _Plan("known", f"was rejected, in record {known.reviewed.record}: it never landed")
+        self._check_correction(agent)
+        landed = known.reviewed or known.landing
+        target = f"commit:{self._subject.change}" if landed is None else landed.id
+        fields = {**self._decided(agent), "reverts": target}
+        if landed is not None:
+            complexity = landed.stakes.complexity
+            fields["complexity"] = None if complexity is None else complexity.word
+            fields["changed_lines"] = landed.stakes.lines
+        return _Plan("recorded", None, f"revert:{target}", fields)
+
+    def _check_correction(self, agent: str) -> None:
+        check_said(agent, self._told.actor or "", self._told.reason or "")
+
+    def _overriding(self, agent: str, wrong: Decided) -> dict[str, Json]:
+        return {
+            "decision": self._decision.value,
+            "overrides": wrong.id,
+            "actor": self.actor,
+            "reason": self._told.reason,
+            "outcome": self._told.outcome,
+            "sessions": list(self.by.sessions.get(agent, ())) or None,
+        }
+
+    def _decided(self, agent: str) -> dict[str, Json]:
+        subject, told, author = self._subject, self._told, self.by.author(agent)
+        wanted = Wanted(
+            agent=agent,
+            decision=self._decision,
+            commit=subject.change,
+            complexity=self._complexity,
+            lines=self.lines,
+            review_ms=told.review_ms,
+            actor=self.actor,
+            reason=told.reason,
+            opened=told.opened,
+            model=author.model,
+            operator=author.operator,
+            areas=areas_of(subject.files, self._rules),
+            head=None if subject.landed is None else subject.head,
+            outcome=told.outcome,
+            sessions=self.by.sessions.get(agent, ()),
+        )
+        return decision_fields(self._desk, wanted)
+
+    def _done(self, store: Store, agent: str, plan: _Plan) -> AgentOutcome:
+        recorded = None if plan.id is None else Log(self._desk, store, agent, self._rules).keep(plan.id, plan.fields)
+        asked = Asked(self._rules, self._desk.now_ns()) if recorded is None else recorded.asked
+        standing = standing_of(store, agent, asked) if recorded is None else recorded.standing
+        return AgentOutcome(
+            agent=agent,
+            model=self.by.author(agent).model,
+            lines=self.by.lines(agent),
+            state=plan.state,
+            note=plan.note,
+            taken=None if recorded is None else step_taken(recorded.step),
+            standing=trust_line(agent, standing, asked),
+        )

@@ -1,0 +1,87 @@
+"""Read from git history what was taken back, and record it: each revert of an agent's lines once."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from custody.core.ids import CommitSha
+from custody.core.wire.time import text_from
+from custody.trust.app.authors import Written, written_each
+from custody.trust.app.folder import trust_rules
+from custody.trust.app.outcomes import Told, keep_outcome
+from custody.trust.app.revert_search import Revert, Reverts, State, found_reverts
+from custody.trust.app.subject import Subject, commit_subject
+from custody.trust.wire.report import AgentOutcome, RevertFound, TrustRevertsReport
+from custody.workspace.change import additions_of
+from custody.workspace.user import user
+from custody.workspace.workspace import Desk
+
+NS = 1_000_000_000
+SHORT_DIGITS = 12
+SUBJECT_SIGNS_MAX = 200
+
+
+def trust_reverts(
+    desk: Desk, typed: str | None = None, *, record: bool = False, actor: str | None = None
+) -> TrustRevertsReport:
+    """The reverts among ``BASE..HEAD``, or among all that a commit descends from; without a name, HEAD.
+
+    With ``record`` each that counts, and takes back lines of an agent, is recorded as a change that was reverted; one
+    that is recorded already is not recorded again.
+    """
+    reverts = found_reverts(desk, typed, trust_rules(desk))
+    outcomes = _recorded(desk, reverts, actor or user()) if record and desk.exists() else {}
+    states = Counter(one.state.value for one in reverts.found)
+    made = [one for told in outcomes.values() for one in told if one.taken is not None]
+    return TrustRevertsReport(
+        tip=reverts.tip,
+        base=reverts.base,
+        commits=len(reverts.history.asked),
+        found=[_told(one, reverts, outcomes.get(one.target, ())) for one in reverts.found],
+        counts={state.value: states[state.value] for state in State if states[state.value]},
+        recording=record,
+        recorded=len(made),
+    )
+
+
+def _recorded(desk: Desk, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
+    """What the reverts that count mean for the agents whose lines they take back, by the commit taken back."""
+    counting = {one.target: one for one in reverts.found if one.state is State.WHOLE and one.target is not None}
+    subjects = [commit_subject(desk.repository, target, base=one.parent) for target, one in counting.items()]
+    told: dict[CommitSha | None, Sequence[AgentOutcome]] = {}
+    for one, subject, by in zip(counting.values(), subjects, _written(desk, subjects), strict=True):
+        subject_line = reverts.history.commits[one.by].subject[:SUBJECT_SIGNS_MAX]
+        reason = f"taken back by {one.by[:SHORT_DIGITS]}: {subject_line}"
+        wanted = Told(change=subject.change, outcome="reverted", actor=actor, reason=reason)
+        told[one.target] = keep_outcome(desk, wanted, subject, by).agents
+    return told
+
+
+def _written(desk: Desk, subjects: Sequence[Subject]) -> Iterator[Written]:
+    """Who wrote each of the changes, found out before anything is recorded."""
+    desk.progress.start("finding authors", len(subjects))
+    found = []
+    for by in written_each(desk, ((additions_of(subject.files), subject.head) for subject in subjects)):
+        found.append(by)
+        desk.progress.step(1)
+    return iter(found)
+
+
+def _told(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertFound:
+    by = reverts.history.commits[one.by]
+    target = None if one.target is None else reverts.history.commits[one.target]
+    return RevertFound(
+        by=one.by,
+        subject=by.subject[:SUBJECT_SIGNS_MAX],
+        at=None if by.at_seconds is None else text_from(by.at_seconds * NS),
+        target=one.target,
+        target_subject=None if target is None else target.subject[:SUBJECT_SIGNS_MAX],
+        base=one.parent,
+        how=one.how.value,
+        state=one.state.value,
+        said=one.said,
+        changed=one.undone.changed,
+        left=one.undone.left,
+        undone=one.undone.taken,
+        cancelled_by=one.cancelled_by,
+        outcomes=list(outcomes) if one.state is State.WHOLE else [],
+    )

@@ -1,0 +1,115 @@
+"""Where agents stand, and why, as it is reported."""
+
+from custody.core.wire.time import text_from
+from custody.trust.app.chance import memory_of, said_by
+from custody.trust.app.decisions import Asked, agents_in, asked_at, known_account, settled
+from custody.trust.app.standing import standing_of
+from custody.trust.engine import trust_at
+from custody.trust.levels import Case
+from custody.trust.model import Decided, Entry, Overridden, Stakes, Standing, Step
+from custody.trust.past_decisions import HERE
+from custody.trust.score import NS_PER_DAY
+from custody.trust.tiers import lines_max
+from custody.trust.wire.report import EntryKind, StepTaken, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
+from custody.workspace.workspace import Desk
+
+
+def trust_list(desk: Desk) -> TrustListReport:
+    """Every agent about which anything was decided."""
+    asked = asked_at(desk)
+    with desk.reading() as store:
+        with settled(store):
+            agents = agents_in(store)
+        lines = [trust_line(agent, standing_of(store, agent, asked), asked) for agent in agents]
+    return TrustListReport(
+        at=text_from(asked.now_ns), profile=asked.rules.profile, rules_digest=asked.digest, agents=lines
+    )
+
+
+def trust_show(desk: Desk, agent: str, *, limit: int) -> TrustShowReport:
+    """One agent with the newest decisions about it."""
+    asked = asked_at(desk)
+    account = known_account(desk, agent, asked)
+    newest = account.steps[::-1][:limit]
+    return TrustShowReport(
+        at=text_from(asked.now_ns),
+        profile=asked.rules.profile,
+        rules_digest=asked.digest,
+        standing=trust_line(agent, account.standing, asked),
+        history=[step_taken(step) for step in newest],
+        total=len(account.steps),
+    )
+
+
+def trust_why(desk: Desk, agent: str, *, at: str | None = None) -> TrustWhyReport:
+    """How an agent came to its score, now or at a past moment."""
+    asked = asked_at(desk, at)
+    account = known_account(desk, agent, asked)
+    with desk.reading() as store, settled(store):
+        memory = memory_of(store, asked.rules, asked.now_ns)
+    since_ns = account.standing.since_ns
+    return TrustWhyReport(
+        at=text_from(asked.now_ns),
+        profile=asked.rules.profile,
+        rules_digest=asked.digest,
+        standing=trust_line(agent, account.standing, asked),
+        start=asked.rules.start_score,
+        steps=[step_taken(step) for step in account.steps],
+        idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
+        chance=said_by(memory, Case(agent, HERE, opened_ns=asked.now_ns)).told(),
+    )
+
+
+def trust_line(agent: str, standing: Standing, asked: Asked) -> TrustLine:
+    """One agent as of the moment asked for."""
+    trust = trust_at(standing, asked.now_ns, asked.rules)
+    return TrustLine(
+        agent=agent,
+        score=trust.score,
+        stored=standing.score,
+        tier=trust.tier.value,
+        confidence=trust.confidence,
+        meaningful=trust.meaningful,
+        samples=standing.samples,
+        accepted=standing.accepted,
+        modified=standing.modified,
+        rejected=standing.rejected,
+        lines_max=lines_max(trust.tier, asked.rules),
+        last_active=None if standing.active_ns is None else text_from(standing.active_ns),
+    )
+
+
+def step_taken(step: Step) -> StepTaken:
+    """A step as it is reported."""
+    entry = step.entry
+    stakes = entry.stakes if isinstance(entry, Decided) else Stakes()
+    said = entry.decision if isinstance(entry, Overridden) else step.decision
+    return StepTaken(
+        record=str(entry.record),
+        id=entry.id,
+        at=text_from(step.at_ns),
+        kind=_kind(entry, step),
+        decision=None if said is None else said.value,
+        counts=step.counts,
+        before=step.before,
+        after=step.after,
+        weight=step.weight,
+        step=step.size,
+        complexity=None if stakes.complexity is None else stakes.complexity.word,
+        lines=stakes.lines,
+        review_ms=stakes.review_ms,
+        commit=entry.commit if isinstance(entry, Decided) else None,
+        actor=entry.actor,
+        reason=entry.reason,
+        notes=list(step.notes),
+    )
+
+
+def _kind(entry: Entry, step: Step) -> EntryKind:
+    if not isinstance(entry, Decided):
+        return "override" if isinstance(entry, Overridden) else "recovery"
+    if entry.reverts is not None:
+        return "revert"
+    if not entry.unreviewed:
+        return "decision"
+    return "landing" if step.settled_ns is None else "settlement"

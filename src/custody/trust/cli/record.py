@@ -1,0 +1,212 @@
+"""``custody trust record``."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from custody.core.errors import InputError
+from custody.terminal.frame import answer, json_option, the_desk
+from custody.trust.app.folder import folder_desk
+from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
+from custody.trust.app.record import Wanted, override, record_commit, revert
+from custody.trust.app.vocabulary import complexity_named, decision_named
+from custody.trust.cli.vocabulary import SHORT_DIGITS, standing_line, step_line
+from custody.trust.wire.report import AgentOutcome, TrustOutcomeReport, TrustRecordReport
+from custody.workspace.workspace import Desk
+
+DECISIONS = ("accepted", "modified", "rejected")
+COMPLEXITIES = ("trivial", "minor", "moderate", "major", "critical")
+OUTCOMES = get_args(OutcomeWord)
+SECONDS_MS = 1000
+STORED = "custody.trust.cli.trust"
+"""Under this name the group keeps the folder that the user named."""
+
+
+@click.command("record")
+@click.argument("words", nargs=-1, metavar="[AGENT] [DECISION] [CHANGE]")
+@click.option(
+    "--outcome", type=click.Choice(OUTCOMES), help="What became of CHANGE; its agents are found by their lines."
+)
+@click.option("--landed-as", metavar="COMMIT", help="With --outcome: what CHANGE became, by a squash or a rebase.")
+@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: the change that was there already.")
+@click.option("--review-seconds", type=click.FloatRange(min=0), help="How long the review took.")
+@click.option("--lines", type=click.IntRange(min=0), help="The size of the change, where it is more than its diff.")
+@click.option("--complexity", type=click.Choice(COMPLEXITIES), help="Where it is more than the size says.")
+@click.option("--opened", metavar="MOMENT", help="When the change was proposed, such as 2026-01-31T12:00:00Z.")
+@click.option("--actor", help="Who decided; without it, you.")
+@click.option("--reason", help="Why; corrections need one.")
+@click.option("--overrides", metavar="ID", help="The decision ID (or about the commit ID) was wrong: this one counts.")
+@click.option("--reverts", metavar="ID", help="The change of decision ID (or commit ID) was taken back: 'rejected'.")
+@json_option
+@click.pass_context
+def record(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    words: tuple[str, ...],
+    *,
+    outcome: OutcomeWord | None,
+    landed_as: str | None,
+    duplicate_of: str | None,
+    review_seconds: float | None,
+    lines: int | None,
+    complexity: str | None,
+    opened: str | None,
+    actor: str | None,
+    reason: str | None,
+    overrides: str | None,
+    reverts: str | None,
+    as_json: bool,
+) -> int:
+    """Record what was decided about an agent's commit, what became of a change, or correct an earlier decision.
+
+    AGENT DECISION COMMIT records one decision (accepted, modified or rejected). Size and complexity are read from the
+    commit's diff against its first parent; they can be raised, never lowered. A commit is decided once. A decision that
+    was wrong is overridden, a change that was taken back is reverted; both are new records with somebody who made them
+    and a reason, and the old record stays.
+
+    --outcome OUTCOME CHANGE records what became of a change: a commit, BASE..HEAD, or a branch. Every agent whose lines
+    it adds gets one decision: merged is accepted, changed is modified, closed is rejected, and reverted takes back what
+    was decided. An AGENT before CHANGE means that one alone. The same told again records nothing; another outcome
+    corrects the first one, which needs --actor and --reason. Nothing is recorded where no agent's line is found.
+
+    \b
+    Examples:
+      custody trust record claude-code accepted HEAD --review-seconds 300
+      custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
+      custody trust record claude-code rejected --reverts 1a2b3c4 --actor ana --reason "slow in production"
+      custody trust record --outcome merged main..topic
+      custody trust record --outcome closed topic --duplicate-of other-topic
+      custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"
+    """
+    review_ms = None if review_seconds is None else round(review_seconds * SECONDS_MS)
+    weight = None if complexity is None else complexity_named(complexity)
+    if outcome is not None:
+        _check_alone(overrides, reverts)
+        agent, change = _agent_and_change(words)
+        told = Told(
+            change=change,
+            outcome=outcome,
+            agent=agent,
+            actor=actor,
+            reason=reason,
+            landed_as=landed_as,
+            duplicate_of=duplicate_of,
+            opened=opened,
+            review_ms=review_ms,
+            lines=lines,
+            complexity=weight,
+        )
+        report = record_outcome(repository_desk(ctx), told)
+        return answer(report, "\n".join(_outcome_words(report)), as_json=as_json)
+    if landed_as is not None or duplicate_of is not None:
+        raise InputError("--landed-as and --duplicate-of belong to an outcome", hint="give --outcome as well")
+    agent, decision, commit = _decision(ctx, words)
+    _check_one_target(commit, overrides, reverts)
+    desk = trust_desk(ctx)
+    if overrides is not None:
+        by, said = _said(actor, reason)
+        done = override(desk, agent, overrides, decision_named(decision), actor=by, reason=said)
+    elif reverts is not None:
+        if decision != "rejected":
+            raise InputError(f"what was taken back is 'rejected', not '{decision}'", hint="say rejected --reverts ID")
+        by, said = _said(actor, reason)
+        done = revert(desk, agent, reverts, actor=by, reason=said)
+    else:
+        wanted = Wanted(
+            agent=agent,
+            decision=decision_named(decision),
+            commit=commit,
+            complexity=weight,
+            lines=lines,
+            review_ms=review_ms,
+            actor=actor,
+            reason=reason,
+            opened=opened,
+        )
+        done = record_commit(desk, wanted)
+    made = done.report()
+    return answer(made, "\n".join(record_words(made)), as_json=as_json)
+
+
+def trust_desk(ctx: click.Context) -> Desk:
+    """The repository, or the folder of the library's that the user named."""
+    storage: Path | None = ctx.meta[STORED]
+    if storage is None:
+        return the_desk(ctx)
+    folder, _ = ctx.obj
+    return folder_desk(Path(folder) / storage)
+
+
+def repository_desk(ctx: click.Context) -> Desk:
+    """The repository; a folder of the library's has no changes."""
+    if ctx.meta.get(STORED) is not None:
+        raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
+    return the_desk(ctx)
+
+
+def record_words(report: TrustRecordReport) -> Iterator[str]:
+    """What was recorded, and where that leaves the agent."""
+    yield f"recorded as {report.taken.record}"
+    yield step_line(report.taken)
+    yield f"{report.standing.agent}: {standing_line(report.standing)}"
+
+
+def agent_words(one: AgentOutcome) -> Iterator[str]:
+    """What an outcome means for one agent."""
+    if one.taken is None:
+        yield f"{one.agent}: nothing new: {one.note}"
+        return
+    yield f"{one.agent}: {one.state} as {one.taken.record}"
+    yield f"  {step_line(one.taken)}"
+    yield f"  {standing_line(one.standing)}"
+
+
+def _outcome_words(report: TrustOutcomeReport) -> Iterator[str]:
+    others = f"{report.person_lines} of persons, {report.unknown_lines} of nobody known"
+    counted = f"{report.lines} line(s) changed; added are {sum(one.lines for one in report.agents)} of agents, {others}"
+    yield f"{report.told} {report.change[:SHORT_DIGITS]}: {counted}"
+    if not report.agents:
+        yield "no agent's line is found in it, so nothing is recorded about one"
+    for one in report.agents:
+        yield from agent_words(one)
+    for label in report.labels:
+        yield f"duplicates: {label.answer} to {label.other[:SHORT_DIGITS]}, recorded as {label.record}"
+
+
+def _decision(ctx: click.Context, words: Sequence[str]) -> tuple[str, str, str | None]:
+    """AGENT DECISION [COMMIT]."""
+    if not 2 <= len(words) <= 3:
+        raise InputError(
+            "a decision is an agent and accepted, modified or rejected, then a commit",
+            hint="say AGENT DECISION COMMIT, or --outcome OUTCOME CHANGE",
+        )
+    decision: str = click.Choice(DECISIONS).convert(words[1], None, ctx)
+    return words[0], decision, words[2] if len(words) > 2 else None
+
+
+def _agent_and_change(words: Sequence[str]) -> tuple[str | None, str]:
+    """[AGENT] CHANGE."""
+    if not 1 <= len(words) <= 2:
+        raise InputError("an outcome is that of one change", hint="say --outcome OUTCOME CHANGE, an AGENT before it")
+    return (words[0] if len(words) > 1 else None), words[-1]
+
+
+def _check_alone(*others: str | None) -> None:
+    if any(one is not None for one in others):
+        raise InputError(
+            "an outcome corrects by itself what was told before", hint="leave --overrides and --reverts out"
+        )
+
+
+def _check_one_target(commit: str | None, overrides: str | None, reverts: str | None) -> None:
+    if sum(one is not None for one in (commit, overrides, reverts)) != 1:
+        raise InputError(
+            "a decision is about one thing: a commit, --overrides or --reverts", hint="give exactly one of the three"
+        )
+
+
+def _said(actor: str | None, reason: str | None) -> tuple[str, str]:
+    if actor is None or reason is None:
+        raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
+    return actor, reason

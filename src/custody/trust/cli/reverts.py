@@ -1,0 +1,80 @@
+"""``custody trust reverts``."""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import click
+
+from custody.terminal.frame import answer, json_option
+from custody.trust.app.reverts import trust_reverts
+from custody.trust.cli.record import agent_words, repository_desk
+from custody.trust.cli.vocabulary import SHORT_DIGITS
+from custody.trust.wire.report import RevertFound, TrustRevertsReport
+
+SHOWN_MAX = 50
+SUBJECT_SIGNS = 60
+
+STATES = MappingProxyType(
+    {
+        "whole": "takes back",
+        "partial": "takes back a part of",
+        "untrue": "says it takes back, and all of it is still there:",
+        "gone": "says it takes back what had been rewritten before:",
+        "cancelled": "took back, and was taken back itself:",
+        "unlanded": "takes back, before it landed:",
+        "unknown": "names what is not there:",
+        "elsewhere": "names what is no ancestor of it:",
+        "ambiguous": "names what fits several commits:",
+        "short": "names with too few digits:",
+        "unseen": "takes back what a shallow clone does not have:",
+    }
+)
+
+
+@click.command("reverts")
+@click.argument("history", required=False, metavar="[RANGE]")
+@click.option("--record", is_flag=True, help="Record each revert of an agent's lines that counts, once.")
+@click.option("--actor", help="With --record: who records them; without it, you.")
+@json_option
+@click.pass_context
+def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str | None, as_json: bool) -> int:
+    """Find in git history which commits take back earlier ones, and perhaps record it.
+
+    RANGE is BASE..HEAD, or a commit and all that it descends from; without it, HEAD. Messages are read in every
+    spelling of git and GitHub, and are not believed: what they name has to be an ancestor, and its lines have to be
+    gone. A commit that undoes an earlier one without a word is found by its diff. Only what is taken back whole
+    counts; reverts of a part, reverts that were taken back themselves, and those within one merge are told apart.
+
+    \b
+    Examples:
+      custody trust reverts
+      custody trust reverts v1.0..HEAD --record
+      custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
+    """
+    report = trust_reverts(repository_desk(ctx), history, record=record, actor=actor)
+    return answer(report, "\n".join(_words(report)), as_json=as_json)
+
+
+def _words(report: TrustRevertsReport) -> Iterator[str]:
+    for one in report.found[-SHOWN_MAX:]:
+        yield from _found_words(one)
+    if len(report.found) > SHOWN_MAX:
+        yield f"… and {len(report.found) - SHOWN_MAX:,} older ones: --json has all"
+    counted = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
+    yield f"reverts in {report.commits:,} commit(s): {counted}"
+    if report.recording:
+        yield f"{report.recorded:,} decision(s) recorded"
+
+
+def _found_words(one: RevertFound) -> Iterator[str]:
+    named = one.said or "" if one.target is None else _commit(one.target, one.target_subject or "")
+    share = f" ({one.undone} of {one.left} line(s))" if one.state == "partial" else ""
+    by = f" (by {one.cancelled_by[:SHORT_DIGITS]})" if one.cancelled_by else ""
+    silent = " without a word" if one.how == "diff" else ""
+    yield f"{_commit(one.by, one.subject)} {STATES[one.state]} {named}{share}{by}{silent}"
+    for outcome in one.outcomes:
+        yield from (f"  {line}" for line in agent_words(outcome))
+
+
+def _commit(sha: str, subject: str) -> str:
+    return f"{sha[:SHORT_DIGITS]} '{subject[:SUBJECT_SIGNS]}'"

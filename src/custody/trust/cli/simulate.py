@@ -1,0 +1,106 @@
+"""``custody trust simulate``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from custody.core.errors import InputError
+from custody.terminal.frame import answer, json_option, the_desk
+from custody.trust.app.folder import folder_desk
+from custody.trust.app.simulate import trust_simulate
+from custody.trust.wire.chance import Landing, SimulatedExample, SimulatedPolicy, TrustSimulateReport
+
+AGENTS_MAX = 10
+EXAMPLES_MAX = 10
+SHORT_DIGITS = 12
+DAY_SIGNS = len("2026-01-31")
+
+
+@click.command("simulate")
+@click.option(
+    "--policy",
+    metavar="FILE",
+    type=click.Path(path_type=str),
+    help="A file like custody.toml whose [trust] table is tried; without it, the rules in force alone.",
+)
+@click.option(
+    "--since", metavar="WHEN", default="30d", show_default=True, help="30d, 12h, 2w, 2026-01-31, or a full moment."
+)
+@click.option(
+    "--source",
+    type=click.Choice(("auto", "records", "git")),
+    default="auto",
+    help="What to look at; by itself records, and git history before the first of them.",
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, *, policy: str | None, since: str, source: Literal["auto", "records", "git"], as_json: bool
+) -> int:
+    """Say what a policy would have let land without review, and what became of it.
+
+    Every change since then is judged as of the moment at which it was proposed: by score, tier, size, budgets, paths
+    and audits. What was rejected or taken back later counts as bad. Where nothing was recorded yet, commits are the
+    changes: an agent's when one signed them, else their author's; one that a later commit reverts is bad, one that is
+    quickly fixed counts as modified. Nothing is written.
+
+    \b
+    Examples:
+      custody trust simulate --since 90d
+      custody trust simulate --policy stricter.toml --since 30d --json | jq '.policies[].landing'
+    """
+    storage: Path | None = ctx.meta.get("custody.trust.cli.trust")
+    if storage is not None and source == "git":
+        raise InputError("a folder has no git history", hint="leave --storage out, or say --source records")
+    folder = Path(ctx.obj[0])
+    desk = the_desk(ctx) if storage is None else folder_desk(folder / storage)
+    path = None if policy is None else str(folder / policy)
+    report = trust_simulate(desk, policy=path, since=since, source=source)
+    return answer(report, "\n".join(_words(report)), as_json=as_json)
+
+
+def _words(report: TrustSimulateReport) -> Iterator[str]:
+    yield (
+        f"{report.recorded + report.commits:,} change(s) since {report.since}:"
+        f" {report.recorded:,} recorded, {report.commits:,} commit(s) of plain git history"
+    )
+    if report.commits:
+        yield (
+            f"in git history {report.reverted_commits:,} commit(s) were taken back and {report.mended_commits:,}"
+            " quickly mended, the time before included"
+        )
+    for policy in report.policies:
+        yield from _policy_words(policy)
+    yield from (_example_words(one) for one in report.examples[:EXAMPLES_MAX])
+    if report.example_count > EXAMPLES_MAX:
+        yield f"… and {report.example_count - EXAMPLES_MAX:,} more: --json has {len(report.examples)}"
+
+
+def _policy_words(policy: SimulatedPolicy) -> Iterator[str]:
+    word = {None: "nothing lands", True: "within the target", False: "ABOVE the target"}[policy.within]
+    yield f"{policy.name}: {_landing_words(policy.landing)}; target {policy.target:.1%}: {word}"
+    yield f"  with risk control: {_landing_words(policy.controlled)}"
+    if policy.reasons:
+        yield "  against the others: " + ", ".join(f"{code} {count:,}" for code, count in policy.reasons.items())
+    for one in policy.agents[:AGENTS_MAX]:
+        yield f"  {one.agent}: {_landing_words(one.landing)}"
+    if len(policy.agents) > AGENTS_MAX:
+        yield f"  … and {len(policy.agents) - AGENTS_MAX:,} more agents"
+
+
+def _landing_words(landing: Landing) -> str:
+    bad = "–" if landing.bad_share is None else f"{landing.bad_share:.2%}"
+    return (
+        f"{landing.approved:,} of {landing.changes:,} land without review, {landing.lines:,} line(s);"
+        f" {landing.rejected:,} rejected, {landing.reverted:,} taken back = {bad}"
+    )
+
+
+def _example_words(one: SimulatedExample) -> str:
+    said = "; ".join(f"{name}: {', '.join(codes) or 'lands'}" for name, codes in one.reasons.items())
+    return (
+        f"{one.why}: {one.id[:SHORT_DIGITS]} of {one.agent}, {one.opened[:DAY_SIGNS]}, {one.lines:,} line(s),"
+        f" {one.outcome}, score {one.score:.3f}, chance {one.chance:.3f} (at least {one.low:.3f}); {said}"
+    )

@@ -1,0 +1,174 @@
+"""``custody trust``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from custody.terminal.frame import answer, json_option
+from custody.trust.app.record import recover
+from custody.trust.app.show import trust_list, trust_show, trust_why
+from custody.trust.app.verify import trust_verify
+from custody.trust.cli.approve import approve
+from custody.trust.cli.bench import command as bench
+from custody.trust.cli.chance import chance_words
+from custody.trust.cli.record import record, record_words, trust_desk
+from custody.trust.cli.reverts import reverts
+from custody.trust.cli.simulate import command as simulate
+from custody.trust.cli.vocabulary import moment_line, standing_line, step_line
+from custody.trust.wire.report import TrustListReport, TrustShowReport, TrustVerifyReport, TrustWhyReport
+
+
+@click.group("trust")
+@click.option(
+    "--storage",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Ask the store that the library keeps in FOLDER instead of this repository's.",
+)
+@click.pass_context
+def command(ctx: click.Context, storage: Path | None) -> None:
+    """Say what an agent's record allows, and record decisions about its changes.
+
+    Every decision moves an agent's score between 0 and 1: the larger the stakes, the larger the step. Silence moves it
+    back to 0.5. The score gives a tier, and the tier says how many lines may land without review. All of it is a replay
+    of records that cannot be changed unnoticed; docs/trust.md has the formulas.
+    """
+    ctx.meta[__name__] = storage
+
+
+command.add_command(bench)
+command.add_command(simulate)
+command.add_command(record)
+command.add_command(reverts)
+
+
+@command.command("list")
+@json_option
+@click.pass_context
+def list_(ctx: click.Context, *, as_json: bool) -> int:
+    """List every agent with its score and tier.
+
+    \b
+    Examples:
+      custody trust list
+      custody trust list --json | jq '.agents[] | select(.tier == "verified")'
+    """
+    report = trust_list(trust_desk(ctx))
+    return answer(report, "\n".join(_list_words(report)), as_json=as_json)
+
+
+@command.command("show")
+@click.argument("agent")
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="How many decisions to list.")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
+    """Show one agent's score and the newest decisions about it.
+
+    \b
+    Examples:
+      custody trust show claude-code
+      custody trust show claude-code -n 50 --json
+    """
+    report = trust_show(trust_desk(ctx), agent, limit=limit)
+    return answer(report, "\n".join(_show_words(report)), as_json=as_json)
+
+
+@command.command("why")
+@click.argument("agent")
+@click.option("--at", metavar="MOMENT", help="As of a past moment, such as 2026-01-31T12:00:00Z.")
+@json_option
+@click.pass_context
+def why(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
+    """Say how an agent came to its score: every record and what it did.
+
+    With --at only what was recorded until that moment counts, and the score fades until then: the answer is the one
+    that would have been given.
+
+    \b
+    Examples:
+      custody trust why claude-code
+      custody trust why claude-code --at 2026-01-31T12:00:00Z
+    """
+    report = trust_why(trust_desk(ctx), agent, at=at)
+    return answer(report, "\n".join(_why_words(report)), as_json=as_json)
+
+
+@command.command("recover")
+@click.argument("agent")
+@click.option("--boost", type=float, help="How much to add, at most trust.recovery_rate; without it, that much.")
+@click.option("--actor", required=True, help="Who lifts the score.")
+@click.option("--reason", required=True, help="Why.")
+@json_option
+@click.pass_context
+def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str, reason: str, as_json: bool) -> int:
+    """Lift the score of an agent that has lost trust.
+
+    The score is what it has faded to, plus at most trust.recovery_rate, and never above 1. The next recovery waits
+    trust.recovery_days_min days. An agent without decisions cannot be lifted.
+
+    \b
+    Examples:
+      custody trust recover claude-code --actor ana --reason "new model, same task passed"
+    """
+    done = recover(trust_desk(ctx), agent, boost=boost, actor=actor, reason=reason)
+    report = done.report()
+    return answer(report, "\n".join(record_words(report)), as_json=as_json)
+
+
+@command.command("verify")
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, *, as_json: bool) -> int:
+    """Check that the log of decisions is as it was written, and replay it.
+
+    Checks all that 'custody verify' checks, then makes every score again from the records themselves and compares it,
+    bit for bit, with the one that is shown. Exit status: 0 all is as written, 1 something is not.
+
+    \b
+    Examples:
+      custody trust verify
+      custody trust verify --json | jq .findings
+    """
+    report = trust_verify(trust_desk(ctx))
+    return answer(report, "\n".join(_verify_words(report)), as_json=as_json)
+
+
+def _list_words(report: TrustListReport) -> Iterator[str]:
+    if not report.agents:
+        yield "nothing has been decided about any agent"
+    width = max((len(line.agent) for line in report.agents), default=0)
+    for line in report.agents:
+        yield f"{line.agent:<{width}}  {standing_line(line)}"
+
+
+def _show_words(report: TrustShowReport) -> Iterator[str]:
+    line = report.standing
+    yield f"{line.agent}: {standing_line(line)}"
+    last = "never" if line.last_active is None else moment_line(line.last_active)
+    yield f"its tier may land up to {line.lines_max} line(s) without review; last decision {last}"
+    yield from (step_line(step) for step in report.history)
+    if report.total > len(report.history):
+        yield f"… and {report.total - len(report.history)} more: -n {report.total}"
+
+
+def _why_words(report: TrustWhyReport) -> Iterator[str]:
+    yield f"{report.start:.4f} at the start (profile {report.profile})"
+    yield from (step_line(step) for step in report.steps)
+    line = report.standing
+    yield f"{line.score:.4f} after {report.idle_days:.1f} idle day(s), at {moment_line(report.at)}"
+    yield f"{line.agent}: {standing_line(line)}"
+    yield from chance_words(report.chance)
+
+
+def _verify_words(report: TrustVerifyReport) -> Iterator[str]:
+    yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
+    counted = f"{report.decisions:,} decision(s) about {report.agents} agent(s)"
+    if report.findings:
+        yield f"NOT as written: {len(report.findings)} finding(s); replayed {counted}"
+    else:
+        yield f"all as written: replayed {counted}"
+
+
+command.add_command(approve)

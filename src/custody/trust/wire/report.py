@@ -1,0 +1,249 @@
+"""What ``custody trust`` answers: where agents stand, what each decision did, whether the log is as it was written."""
+
+from typing import Literal
+
+import msgspec
+
+from custody.core.wire.report import Finding, Report
+from custody.trust.wire.chance import ChanceTold
+
+Tier = Literal["untrusted", "low", "medium", "high", "verified"]
+EntryKind = Literal["decision", "revert", "override", "recovery", "landing", "settlement"]
+"""A landing is a change that nobody looked at; its settlement is the moment from which it counts."""
+
+
+class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent as of the report's moment; ``stored`` is its score before fading, ``lines_max`` its tier's limit."""
+
+    agent: str
+    score: float
+    stored: float
+    tier: Tier
+    confidence: float
+    meaningful: bool
+    samples: int
+    accepted: int
+    modified: int
+    rejected: int
+    lines_max: int
+    last_active: str | None
+
+
+class StepTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """What one record did to a score; one that does not count says why in its notes."""
+
+    record: str
+    id: str
+    at: str
+    kind: EntryKind
+    decision: str | None
+    counts: bool
+    before: float
+    after: float
+    weight: float | None
+    step: float | None
+    complexity: str | None
+    lines: int | None
+    review_ms: int | None
+    commit: str | None
+    actor: str | None
+    reason: str | None
+    notes: list[str]
+
+
+class TrustListReport(Report, frozen=True, kw_only=True, tag="trust-list"):
+    """Every agent about which anything was decided, by name."""
+
+    at: str
+    profile: str
+    rules_digest: str
+    agents: list[TrustLine]
+
+
+class TrustShowReport(Report, frozen=True, kw_only=True, tag="trust-show"):
+    """One agent, and the newest decisions about it, newest first."""
+
+    at: str
+    profile: str
+    rules_digest: str
+    standing: TrustLine
+    history: list[StepTaken]
+    total: int
+
+
+class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
+    """How an agent came to its score at a moment: every record until then, oldest first, then the days of silence.
+
+    ``chance`` is that of a change of the agent's of which nothing else is known.
+    """
+
+    at: str
+    profile: str
+    rules_digest: str
+    standing: TrustLine
+    start: float
+    steps: list[StepTaken]
+    idle_days: float
+    chance: ChanceTold
+
+
+class TrustRecordReport(Report, frozen=True, kw_only=True, tag="trust-record"):
+    """What was recorded, what it did, and where that leaves the agent."""
+
+    profile: str
+    taken: StepTaken
+    standing: TrustLine
+
+
+class TrustVerifyReport(Report, frozen=True, kw_only=True, tag="trust-verify"):
+    """Whether the log is as it was written, and whether replaying its records gives the scores that are shown."""
+
+    decisions: int
+    agents: int
+    records: int
+    chains: int
+    findings: list[Finding]
+
+
+class ReasonAgainst(msgspec.Struct, frozen=True):
+    """Why a change may not land without review: the code, and a sentence."""
+
+    code: str
+    sentence: str
+
+
+class AgentAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent that wrote a part of a change: how many lines, what its record is, and what is against it.
+
+    ``budget`` is what may land without review in the window of the budget, ``budget_left`` what is left of it.
+    """
+
+    agent: str
+    model: str | None
+    operator: str | None
+    lines: int
+    score: float
+    tier: Tier
+    samples: int
+    budget: int
+    budget_left: int
+    approved: bool
+    reasons: list[ReasonAgainst]
+    chance: ChanceTold | None = None
+
+
+class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve"):
+    """Whether a change may land without review: for this head, by these rules, on what was recorded until then.
+
+    ``recorded`` are the records of the approval; ``chain_head`` is SHA-256 over the heads of all chains before them.
+    """
+
+    base: str
+    head: str
+    fork: str
+    as_of: str
+    rules_digest: str
+    chain_head: str
+    lines: int
+    areas: list[str]
+    unknown_lines: int
+    approver: str
+    approved: bool
+    dry_run: bool
+    recorded: list[str]
+    agents: list[AgentAsked]
+    reasons: list[ReasonAgainst]
+
+
+class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the outcome of a change means for one agent that wrote a part of it.
+
+    ``state``: it was recorded; it corrects an earlier decision; the same is known already; or the change landed without
+    review and waits to count. ``taken`` is what the record did, None where nothing was recorded.
+    """
+
+    agent: str
+    model: str | None
+    lines: int
+    state: Literal["recorded", "corrected", "known", "waiting"]
+    note: str | None
+    taken: StepTaken | None
+    standing: TrustLine
+
+
+class PairLabelled(msgspec.Struct, frozen=True, kw_only=True):
+    """What an outcome says about two changes, for the search for duplicates: the other one, the answer, its record."""
+
+    other: str
+    answer: str
+    record: str
+
+
+class TrustOutcomeReport(Report, frozen=True, kw_only=True, tag="trust-outcome"):
+    """What became of a change, and what that means for each agent whose lines it has; no agents where it has none.
+
+    ``change`` is the commit under which it is decided, ``head`` the one that was proposed; ``lines`` counts what the
+    change adds and removes, ``person_lines`` and ``unknown_lines`` what it adds that no agent is known to have written.
+    """
+
+    told: Literal["merged", "changed", "closed", "reverted"]
+    change: str
+    head: str
+    base: str | None
+    lines: int
+    person_lines: int
+    unknown_lines: int
+    profile: str
+    agents: list[AgentOutcome]
+    labels: list[PairLabelled]
+
+
+class RevertFound(msgspec.Struct, frozen=True, kw_only=True):
+    """That the commit ``by`` takes back ``target``, how it says so, and what was found out; only ``whole`` counts.
+
+    Of ``changed`` lines of the target ``left`` were there until then, and ``undone`` of these were taken back. ``base``
+    is what the target is compared with. ``said`` is the name that the message gives, ``cancelled_by`` what takes this
+    one back. ``outcomes`` are what it means for the agents whose lines it took back, where that was to be recorded.
+    """
+
+    by: str
+    subject: str
+    at: str | None
+    target: str | None
+    target_subject: str | None
+    base: str | None
+    how: Literal["id", "number", "title", "diff"]
+    state: Literal[
+        "whole",
+        "partial",
+        "untrue",
+        "gone",
+        "cancelled",
+        "unlanded",
+        "unknown",
+        "elsewhere",
+        "ambiguous",
+        "short",
+        "unseen",
+    ]
+    said: str | None
+    changed: int
+    left: int
+    undone: int
+    cancelled_by: str | None
+    outcomes: list[AgentOutcome]
+
+
+class TrustRevertsReport(Report, frozen=True, kw_only=True, tag="trust-reverts"):
+    """The reverts of a stretch of history, the oldest first, and how many there are in each state.
+
+    ``recorded`` counts the decisions that were recorded now.
+    """
+
+    tip: str | None
+    base: str | None
+    commits: int
+    found: list[RevertFound]
+    counts: dict[str, int]
+    recording: bool
+    recorded: int

@@ -1,0 +1,196 @@
+"""``custody why``."""
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from custody.attribution.cli.blame import MARKS, TIERS
+from custody.attribution.wire.blame import Attribution
+from custody.core.errors import InputError
+from custody.terminal.frame import answer, json_option, the_desk
+from custody.why.cli.picture import Box, picture
+from custody.why.report import (
+    AnyLink,
+    CallLink,
+    ChangeLink,
+    CommitLink,
+    EndLink,
+    LineLink,
+    PromptLink,
+    SessionLink,
+    SourceLine,
+    SourcesLink,
+    StandingLink,
+    SubagentLink,
+    WhyReport,
+)
+from custody.why.why import why
+
+SUBJECT_WIDTH = 72
+PROMPT_WIDTH = 200
+COMMIT_DIGITS = 12
+_PLACE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
+
+
+@click.command("why")
+@click.argument("place", metavar="FILE:LINE")
+@click.option("--rev", "revision", metavar="REV", help="The file as of this commit, not as it is on disk.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the records behind each link and the signals seen.")
+@click.option("--svg", is_flag=True, help="Draw the chain as a picture (SVG on standard output).")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, place: str, *, revision: str | None, verbose: bool, svg: bool, as_json: bool) -> int:
+    """Say why a line is there: its commits, the tool call that wrote it, what was asked.
+
+    Follows one line back: through the commits that it came through, to the call that wrote it, the subagent that it was
+    made inside of, the prompt that was open, the sources that were read before it and the session; then what the agent
+    has earned, and what the change that brought the line is like. Says where the chain ends and why.
+
+    \b
+    Examples:
+      custody why src/app.py:12
+      custody why src/app.py:12 --rev HEAD~3 --json
+      custody why src/app.py:12 --svg > why.svg
+    """
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise InputError(f"'{place}' does not name a line", hint="give a file and a line, as src/app.py:12")
+    if svg and as_json:
+        raise InputError("--svg and --json are two shapes of one answer", hint="give one of them")
+    report = why(the_desk(ctx), match[1], int(match[2]), revision=revision)
+    if svg:
+        click.echo(picture([Box(_kind(link), _words(link, verbose=False)) for link in report.chain]), nl=False)
+        return 0
+    return answer(report, "\n".join(_tree(report, verbose=verbose)), as_json=as_json)
+
+
+def _kind(link: AnyLink) -> str:
+    return str(link.__struct_config__.tag)
+
+
+def _tree(report: WhyReport, *, verbose: bool) -> Iterator[str]:
+    """The chain as a trunk with one branch for each link; a last one shows where it ends."""
+    for link in report.chain:
+        first, *more = _words(link, verbose=verbose)
+        if isinstance(link, LineLink):
+            yield first
+            yield from (f"|  {line}" for line in more)
+            continue
+        yield f"{'`-' if link is report.chain[-1] else '|-'} {first}"
+        bar = " " if link is report.chain[-1] else "|"
+        yield from (f"{bar}  {line}" for line in (*more, *(_shown_by(link) if verbose else ())))
+    yield from (f"note: {note}" for note in report.notes)
+
+
+def _shown_by(link: AnyLink) -> Iterator[str]:
+    yield from (f"  record {record}" for record in link.records)
+
+
+def _words(link: AnyLink, *, verbose: bool) -> list[str]:
+    """A link in words, the first line of which stands at the branch."""
+    match link:
+        case LineLink():
+            return [*_line(link), *_signals(link.attribution, verbose=verbose)]
+        case CommitLink(commit=None):
+            return ["not committed"]
+        case CommitLink():
+            who = (
+                (link.commit or "")[:COMMIT_DIGITS],
+                (link.at or "at no readable moment")[:10],
+                link.author or "unknown",
+            )
+            return [f"commit {'  '.join(who)}  {_short(link.subject, SUBJECT_WIDTH)}".rstrip()]
+        case CallLink():
+            return [f"call {link.name or 'without a name'} ({link.id}), {link.status}, {_span(link)}"]
+        case SubagentLink():
+            return [f"inside subagent {link.id}"]
+        case PromptLink():
+            how = "" if link.named else ", the last captured before the call"
+            return [f"prompt, {_moment(link.at)}{how}", f"  > {_short(link.text, PROMPT_WIDTH)}"]
+        case _:
+            return list(_around(link))
+
+
+def _around(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
+    """The links that are no part of the line's own path, in words."""
+    match link:
+        case SourcesLink():
+            yield from _sources(link)
+        case SessionLink():
+            since = "" if link.started is None else f", since {_moment(link.started)}"
+            by = "" if link.operator is None else f", run by {link.operator}"
+            yield f"session {link.session} of {link.agent}, {link.model or 'model unknown'}{by}{since}"
+        case StandingLink():
+            yield _standing(link)
+        case ChangeLink():
+            yield from _change(link)
+        case EndLink():
+            yield f"ends: {link.why}"
+
+
+def _standing(link: StandingLink) -> str:
+    if link.score is None:
+        return f"nothing was decided about {link.agent} yet"
+    return f"{link.agent} stands at {link.score:.4f}, {(link.tier or '').upper()}, after {link.decisions} decision(s)"
+
+
+def _change(link: ChangeLink) -> Iterator[str]:
+    name = f"change {link.head[:COMMIT_DIGITS]}"
+    if link.likes is None:
+        yield f"{name}: nobody looked whether it is there twice ('custody dupes check {link.head[:COMMIT_DIGITS]}')"
+        return
+    yield f"{name} is like"
+    for one in link.likes:
+        how = ", ".join((one.says, *one.relations))
+        yield f"  {one.head[:COMMIT_DIGITS]}  {how}  {_short(one.title, SUBJECT_WIDTH)}"
+
+
+def _sources(link: SourcesLink) -> Iterator[str]:
+    if not link.sources:
+        yield "no source was read before it, as far as was captured"
+        return
+    yield "sources read before it, the latest first"
+    yield from map(_source, link.sources)
+    if link.more:
+        yield f"  and {link.more:,} more, read before those"
+
+
+def _source(one: SourceLine) -> str:
+    name = "" if one.id is None else f"{one.id} "
+    title = "" if not one.title else f"  {_short(one.title, SUBJECT_WIDTH)}"
+    return f"  {name}{one.locator}  {one.reading}, {_moment(one.at)}{title}"
+
+
+def _line(link: LineLink) -> Iterator[str]:
+    one = link.attribution
+    mark = MARKS[one.kind] + ("" if one.tier is None else str(one.tier))
+    yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()
+    if one.kind == "none":
+        yield "no evidence, which never means that a person wrote it"
+        return
+    if one.kind == "person":
+        yield f"a person's, who changed what {one.agent} had written"
+        return
+    whose = "an agent's" if one.kind == "agent" else f"{one.share:.0%} of it an agent's"
+    sure = "" if one.tier is None else f": {TIERS[one.tier - 1]} ({one.confidence}), {one.grade}"
+    yield f"{whose}{sure}"
+
+
+def _signals(one: Attribution, *, verbose: bool) -> Iterator[str]:
+    for signal in one.evidence if verbose else ():
+        yield f"  {signal.name} +{signal.points:g}: {signal.why}"
+        yield from (f"    record {record}" for record in signal.records)
+
+
+def _span(call: CallLink) -> str:
+    ended = "" if call.ended is None or call.ended == call.started else f" to {call.ended[11:19]}"
+    return f"{call.started[:10]} {call.started[11:19]}{ended} UTC"
+
+
+def _moment(text: str) -> str:
+    return f"{text[:10]} {text[11:19]} UTC"
+
+
+def _short(text: str | None, width: int) -> str:
+    return " ".join((text or "").split())[:width]

@@ -1,0 +1,86 @@
+"""Which sources a session had read before it wrote a line: an indexed look-up of that session and nothing more."""
+
+from collections.abc import Iterator, Sequence
+
+from custody.attribution.model import Trace
+from custody.core.ids import SessionId
+from custody.core.views import Reading, Session, SourceRead
+from custody.core.wire.time import text_from
+from custody.git import Repository
+from custody.intake.transcript_paths import work_trees
+from custody.store import Seen, Store
+from custody.why.report import SourceLine, SourcesLink
+
+SHOWN_MAX = 10
+EACH_MAX = 4
+"""Of one source so many readings are looked at, the latest: a file may have been read a hundred times."""
+PARENTS_MAX = 8
+"""How many sessions upwards are looked at."""
+READINGS = tuple(Reading)
+
+
+def sources_before(repository: Repository, store: Store, trace: Trace, at_ns: int) -> SourcesLink:
+    """The sources that a session, subagents included, or one that started it had read by a moment, the latest first."""
+    sessions = [trace.session, *_above(store, trace)]
+    marks = ", ".join("?" * len(sessions))
+    found = store.read_by(sessions, at_ns, SHOWN_MAX)
+    trees = work_trees(repository) if any(one.startswith("/") for one in found.locators) else []
+    lines: list[SourceLine] = []
+    for locator in found.locators:
+        where = f"session IN ({marks}) AND locator = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {EACH_MAX}"
+        seen = [
+            one for one in store.views.look_up("source_read", where, (*sessions, locator, at_ns)) if _is_of(one, trace)
+        ]
+        if seen:
+            lines.append(_line(store, seen, trees))
+    return SourcesLink(sources=lines, more=found.total - len(found.locators))
+
+
+def _line(store: Store, seen: Sequence[Seen], trees: Sequence[str]) -> SourceLine:
+    reads = [one.view for one in seen if isinstance(one.view, SourceRead)]
+    best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
+    last = max(reads, key=lambda read: read.at_ns)
+    return SourceLine(
+        id=_number(store, last.locator),
+        locator=_place(last.locator, trees),
+        title=next((read.title for read in reads if read.title), None),
+        reading=best.reading.value,
+        at=text_from(last.at_ns),
+        call=last.call,
+        records=[str(ref) for ref in sorted({one.record.ref for one in seen})],
+    )
+
+
+def _place(locator: str, trees: Sequence[str]) -> str:
+    """A path of the repository where it is one, else as it was written."""
+    for tree in trees:
+        if locator.startswith(f"{tree.rstrip('/')}/"):
+            return locator[len(tree.rstrip("/")) + 1 :]
+    return locator
+
+
+def _number(store: Store, locator: str) -> str | None:
+    if locator[:4].lower() != "http":
+        return None
+    from custody.cite.urls import url_key  # few lines rest on a page, and its parser takes a while to import
+
+    page = url_key(locator)
+    number = None if page is None else store.registry.number_at(store.own(), f"url:{page}")
+    return None if number is None else f"S{number}"
+
+
+def _above(store: Store, trace: Trace) -> Iterator[SessionId]:
+    """The sessions that started this one, where its recorder names them."""
+    met, session = {trace.session}, trace.session
+    for _ in range(PARENTS_MAX):
+        seen = store.views.look_up("session", "session = ? ORDER BY started_ns LIMIT 1", (session,))
+        parent = next((one.view.parent for one in seen if isinstance(one.view, Session)), None)
+        if parent is None or parent in met:
+            return
+        met.add(parent)
+        session = parent
+        yield parent
+
+
+def _is_of(seen: Seen, trace: Trace) -> bool:
+    return getattr(seen.view, "agent", None) == trace.agent

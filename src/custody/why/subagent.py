@@ -1,0 +1,33 @@
+"""The call that started a subagent, where the subagent's own calls do not name it.
+
+The hooks of Claude Code and Cursor say of a call only which subagent made it; the call that started the subagent says
+so in its answer, which comes later and in a record of its own, with Cursor in the event that the subagent starts.
+"""
+
+from custody.attribution.model import Trace
+from custody.capture.typed_field import fields, string
+from custody.core.ids import CallId
+from custody.core.views import ToolCall
+from custody.store import Seen, Store
+
+STARTING = frozenset(("Agent", "Task"))
+"""The tools that start a subagent, by all the names that they have had."""
+
+
+def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
+    """The captured call of the session that says it started this subagent, if there is one."""
+    for seen in store.views.look_up("tool_call", "session = ?", (trace.session,)):
+        call = seen.view
+        if not isinstance(call, ToolCall) or call.agent != trace.agent or call.name not in STARTING:
+            continue
+        if _started(store, seen) == subagent:
+            return call.id
+    return None
+
+
+def _started(store: Store, seen: Seen) -> str | None:
+    said = fields(fields(store.tables.payload(seen.record)).get("payload"))
+    starts = said.get("hook_event_name") == "subagentStart"
+    return string(fields(said.get("tool_response")).get("agentId")) or (
+        string(said.get("conversation_id")) if starts else None
+    )

@@ -1,0 +1,347 @@
+"""Why a line is there: from the line through commits to the tool call, the subagent and what was asked.
+
+Every chain ends somewhere. What is missing on the way is a link of its own that says why it is missing.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from custody.attribution.app.answers import Answer
+from custody.attribution.app.blame import Reporting
+from custody.attribution.app.context import Attributing, FileVersion, attributing
+from custody.attribution.app.findings import Answers
+from custody.attribution.carry import align
+from custody.attribution.model import Attributed, Trace
+from custody.attribution.wire.blame import Attribution
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha, PromptId
+from custody.core.lines import Lines
+from custody.core.view_merge import merged_calls, merged_session
+from custody.core.views import Prompt, Session, ToolCall
+from custody.core.wire.body import digest_text
+from custody.core.wire.time import text_from
+from custody.git import Commit, Person
+from custody.ledger.queries.conversations import ConversationTables
+from custody.ledger.sessions import session_ends
+from custody.store import Seen, Store
+from custody.why.agent import change_link, standing_link
+from custody.why.report import (
+    AnyLink,
+    CallLink,
+    CommitLink,
+    EndLink,
+    LineLink,
+    PromptLink,
+    SessionLink,
+    SubagentLink,
+    WhyReport,
+)
+from custody.why.sources import sources_before
+from custody.why.subagent import starter_of
+from custody.workspace.workspace import Desk
+
+NS = 1_000_000_000
+SECONDS_MAX = 253_402_300_799
+"""The last second of the year 9999: a commit may claim any moment."""
+CALLS_UP_MAX = 64
+"""How many calls upwards a chain is followed."""
+PROMPTS_READ_MAX = 20
+"""Prompts before a call among which its agent's last one is looked for."""
+PROMPTING = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"))
+"""What agents call the event of a prompt, as it stands in a record's key."""
+
+WHOLE = "nothing is missing: the chain ends at what was asked"
+UNCAPTURED = "nothing has been captured here"
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call as everything that was seen of it says, with the records that show it."""
+
+    call: ToolCall
+    records: list[str]
+
+
+def why(desk: Desk, file: str, line: int, *, revision: str | None = None) -> WhyReport:
+    """The chain from one line of a file back to what was asked, as far as evidence reaches."""
+    repository = desk.repository
+    path = repository.path(file, desk.folder)
+    bare = repository.work_tree is None
+    commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
+    # Only lineage knows a path through commits: profile 'document' has none to show.
+    with attributing(desk, "lineage") as evidence:
+        version = evidence.version(path, commit)
+        if not 1 <= line <= len(version.lines):
+            raise InputError(f"'{path.display}' has no line {line}", hint=f"it has {len(version.lines):,} line(s)")
+        (answer,) = Answers(evidence).of(version, [Lines(line, line)])
+        chain = _Chain(evidence, version, answer, Reporting(evidence).attribution(answer))
+        links = list(chain.links())
+        evidence.save()
+        gaps = [link.why for link in links if isinstance(link, EndLink)]
+        return WhyReport(
+            path=path.display,
+            line=line,
+            revision=commit,
+            rules_digest=digest_text(evidence.digest),
+            chain=links,
+            ends="; ".join(gaps),
+            notes=list(evidence.history.searched.limits),
+        )
+
+
+class _Chain:
+    """The links from one answer backwards."""
+
+    def __init__(self, evidence: Attributing, version: FileVersion, answer: Answer, attribution: Attribution) -> None:
+        self._evidence = evidence
+        self._version = version
+        self._answer = answer
+        self._attribution = attribution
+
+    def links(self) -> Iterator[AnyLink]:
+        """Every link in order; the last says where the chain ends."""
+        line = self._answer.lines.first
+        yield LineLink(
+            path=self._version.path.display,
+            line=line,
+            text=self._version.texts[line - 1],
+            attribution=self._attribution,
+            records=sorted({record for signal in self._attribution.evidence for record in signal.records}),
+        )
+        yield from self._commits(line)
+        trace = self._trace()
+        if trace is None:
+            yield EndLink(why=_searched(self._attribution))
+            return
+        asked = list(_asked(self._evidence.store, trace, self._answer))
+        yield from (link for link in asked if not isinstance(link, EndLink))
+        if self._answer.story is not None:
+            yield sources_before(self._evidence.desk.repository, self._evidence.store, trace, self._answer.story.at_ns)
+        yield self._session(trace)
+        yield standing_link(self._evidence.desk, self._evidence.store, trace.agent)
+        yield from self._change(line)
+        gaps = [link for link in asked if isinstance(link, EndLink)]
+        yield from gaps or [EndLink(why=WHOLE)]
+
+    def _trace(self) -> Trace | None:
+        if self._attribution.kind == "none":
+            return None
+        finding, story = self._answer.finding, self._answer.story
+        if isinstance(finding, Attributed):
+            return finding.candidate.trace
+        return None if story is None else story.trace
+
+    def _commits(self, line: int) -> Iterator[CommitLink]:
+        """The commits that the line came through, the latest first."""
+        trail = self._answer.trail or self._introduced(line)
+        for sha in reversed(trail):
+            yield _commit_link(sha, None if sha is None else self._evidence.commit(sha))
+
+    def _change(self, line: int) -> Iterator[AnyLink]:
+        """The change that brought the line first, if it is committed."""
+        trail = [sha for sha in self._answer.trail or self._introduced(line) if sha is not None]
+        if trail:
+            yield change_link(self._evidence.store, trail[0])
+
+    def _introduced(self, line: int) -> tuple[CommitSha, ...]:
+        """The commit of a line that is older than anything captured: git knows, and one line is one short question."""
+        base = self._version.base
+        if base is None:
+            return ()
+        number = self._number_in(base, line)
+        with self._evidence.repository.blame(base, self._version.path, [Lines(number, number)]) as entries:
+            return tuple(entry.commit.id for entry in entries)[:1]
+
+    def _number_in(self, base: CommitSha, line: int) -> int:
+        """Where the line stands in the commit below the work tree."""
+        if self._version.commit is not None:
+            return line
+        committed = self._evidence.history.texts(base, self._version.path)
+        places = {new + 1: old + 1 for old, new in align(committed, self._version.texts)}
+        return places.get(line, line)
+
+    def _session(self, trace: Trace) -> SessionLink:
+        store = self._evidence.store
+        rows = [row for row in store.sessions(limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent]
+        seen = [one for one in session_ends(store, trace.session) if _is_of(one, trace)]
+        session = merged_session(one.view for one in seen if isinstance(one.view, Session))
+        finding = self._answer.finding
+        shown_by = finding.candidate.records if isinstance(finding, Attributed) and not seen else ()
+        return SessionLink(
+            agent=trace.agent,
+            session=trace.session,
+            model=self._attribution.model_id or (session.model if session else None),
+            operator=session.operator if session else None,
+            started=text_from(rows[0].first_ns) if rows else None,
+            records=_refs(seen) or [str(ref) for ref in shown_by],
+        )
+
+
+def _asked(store: Store, trace: Trace, answer: Answer) -> Iterator[AnyLink]:
+    """The call that wrote the line, what it was made inside of, and the prompt that was open."""
+    if answer.story is None:
+        yield EndLink(why="a trace of another tool tells of the line: it names neither call nor prompt")
+        return
+    calls: list[_Call] = []
+    for link in _upwards(store, trace, answer.call):
+        if isinstance(link, _Call):
+            calls.append(link)
+            yield _call_link(link)
+        else:
+            yield link
+    named = next((one.call.prompt for one in calls if one.call.prompt is not None), None)
+    at_ns = calls[-1].call.started_ns if calls else answer.story.at_ns
+    yield _prompt(store, trace, named, at_ns)
+
+
+def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | AnyLink"]:
+    """A call and those that it was made inside of, with the subagents between them."""
+    if call is None:
+        yield EndLink(why="the record of the edit names no call")
+        return
+    met: set[str] = set()
+    wanted: str | None = call
+    while wanted is not None:
+        if wanted in met or len(met) >= CALLS_UP_MAX:
+            yield EndLink(why=f"the call '{wanted}' is said to be inside itself")
+            return
+        met.add(wanted)
+        found = _call(store, trace, wanted)
+        if found is None:
+            yield EndLink(why=_missing_call(store, trace, wanted))
+            return
+        yield found
+        inside, parent = found.call.subagent, found.call.parent
+        if inside is not None and parent is None:
+            parent = starter_of(store, trace, inside)
+        above = None if parent is None else _call(store, trace, parent)
+        if inside is not None and (above is None or above.call.subagent != inside):
+            yield SubagentLink(id=inside)
+            if parent is None:
+                yield EndLink(why=f"the call that started the subagent '{inside}' was not captured")
+        wanted = parent
+
+
+def _call(store: Store, trace: Trace, call: str) -> _Call | None:
+    seen = [one for one in store.calls_of(trace.session, call) if _is_of(one, trace)]
+    merged = merged_calls(one.view for one in seen if isinstance(one.view, ToolCall))
+    return _Call(merged[0], _refs(seen)) if merged else None
+
+
+def _missing_call(store: Store, trace: Trace, call: str) -> str:
+    if _kept_of(store, trace, "call", call):
+        return f"the record of the call '{call}' was erased"
+    return f"the call '{call}' was not captured"
+
+
+def _kept_of(store: Store, trace: Trace, kind: str, name: str) -> list[str]:
+    """The records of a call or prompt, also those that say nothing any more."""
+    key = ":".join(("event", *(quote(part, safe="") for part in (trace.agent, trace.session, kind, name))))
+    return [str(record.ref) for record in store.tables.records_named(key)]
+
+
+def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> PromptLink | EndLink:
+    """The prompt that a call names, else the last captured one that was asked before it."""
+    found = _prompt_named(store, trace, named)
+    kept = [] if found is not None or named is None else _kept_of(store, trace, "prompt", named)
+    if kept:
+        return EndLink(why=f"the prompt '{named}' was erased", records=kept)
+    found = found or _prompt_before(store, trace, at_ns)
+    known = found.view if found is not None and isinstance(found.view, Prompt) else None
+    if known is None or known.id != named:
+        erased = _prompt_erased(store, trace, 0 if known is None else known.at_ns, at_ns)
+        if erased is not None:
+            return erased
+    if found is None or not isinstance(found.view, Prompt):
+        return EndLink(why="the prompt was not captured")
+    prompt, records = found.view, [str(found.record.ref)]
+    if prompt.text.content is None:
+        gone = "was withheld by the store that shared it" if _is_withheld(store, found) else "was erased"
+        return EndLink(why=f"the prompt '{prompt.id}' {gone}", records=records)
+    return PromptLink(
+        id=prompt.id,
+        at=text_from(prompt.at_ns),
+        text=prompt.text.content,
+        named=prompt.id == named,
+        records=records,
+    )
+
+
+def _is_withheld(store: Store, seen: Seen) -> bool:
+    return store.tables.outline(seen.record.entry.digest) is not None
+
+
+def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> Seen | None:
+    if named is None:
+        return None
+    seen = store.views.look_up("prompt", "session = ?", (trace.session,))
+    return next((one for one in seen if _is_of(one, trace) and getattr(one.view, "id", None) == named), None)
+
+
+def _prompt_before(store: Store, trace: Trace, at_ns: int) -> Seen | None:
+    where = f"session = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {PROMPTS_READ_MAX}"
+    seen = [one for one in store.views.look_up("prompt", where, (trace.session, at_ns)) if _is_of(one, trace)]
+    return max(seen, key=lambda one: getattr(one.view, "at_ns", 0), default=None)
+
+
+def _prompt_erased(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
+    """That a later prompt of the session was erased, which only its key still tells."""
+    for key, ref in ConversationTables(store.db).erased(after_ns, until_ns):
+        family, *parts = map(unquote, key.split(":"))
+        if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPTING:
+            return EndLink(why=f"the prompt '{parts[3]}' was erased", records=[str(ref)])
+    return None
+
+
+def _is_of(seen: Seen, trace: Trace) -> bool:
+    return getattr(seen.view, "agent", None) == trace.agent
+
+
+def _call_link(found: _Call) -> CallLink:
+    call = found.call
+    return CallLink(
+        id=call.id,
+        name=call.name,
+        started=text_from(call.started_ns),
+        ended=None if call.ended_ns is None else text_from(call.ended_ns),
+        status=call.status.value,
+        model=call.model,
+        parent=call.parent,
+        prompt=call.prompt,
+        records=found.records,
+    )
+
+
+def _commit_link(sha: CommitSha | None, commit: Commit | None) -> CommitLink:
+    if commit is None:
+        return CommitLink(commit=sha)
+    return CommitLink(
+        commit=sha,
+        author=_words(commit.author.name),
+        at=_moment(commit.author),
+        subject=_words(commit.subject),
+    )
+
+
+def _words(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _moment(person: Person) -> str | None:
+    if person.at is None or not 0 <= person.at.seconds <= SECONDS_MAX:
+        return None
+    return text_from(person.at.seconds * NS)
+
+
+def _searched(attribution: Attribution) -> str:
+    """Why a line has no chain, and what that rests on."""
+    searched = attribution.searched
+    if searched is None or searched.since is None:
+        return UNCAPTURED
+    looked = f"looked since {searched.since[:10]} in {searched.records:,} captured state(s)"
+    return f"{attribution.reason}; {looked} and {searched.commits:,} commit(s)"
+
+
+def _refs(seen: Sequence[Seen]) -> list[str]:
+    return [str(ref) for ref in sorted({one.record.ref for one in seen})]
