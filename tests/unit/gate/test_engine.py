@@ -11,7 +11,7 @@ from custody.gate.codes import CODES, Code, Level, Reason
 from custody.gate.engine import judge
 from custody.gate.model import Seen
 from custody.gate.rules import GateRules
-from tests.unit.gate.building import a_change, agents, level, nobodys, rules_with, verdict
+from tests.unit.gate.builders import a_change, agents, level, nobodys, rules_with, verdict
 
 RULES = GateRules()
 

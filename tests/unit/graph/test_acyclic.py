@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.graph.acyclic import Order
-from tests.unit.graph.building import names
+from tests.unit.graph.builders import names
 
 
 class Arcs:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.graph.dag import strong_parts
 from custody.graph.engine import GraphEngine
-from tests.unit.graph.building import CONTAINS, SEQUENCE, a_graph, graphs, names
+from tests.unit.graph.builders import CONTAINS, SEQUENCE, a_graph, graphs, names
 
 
 def arcs_of(engine: GraphEngine) -> nx.DiGraph:

@@ -13,7 +13,7 @@ from custody.graph.engine import GraphEngine, Snapshot, Template
 from custody.graph.model import EdgeSource, EdgeType, Span
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
-from tests.unit.graph.building import (
+from tests.unit.graph.builders import (
     CONTAINS,
     DEPENDENCY,
     SEQUENCE,

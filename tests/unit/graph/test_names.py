@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from custody.graph.calls import Place, calls_of
 from custody.graph.model import Kind, Status
 from custody.graph.names import Given, fine_name
-from tests.unit.graph.building import a_span
+from tests.unit.graph.builders import a_span
 
 
 @pytest.mark.parametrize(

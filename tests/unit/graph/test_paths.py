@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from custody.graph.engine import GraphEngine
 from custody.graph.model import EdgeType
 from custody.graph.paths import Cost
-from tests.unit.graph.building import CONTAINS, DEPENDENCY, RULES, SEQUENCE, a_graph, graphs, names
+from tests.unit.graph.builders import CONTAINS, DEPENDENCY, RULES, SEQUENCE, a_graph, graphs, names
 
 COSTS: tuple[Cost, ...] = ("document", "reliability", "surprisal")
 ROUND: float = 1e-6

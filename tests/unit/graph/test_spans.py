@@ -11,7 +11,7 @@ from custody.core.views import SpanPhase, SpanSeen, SpanStatus
 from custody.graph.model import EventType, Kind, Span, Status, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import Forest, Mended, forest_of
-from tests.unit.graph.building import RULES, a_span, ended, entered, left, started
+from tests.unit.graph.builders import RULES, a_span, ended, entered, left, started
 
 
 def mended(forest: Forest) -> dict[str, int]:

@@ -19,7 +19,7 @@ from custody.graph.model import EdgeSource, EdgeType, Kind, Span, Status
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import MORE, tree_view
-from tests.unit.graph.building import CONTAINS, RULES, SEQUENCE, a_graph, a_span, graphs
+from tests.unit.graph.builders import CONTAINS, RULES, SEQUENCE, a_graph, a_span, graphs
 
 FEW = GraphRules(spans_drawn_max=10)
 

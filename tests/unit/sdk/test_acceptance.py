@@ -11,7 +11,7 @@ from custody.workspace.clock import now_ns
 from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
-from tests.unit.sdk.executing import execute
+from tests.unit.sdk.code_run import execute
 
 DAY_NS = 86_400 * 1_000_000_000
 CAP, READ = "capability:read_one", "filesystem:read_file"

@@ -14,8 +14,8 @@ from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import TraceEvent
 from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder
+from tests.unit.sdk.code_run import CAPABILITIES, QUICK, Files, events, execute
 from tests.unit.sdk.conftest import Kept
-from tests.unit.sdk.executing import CAPABILITIES, QUICK, Files, events, execute
 
 
 def test_a_tool_called_from_a_capability_has_it_as_parent() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
+from tests.unit.sdk.code_run import CAPABILITIES, QUICK, Files, execute, gone
 from tests.unit.sdk.conftest import Kept
-from tests.unit.sdk.executing import CAPABILITIES, QUICK, Files, execute, gone
 
 
 def test_what_is_left_open_when_code_ends_is_abandoned(kept: Kept) -> None:

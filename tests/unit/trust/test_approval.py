@@ -25,7 +25,7 @@ from custody.trust.approval import (
 from custody.trust.engine import trust_at
 from custody.trust.model import TrustTier
 from custody.trust.rules import TrustRules
-from tests.unit.trust.building import CAUTIOUS, DAY, NOON, a_standing, a_trust
+from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 MINUTE = 60 * 1_000_000_000
 RULES = TrustRules(audit_share=0.0)

@@ -12,7 +12,7 @@ from custody.trust.levels import Case
 from custody.trust.model import DecisionType
 from custody.trust.rating import probability_of
 from custody.trust.rules import TrustRules
-from tests.unit.trust.building import CAUTIOUS, DAY, NOON
+from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 HOUR = DAY // 24

@@ -10,7 +10,7 @@ from custody.trust.logistic import Weights
 from custody.trust.rating import logit_of, probability_of
 from custody.trust.rules import TrustRules
 from custody.trust.sizes import Sizes
-from tests.unit.trust.building import DAY, NOON
+from tests.unit.trust.builders import DAY, NOON
 
 MORNING = NOON - NOON % DAY
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.trust.risk import Control, Risk
 from custody.trust.rules import TrustRules
 from custody.trust.tail import share_at_most, surprise_of
-from tests.unit.trust.building import CAUTIOUS, DAY, NOON
+from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(0, 3)), max_size=60)
 

@@ -17,7 +17,7 @@ from custody.trust.score import (
     step_of,
     weight_of,
 )
-from tests.unit.trust.building import CAUTIOUS, DOCUMENT, ONE, stakes
+from tests.unit.trust.builders import CAUTIOUS, DOCUMENT, ONE, stakes
 
 scores = st.floats(0, 1)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from custody.trust.engine import beginning, carry, follows, order_of, replay, standing_at, trust_at
 from custody.trust.model import ChangeComplexity, Decided, DecisionType, Entry, Overridden, Running, Stakes, Standing
 from custody.trust.rules import TrustRules
-from tests.unit.trust.building import (
+from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,
     DOCUMENT,

@@ -10,7 +10,7 @@ from custody.trust.model import ChangeComplexity, Decided, DecisionType, Stakes
 from custody.trust.past_decisions import Past
 from custody.trust.rules import TrustRules
 from custody.trust.simulate import NO_SIZE, Judged, simulate
-from tests.unit.trust.building import DAY, NOON, a_decision
+from tests.unit.trust.builders import DAY, NOON, a_decision
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 RULES = TrustRules(audit_share=0.0)

@@ -9,7 +9,7 @@ from custody.trust.levels import Case
 from custody.trust.measures import Passed
 from custody.trust.model import DecisionType
 from custody.trust.stream import Benched, Measured, Settled, bench
-from tests.unit.trust.building import CAUTIOUS, DAY, NOON
+from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 HOUR = DAY // 24

@@ -9,7 +9,7 @@ from custody.trust.engine import newcomer, trust_at
 from custody.trust.model import Against, Approval, Never, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import approve, lines_max, tier_of
-from tests.unit.trust.building import CAUTIOUS, DAY, NOON, a_standing, a_trust
+from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 
 def test_a_new_agent_is_medium_with_no_confidence_and_always_needs_review() -> None:

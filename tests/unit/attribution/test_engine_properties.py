@@ -1,0 +1,157 @@
+"""What holds for any traces: order is nothing, strangers are nothing, and less evidence never makes a better answer."""
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.attribution.engine import attribute
+from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import SIGNALS, look
+from custody.attribution.tiers import is_enough
+from custody.core.lines import Lines
+from tests.unit.attribution.builders import (
+    ANCESTOR,
+    DIGEST,
+    FILE,
+    HASHED,
+    HOUR,
+    INSIDE,
+    LINKED,
+    NEAR,
+    NOON,
+    OTHER_FILE,
+    OTHER_TEXT,
+    PARENT,
+    TEXT,
+    a_candidate,
+    a_segment,
+)
+
+NONE = 7
+"""Below every tier."""
+
+spans = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 25), st.sampled_from((0, 1, 5, 12)))
+entries = st.builds(
+    Entry,
+    st.sampled_from(("conversation", "change", "file")),
+    st.none() | spans,
+    st.sampled_from((None, TEXT, TEXT[:15], TEXT[:14], OTHER_TEXT)),
+)
+times = st.sampled_from((None, NOON - 24 * HOUR - 1, NOON - 24 * HOUR, NOON - HOUR, NOON, NOON + HOUR, NOON + HOUR + 1))
+candidates = st.builds(
+    lambda name, said, **fields: a_candidate(name, *said, **fields),
+    st.sampled_from(("t1", "t2", "t3")),
+    st.lists(entries, max_size=3),
+    at_ns=times,
+    revision=st.sampled_from((None, PARENT, PARENT[:7], PARENT[:6], ANCESTOR)),
+    linked=st.booleans(),
+    precedes=st.booleans(),
+    supports=st.integers(0, 2),
+    grade=st.sampled_from(Grade),
+    intact=st.booleans(),
+    call=st.sampled_from((None, "c1", "c2")),
+)
+strong = st.builds(
+    lambda name, places, **fields: a_candidate(name, HASHED, *places, **LINKED, **fields),
+    st.sampled_from(("t1", "t2", "t3")),
+    st.sampled_from(((INSIDE,), (NEAR,))),
+    at_ns=st.sampled_from((NOON, None)),
+    revision=st.just(PARENT),
+    supports=st.integers(0, 2),
+    grade=st.sampled_from((Grade.CLAIMED, Grade.RECORDED)),
+    intact=st.booleans(),
+)
+"""Around the limit of tier 1, which others reach too seldom."""
+several = st.lists(candidates, min_size=1, max_size=5) | st.lists(strong, min_size=1, max_size=3)
+segments = st.builds(
+    lambda lines, at_ns, parent: a_segment(lines=lines, at_ns=at_ns, parent=parent),
+    st.sampled_from((Lines(10, 20), Lines(14, 17), Lines(1, 1))),
+    st.sampled_from((NOON, None)),
+    st.sampled_from((PARENT, None)),
+)
+
+
+def _rules(profile: Literal["lineage", "document"], points: dict[str, int]) -> AttributeRules:
+    # The two relations that rules must keep.
+    points["range_match"] += points["range_overlap"]
+    points["revision_parent"] += points["revision_ancestor"]
+    return dataclasses.replace(AttributeRules(), profile=profile, points=points)
+
+
+weights = st.fixed_dictionaries({name: st.sampled_from((0, 5, 30, 60)) for name in sorted(SIGNALS)})
+rule_sets = st.sampled_from((AttributeRules(), AttributeRules(profile="document"))) | st.builds(
+    _rules, st.sampled_from(("lineage", "document")), weights
+)
+
+
+def found(segment: Segment, given_: Sequence[Candidate], rules: AttributeRules) -> Finding:
+    return attribute(segment, given_, rules, rules_digest=DIGEST)
+
+
+def tier(finding: Finding) -> int:
+    return finding.tier if isinstance(finding, Attributed) else NONE
+
+
+@given(segments, several, rule_sets, st.randoms(use_true_random=False))
+def test_the_order_of_rows_never_matters(
+    segment: Segment, some: list[Candidate], rules: AttributeRules, chance: random.Random
+) -> None:
+    shuffled = list(some)
+    chance.shuffle(shuffled)
+    assert found(segment, shuffled, rules) == found(segment, some, rules)
+
+
+@given(segments, several, candidates, rule_sets)
+def test_a_trace_of_another_file_changes_nothing(
+    segment: Segment, some: list[Candidate], stranger: Candidate, rules: AttributeRules
+) -> None:
+    stranger = dataclasses.replace(stranger, path=OTHER_FILE)
+    assert found(segment, [stranger, *some], rules) == found(segment, some, rules)
+
+
+@given(segments, several, candidates, rule_sets)
+def test_a_trace_without_enough_evidence_changes_nothing(
+    segment: Segment, some: list[Candidate], weak: Candidate, rules: AttributeRules
+) -> None:
+    weak = dataclasses.replace(weak, entries=tuple(Entry(e.level, None, e.hash) for e in weak.entries), linked=False)
+    assert not is_enough(look(segment, weak, rules, rules_digest=DIGEST))
+    assert weak.path == FILE
+    assert found(segment, [weak, *some], rules) == found(segment, some, rules)
+
+
+def poorer(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate without its link, revision or time, or without one of its ranges, hashes or entries."""
+    without: list[dict[str, Any]] = [{"linked": False}, {"revision": None}, {"precedes": False}, {"at_ns": None}]
+    for fields in without:
+        yield dataclasses.replace(candidate, **fields)
+    for at, entry in enumerate(candidate.entries):
+        before, after = candidate.entries[:at], candidate.entries[at + 1 :]
+        for less in ((Entry(entry.level, None, entry.hash),), (Entry(entry.level, entry.lines),), ()):
+            yield dataclasses.replace(candidate, entries=(*before, *less, *after))
+    yield dataclasses.replace(candidate, intact=False)
+    yield dataclasses.replace(candidate, grade=Grade.CLAIMED)
+
+
+@given(segments, several, rule_sets)
+def test_dropping_evidence_never_makes_the_answer_surer(
+    segment: Segment, some: list[Candidate], rules: AttributeRules
+) -> None:
+    before = tier(found(segment, some, rules))
+    for at, candidate in enumerate(some):
+        assert tier(found(segment, [*some[:at], *some[at + 1 :]], rules)) >= before
+        for less in poorer(candidate):
+            assert tier(found(segment, [*some[:at], less, *some[at + 1 :]], rules)) >= before, less
+
+
+@given(segments, candidates, rule_sets)
+def test_a_range_matches_or_overlaps_and_a_revision_is_parent_or_ancestor_never_both(
+    segment: Segment, candidate: Candidate, rules: AttributeRules
+) -> None:
+    evidence = look(segment, candidate, rules, rules_digest=DIGEST)
+    assert not evidence.has("range_match", "range_overlap")
+    assert not evidence.has("revision_parent", "revision_ancestor")

@@ -1,0 +1,186 @@
+"""Each signal sees what document 000 says it sees, and nothing else."""
+
+import dataclasses
+
+import pytest
+
+from custody.attribution.model import Candidate, Segment
+from custody.attribution.rules import AttributeRules
+from custody.attribution.signals import SIGNALS
+from custody.core.ids import CommitSha, ContentHash
+from custody.core.lines import Lines
+from tests.unit.attribution.builders import (
+    ANCESTOR,
+    AT_ANCESTOR,
+    DOCUMENT,
+    HOUR,
+    LINKED,
+    NOON,
+    OTHER_TEXT,
+    PARENT,
+    TEXT,
+    a_candidate,
+    a_segment,
+    an_entry,
+)
+
+
+def sees(
+    name: str, candidate: Candidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
+) -> str | None:
+    return SIGNALS[name](segment or a_segment(), candidate, rules)
+
+
+def test_a_link_is_seen_where_a_record_says_so() -> None:
+    assert sees("commit_link", a_candidate("t1", **LINKED))
+    assert not sees("commit_link", a_candidate("t1"))
+
+
+# --- content hash -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["conversation", "change", "file"])
+def test_a_hash_counts_at_every_level(level: str) -> None:
+    assert sees("content_hash", a_candidate("t1", an_entry(text=TEXT, level=level)))
+
+
+@pytest.mark.parametrize(
+    ("digits", "seen"), [(64, True), (16, True), (9, True), (8, True), (7, False), (1, False), (0, False)]
+)
+def test_a_hash_is_compared_on_the_shorter_length_and_never_below_8_digits(digits: int, seen: bool) -> None:
+    written = ContentHash(TEXT.removeprefix("sha256:").ljust(64, "0")[:digits])
+    assert bool(sees("content_hash", a_candidate("t1", an_entry(text=written)))) == seen
+
+
+@pytest.mark.parametrize("write", [str.upper, str.lower, lambda text: text.removeprefix("sha256:")])
+def test_prefix_and_case_of_a_hash_do_not_matter(write: object) -> None:
+    assert callable(write)
+    assert sees("content_hash", a_candidate("t1", an_entry(text=ContentHash(write(str(TEXT))))))
+
+
+def test_the_covering_entry_is_named_first_then_conversation_change_file() -> None:
+    entries = [
+        an_entry(40, 50, text=TEXT, level="conversation"),
+        an_entry(1, 50, text=TEXT, level="file"),
+        an_entry(12, 18, text=TEXT, level="change"),
+    ]
+    assert str(sees("content_hash", a_candidate("t1", *entries))).endswith("for its change, lines 12-18")
+    assert str(sees("content_hash", a_candidate("t1", *entries[:2]))).endswith("for this file, lines 1-50")
+    assert str(sees("content_hash", a_candidate("t1", *entries[:1]))).endswith("for its conversation, lines 40-50")
+
+
+def test_any_hash_of_the_file_counts_where_the_covering_one_does_not_match() -> None:
+    entries = [an_entry(12, 18, text=OTHER_TEXT), an_entry(40, 50, text=TEXT)]
+    assert sees("content_hash", a_candidate("t1", *entries))
+
+
+def test_another_text_is_not_seen() -> None:
+    assert not sees("content_hash", a_candidate("t1", an_entry(10, 20, text=OTHER_TEXT)))
+    assert not sees("content_hash", a_candidate("t1", an_entry(10, 20)))
+
+
+# --- revision ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("revision", "seen"),
+    [
+        (PARENT, True),
+        (PARENT[:7], True),
+        (PARENT[:7].upper(), True),
+        (PARENT[:6], False),
+        ("", False),
+        (None, False),
+        (PARENT[:39] + "0", False),
+        (ANCESTOR, False),
+        ("bbbbbbb-dirty", False),
+    ],
+)
+def test_a_revision_is_the_parents_or_its_beginning_of_at_least_7_digits(revision: str | None, seen: bool) -> None:
+    assert bool(sees("revision_parent", a_candidate("t1", revision=revision))) == seen
+
+
+def test_a_rule_can_ask_for_more_digits() -> None:
+    rules = dataclasses.replace(DOCUMENT, revision_digits_min=10)
+    assert not sees("revision_parent", a_candidate("t1", revision=PARENT[:9]), rules=rules)
+    assert sees("revision_parent", a_candidate("t1", revision=PARENT[:10]), rules=rules)
+
+
+def test_a_root_commit_has_no_parent_to_match() -> None:
+    assert not sees("revision_parent", a_candidate("t1", revision=PARENT), a_segment(parent=None))
+
+
+def test_an_ancestor_counts_only_where_it_is_not_the_parent() -> None:
+    assert sees("revision_ancestor", a_candidate("t1", **AT_ANCESTOR))
+    assert not sees("revision_ancestor", a_candidate("t1", revision=PARENT, precedes=True))
+    assert not sees("revision_ancestor", a_candidate("t1", revision=ANCESTOR))
+
+
+@pytest.mark.parametrize("revision", [PARENT, PARENT[:8], ANCESTOR, None, CommitSha("f" * 40)])
+@pytest.mark.parametrize("precedes", [True, False])
+def test_parent_and_ancestor_are_never_both_seen(revision: str | None, precedes: bool) -> None:
+    candidate = a_candidate("t1", revision=revision, precedes=precedes)
+    assert not (sees("revision_parent", candidate) and sees("revision_ancestor", candidate))
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "match", "overlap"),
+    [
+        (15, 15, True, False),
+        (1, 15, True, False),
+        (15, 99, True, False),
+        (16, 99, False, True),
+        (20, 99, False, True),
+        (21, 99, False, False),
+        (1, 14, False, True),
+        (1, 10, False, True),
+        (1, 9, False, False),
+    ],
+)
+def test_a_range_matches_at_the_midpoint_and_overlaps_within_5_lines(
+    first: int, last: int, match: bool, overlap: bool
+) -> None:
+    candidate = a_candidate("t1", an_entry(first, last))
+    assert bool(sees("range_match", candidate)) == match
+    assert bool(sees("range_overlap", candidate)) == overlap
+
+
+def test_the_midpoint_of_an_even_stretch_is_its_lower_middle() -> None:
+    candidate = a_candidate("t1", an_entry(11, 11))
+    assert sees("range_match", candidate, a_segment(lines=Lines(10, 13)))
+
+
+def test_a_near_miss_listed_first_does_not_hide_the_hit_behind_it() -> None:
+    candidate = a_candidate("t1", an_entry(16, 30), an_entry(10, 20))
+    assert sees("range_match", candidate)
+    assert not sees("range_overlap", candidate)
+
+
+@pytest.mark.parametrize("level", ["conversation", "change", "file"])
+def test_a_range_counts_at_every_level(level: str) -> None:
+    assert sees("range_match", a_candidate("t1", an_entry(10, 20, level=level)))
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at_ns", "seen"),
+    [
+        (NOON - 24 * HOUR, True),
+        (NOON - 24 * HOUR - 1, False),
+        (NOON, True),
+        (NOON + HOUR, True),
+        (NOON + HOUR + 1, False),
+        (None, False),
+    ],
+)
+def test_a_time_counts_from_24_hours_before_the_commit_to_1_after(at_ns: int | None, seen: bool) -> None:
+    assert bool(sees("timestamp_match", a_candidate("t1", at_ns=at_ns))) == seen
+
+
+def test_without_the_commits_time_no_time_matches() -> None:
+    assert not sees("timestamp_match", a_candidate("t1", at_ns=NOON), a_segment(at_ns=None))

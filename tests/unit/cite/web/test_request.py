@@ -1,0 +1,348 @@
+"""What a look at an address says, seen on real servers: methods, redirects, patience, limits."""
+
+import asyncio
+import gzip
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from custody.cite.addresses import AddressPolicy
+from custody.cite.links import Answer, Found, Look, NotAsked
+from custody.cite.rules import CiteRules
+from custody.cite.web import LinkChecker, guarded_client
+from tests.builders.stores import NOON
+from tests.builders.web import DRIP, HANG, PUBLIC, Asked, Page, a_web, certificates, names, said
+from tests.unit.cite.web.link_checks import QUICK, looked
+
+HOST = "http://a.example.net"
+
+
+def the_look(pages: dict[str, Page], path: str = "/a", **more: Any) -> tuple[Look, list[str]]:
+    """The look at one page, and what was asked for it."""
+    with a_web(pages) as web:
+        (found,) = looked(web, HOST + path, **more)
+        assert isinstance(found, Look)
+        return found, web.lines
+
+
+def by_method(head: int, get: int) -> Page:
+    return lambda asked: said(head if asked.method == "HEAD" else get)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [(200, Answer.HERE), (204, Answer.HERE), (404, Answer.ABSENT), (410, Answer.ABSENT), (401, Answer.REFUSED)],
+)
+def test_head_is_enough(status: int, answer: Answer) -> None:
+    look, lines = the_look({"/a": said(status)})
+    assert (look.answer, look.status, lines) == (answer, status, ["HEAD /a"])
+
+
+@pytest.mark.parametrize("status", [403, 405, 501])
+@pytest.mark.parametrize(
+    ("get", "answer"), [(206, Answer.HERE), (200, Answer.HERE), (416, Answer.HERE), (404, Answer.ABSENT)]
+)
+def test_where_head_is_turned_away_one_byte_is_asked_for(status: int, get: int, answer: Answer) -> None:
+    look, lines = the_look({"/a": by_method(status, get)})
+    assert (look.answer, lines) == (answer, ["HEAD /a", "GET /a"])
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 502, 503])
+def test_other_answers_to_head_stand(status: int) -> None:
+    assert the_look({"/a": by_method(status, 200)})[1] == ["HEAD /a"]
+
+
+def test_exactly_this_is_sent() -> None:
+    with a_web({"/a?q=1": by_method(405, 206)}) as web:
+        looked(web, f"{HOST}/a?q=1#fragment")
+        head, get = web.asked
+    agent = head.headers.pop("user-agent")
+    get.headers.pop("user-agent")
+    assert agent.startswith("custody/")
+    sent = {"host": "a.example.net", "accept": "*/*", "accept-encoding": "identity", "connection": "close"}
+    assert head == Asked("HEAD", "/a?q=1", sent)
+    assert get == Asked("GET", "/a?q=1", {**sent, "range": "bytes=0-0"})
+
+
+def test_cookies_proxies_and_passwords_are_nobodys_business(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    (tmp_path / "netrc").write_text("default login ana password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with a_web({"/a": said(200, "Set-Cookie: c=1"), "/b": said(200)}) as web:
+        found = looked(web, f"{HOST}/a", f"{HOST}/b", f"{HOST}/a?again")
+        assert [type(one) for one in found] == [Look] * 3
+        assert not any({"cookie", "authorization", "referer"} & set(asked.headers) for asked in web.asked)
+        assert web.accepted == 3
+
+
+def test_redirects_are_followed_and_each_place_is_asked_once() -> None:
+    pages: dict[str, Page] = {
+        "/a": said(301, "Location: /b"),
+        "/b": said(302, "Location: http://b.example.net/c"),
+        "/c": said(200),
+    }
+    look, lines = the_look(pages)
+    assert (look.answer, look.location) == (Answer.MOVED, f"{HOST}/b")
+    assert lines == ["HEAD /a", "HEAD /b", "HEAD /c"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "why"),
+    [
+        ({"/a": said(302, "Location: /b"), "/b": said(302, "Location: /a")}, "redirects in a circle"),
+        ({"/a": said(302, "Location: /a")}, "redirects in a circle"),
+        (
+            {f"/{n}": said(302, f"Location: /{n + 1}") for n in range(9)} | {"/a": said(302, "Location: /0")},
+            "more than 5 redirects",
+        ),
+        ({"/a": said(302)}, "status 302 leads nowhere"),
+    ],
+)
+def test_redirects_that_come_to_nothing(pages: dict[str, Page], why: str) -> None:
+    look, lines = the_look(pages)
+    assert (look.answer, look.why) == (Answer.SILENT, why)
+    assert len(lines) <= 6
+
+
+def test_a_server_that_asks_for_a_moment_is_asked_once_more() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    answers = [said(429, "Retry-After: 2"), said(200)]
+    look, lines = the_look({"/a": lambda _: answers.pop(0)}, sleep=sleep)
+    assert (look.answer, slept, lines) == (Answer.HERE, [2], ["HEAD /a", "HEAD /a"])
+
+
+@pytest.mark.parametrize(("wait_max", "total"), [(1, 60), (10, 1)])
+def test_more_patience_than_the_rules_have_is_not_waited_for(wait_max: float, total: float) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    rules = CiteRules(link_wait_seconds_max=wait_max, link_total_seconds=total)
+    look, lines = the_look({"/a": said(429, "Retry-After: 2")}, sleep=sleep, rules=rules)
+    assert (look.answer, look.retry_seconds, slept, lines) == (Answer.REFUSED, 2, [], ["HEAD /a"])
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_asks_for_patience_is_left_alone(status: int) -> None:
+    with a_web({"/a": said(status, "Retry-After: 3600"), "/b": said(200)}) as web:
+        first, second, other = looked(web, f"{HOST}/a", f"{HOST}/b", "http://b.example.net/b")
+        assert web.lines.count("HEAD /a") == 1 and web.accepted == 2
+    assert isinstance(first, Look) and first.retry_seconds == 3600
+    assert second == NotAsked(f"{HOST}/b", "'a.example.net' asked for patience")
+    assert isinstance(other, Look) and other.answer is Answer.HERE
+
+
+def test_patience_until_a_date() -> None:
+    look, _ = the_look({"/a": said(503, "Retry-After: Sun, 01 Mar 2099 12:00:00 GMT")})
+    assert look.retry_seconds is not None and look.retry_seconds > 365 * 86_400
+
+
+def test_a_server_is_not_asked_a_third_time() -> None:
+    async def sleep(_: float) -> None: ...
+
+    look, lines = the_look({"/a": said(429, "Retry-After: 0")}, sleep=sleep)
+    assert (look.answer, lines) == (Answer.REFUSED, ["HEAD /a", "HEAD /a"])
+
+
+def test_what_never_answers_is_given_up() -> None:
+    look, _ = the_look({"/a": HANG}, rules=CiteRules(link_read_seconds=0.2))
+    assert (look.answer, look.why) == (Answer.SILENT, "ReadTimeout")
+
+
+def test_what_sends_a_little_now_and_then_is_given_up_too() -> None:
+    rules = CiteRules(link_total_seconds=0.5, link_read_seconds=5)
+    began = time.monotonic()
+    look, _ = the_look({"/a": DRIP}, rules=rules)
+    assert (look.answer, look.why) == (Answer.SILENT, "no answer in 0.5 seconds")
+    assert time.monotonic() - began < 5
+
+
+def test_hosts_that_take_all_the_time_open_the_breaker_too() -> None:
+    rules = CiteRules(link_total_seconds=0.2, link_failures_max=2)
+    with a_web({f"/{n}": DRIP for n in range(4)}) as web:
+        found = looked(web, *(f"{HOST}/{n}" for n in range(4)), rules=rules)
+    assert [type(one) for one in found] == [Look, Look, NotAsked, NotAsked]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X: " + b"a" * 90_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: a\r\n" % n for n in range(20_000)) + b"\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000,
+    ],
+)
+def test_a_header_has_a_size_limit(page: bytes) -> None:
+    look, _ = the_look({"/a": page}, rules=CiteRules(link_bytes_max=65_536))
+    assert look.answer is Answer.SILENT
+    assert "more than 65,536 bytes" in look.why
+
+
+@pytest.mark.parametrize("page", [b"garbage\r\n\r\n", b"HTTP/1.1 2000 OK\r\n\r\n", b"SSH-2.0-OpenSSH\r\n"])
+def test_what_is_no_answer_is_silence(page: bytes) -> None:
+    assert the_look({"/a": page})[0].answer is Answer.SILENT
+
+
+def test_no_body_is_read_and_nothing_is_unpacked() -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    page = said(200, "Content-Encoding: gzip", body=bomb)
+    with a_web({"/a": lambda asked: said(405) if asked.method == "HEAD" else page}) as web:
+        read: list[int] = []
+        (found,) = looked(web, f"{HOST}/a", dial=counting(web.dial, read))
+    assert isinstance(found, Look) and found.answer is Answer.HERE
+    assert sum(read) < QUICK.link_bytes_max
+
+
+def counting(dial: Any, read: list[int]) -> Any:
+    async def dialled(*place: Any) -> Any:
+        stream = await dial(*place)
+        inner = stream.read
+
+        async def counted(*args: Any) -> bytes:
+            data: bytes = await inner(*args)
+            read.append(len(data))
+            return data
+
+        stream.read = counted
+        return stream
+
+    return dialled
+
+
+def test_at_most_ten_are_asked_at_once_and_one_of_a_host() -> None:
+    def slow(_: Asked) -> bytes:
+        return HANG
+
+    rules = CiteRules(link_read_seconds=1)
+    with a_web({"/a": slow}) as web:
+        looked(web, *(f"http://h{n}.example.net/a" for n in range(25)), rules=rules)
+        assert web.most_at_once == 10
+    with a_web({f"/{n}": slow for n in range(3)}) as web:
+        looked(web, *(f"{HOST}/{n}" for n in range(3)), rules=rules)
+        assert web.most_at_once == 1
+
+
+def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
+    with a_web({f"/{n}": said(500) for n in range(9)} | {"/fine": said(200)}) as web:
+        found = looked(web, *(f"{HOST}/{n}" for n in range(9)), "http://b.example.net/fine")
+        assert web.accepted == 4
+    assert [type(one) for one in found] == [Look] * 3 + [NotAsked] * 6 + [Look]
+    assert found[3] == NotAsked(f"{HOST}/3", "'a.example.net' failed too often just now")
+
+
+def test_a_page_that_is_missing_is_no_failure_of_its_host() -> None:
+    with a_web() as web:
+        found = looked(web, *(f"{HOST}/{n}" for n in range(9)))
+        assert web.accepted == 9
+    assert {one.answer for one in found if isinstance(one, Look)} == {Answer.ABSENT}
+
+
+def test_after_the_cool_down_one_probe_is_made() -> None:
+    pages: dict[str, Page] = {f"/{n}": said(500) for n in range(9)}
+
+    async def story() -> list[int]:
+        rules = CiteRules(link_cool_down_seconds=1, link_failures_max=2)
+        client = guarded_client(rules, resolver=names(), dial=web.dial)
+        counts = []
+        async with client:
+            checker = LinkChecker(client=client, now_ns=lambda: NOON, rules=rules)
+            for first in (0, 4):
+                for n in range(first, first + 4):
+                    await checker.look(f"{HOST}/{n}")
+                counts.append(web.accepted)
+                await asyncio.sleep(1.1)
+        return counts
+
+    with a_web(pages) as web:
+        assert asyncio.run(story()) == [2, 3]
+
+
+def test_tls_is_checked_against_the_name_and_the_name_is_told(tmp_path: Path) -> None:
+    server, client = certificates(tmp_path, "a.example.net")
+    with a_web({"/a": said(200)}, tls=server) as web:
+        right, wrong = looked(web, "https://a.example.net/a", "https://b.example.net/a", tls=client)
+        assert web.dialled == [(PUBLIC, 443)] * 2
+        assert web.asked[0].headers["host"] == "a.example.net" and len(web.asked) == 1
+    assert isinstance(right, Look) and right.answer is Answer.HERE
+    assert isinstance(wrong, Look) and wrong.answer is Answer.SILENT and "certificate" in wrong.why.lower()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -> None:
+    server, _ = certificates(tmp_path, "a.example.net")
+    with a_web({"/a": said(200)}, tls=server) as web:
+        (found,) = looked(web, "https://a.example.net/a")
+        assert web.asked == []
+    assert isinstance(found, Look) and found.answer is Answer.SILENT
+
+
+def test_the_second_address_is_tried_when_the_first_takes_no_connection() -> None:
+    resolver = names(a=[["8.8.8.8", "9.9.9.9"]])
+    with a_web({"/a": said(200)}) as web:
+        tried: list[str] = []
+
+        async def dial(address: str, port: int, timeout: float | None) -> Any:
+            tried.append(address)
+            if address == "8.8.8.8":
+                import httpcore2
+
+                raise httpcore2.ConnectError("refused")
+            return await web.dial(address, port, timeout)
+
+        (found,) = looked(web, f"{HOST}/a", resolver=resolver, dial=dial)
+    assert isinstance(found, Look) and (found.answer, tried) == (Answer.HERE, ["8.8.8.8", "9.9.9.9"])
+
+
+def test_a_name_is_looked_up_once_for_all_its_pages() -> None:
+    resolver = names()
+    with a_web({"/a": by_method(405, 200), "/b": said(302, "Location: /a")}) as web:
+        looked(web, f"{HOST}/a", f"{HOST}/b", resolver=resolver)
+        assert web.accepted == 5
+    assert resolver.looked_up == ["a.example.net"]
+
+
+def test_a_closed_port_is_unreachable() -> None:
+    with a_web() as web:
+        port = web.port
+    policy = AddressPolicy(frozenset((port,)), frozenset(("127.0.0.1",)))
+
+    async def story() -> Found:
+        async with guarded_client(QUICK, policy=policy) as client:
+            checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
+            return await checker.look(f"http://127.0.0.1:{port}/")
+
+    found = asyncio.run(story())
+    assert isinstance(found, Look) and found.answer is Answer.SILENT and found.why.startswith("ConnectError")
+
+
+def test_the_real_way_to_a_connection_works_where_a_policy_lets_it() -> None:
+    with a_web({"/a": said(200)}) as web:
+        policy = AddressPolicy(frozenset((web.port,)), frozenset(("127.0.0.1",)))
+
+        async def story() -> Found:
+            async with guarded_client(QUICK, policy=policy) as client:
+                checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
+                return await checker.look(f"http://127.0.0.1:{web.port}/a")
+
+        found = asyncio.run(story())
+    assert isinstance(found, Look) and found.answer is Answer.HERE
+
+
+def test_a_client_of_somebody_else_is_held_to_the_addresses_that_urls_name() -> None:
+    with a_web({"/a": said(200)}) as web:
+
+        async def story() -> Found:
+            async with httpx2.AsyncClient(trust_env=False) as client:
+                return await LinkChecker(client=client, now_ns=lambda: NOON).look(f"http://127.0.0.1:{web.port}/a")
+
+        found = asyncio.run(story())
+        assert web.accepted == 0
+    assert isinstance(found, Look) and found.answer is Answer.REFUSED

@@ -1,0 +1,244 @@
+"""Whatever a file holds, there is an answer, in bounded time."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.core.lines import Lines
+from custody.dupes.facts.channels import channel_of
+from custody.dupes.facts.extractor import facts_of, language_of
+from custody.dupes.facts.limits import FactLimits
+from custody.dupes.facts.model import Facts
+from tests.unit.dupes.facts import test_documents, test_languages, test_scripts
+
+PATHS = ["a.ts", "a.tsx", "a.js", "a.py", "a.go", "a.rs", "a.java", "a.md", "a.rst", "a.txt"]
+CODE = PATHS[:7]
+SMALL = FactLimits(bytes_max=60_000)
+
+
+def places(facts: Facts) -> Iterator[Lines]:
+    intent, structure = facts.intent, facts.structure
+    groups = (
+        *(facts.declared, facts.exports, facts.imports),
+        *(intent.suites, intent.tests, intent.matched, intent.imports),
+        *(structure.headings, structure.blocks, structure.references),
+    )
+    return (one.lines for group in groups for one in group)
+
+
+def check(path: str, content: bytes, limits: FactLimits = SMALL) -> Facts:
+    facts = facts_of(path, content, limits)
+    last = content.count(b"\n") + 1
+    assert all(lines.last <= last for lines in places(facts))
+    assert facts_of(path, content, limits) == facts
+    assert facts.language == language_of(path)
+    return facts
+
+
+pieces = st.sampled_from(
+    [
+        *(
+            piece.encode()
+            for piece in "{ } ( ) [ ] < > </ /> => ; : , . ? ! = + - * / # @ \\ ' \" ` ${ \n \r\n \t".split(" ")
+        ),
+        *(
+            b"class A ",
+            b"function f",
+            b"def f",
+            b"fn f",
+            b"func f",
+            b"import ",
+            b"export ",
+            b"export default ",
+            b"from ",
+        ),
+        *(
+            b"describe(",
+            b"it('a', ",
+            b"expect(a)",
+            b".toBe(",
+            b"module.exports",
+            b"exports.a = ",
+            b"const a",
+            b"interface I",
+        ),
+        *(b"#[test]", b"impl A for B", b"mod m", b"use a::", b"pub ", b"@Test ", b"public ", b"package a", b"type T"),
+        *(
+            b"__all__ = [",
+            b"self.assertEqual(",
+            b"async ",
+            b"if ",
+            b"else ",
+            b"\n    ",
+            b"# ",
+            b"```",
+            b"====",
+            b"::\n",
+            b".. code::",
+        ),
+        *(b"\xff", b"\0", b"\xc3", b"\xef\xbb\xbf", "ü€𝒜".encode(), b"x" * 300, b"1", b"a", b" "),
+    ]
+)
+
+
+@given(st.sampled_from(PATHS), st.lists(pieces, max_size=40).map(b"".join))
+def test_nothing_raises_and_all_lines_are_in_the_file(path: str, content: bytes) -> None:
+    check(path, content)
+
+
+@given(st.sampled_from(PATHS), st.binary(max_size=400))
+def test_any_bytes_do(path: str, content: bytes) -> None:
+    check(path, content)
+
+
+REAL = {
+    "a.ts": test_scripts.SERVICE,
+    "a.tsx": test_scripts.TSX,
+    "a.js": test_scripts.COMMON,
+    "a.py": test_languages.PYTHON,
+    "a.go": test_languages.GO,
+    "a.rs": test_languages.RUST,
+    "a.java": test_languages.JAVA,
+    "a.md": test_documents.MARKDOWN,
+    "a.rst": test_documents.RESTRUCTURED,
+}
+
+
+@given(st.sampled_from(sorted(REAL)), st.data())
+def test_a_file_cut_off_or_with_something_put_in_does(path: str, data: st.DataObject) -> None:
+    content = REAL[path]
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, len(content)))
+    check(path, content[:start] + data.draw(pieces) + content[end:])
+
+
+@pytest.mark.parametrize("path", CODE)
+@pytest.mark.parametrize("ending", [b"\r\n", b"\r\n\r\n"], ids=["crlf", "crlf with empty lines"])
+def test_line_ends_do_not_change_names(path: str, ending: bytes) -> None:
+    def names(facts: Facts) -> list[str]:
+        return [*(one.name for one in facts.declared), *(one.module for one in facts.imports)]
+
+    assert names(check(path, REAL[path].replace(b"\n", ending))) == names(facts_of(path, REAL[path]))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"\xef\xbb\xbf", b"\0" * 2_000, b"\xff\xfe" * 500, b"x" * 50_000, b" " * 50_000, b"\n" * 50_000],
+    ids=["empty", "one line end", "mark", "nul", "not utf-8", "one word", "space", "lines"],
+)
+def test_odd_files_do(path: str, content: bytes) -> None:
+    assert check(path, content).declared == ()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_line_of_twelve_megabytes_is_not_parsed(path: str) -> None:
+    facts = facts_of(path, b"x=" * (6 << 20))
+    assert facts.degraded is not None and facts.degraded.startswith("larger than 4,194,304 bytes")
+
+
+DEEP = {
+    "brackets": (b"[", b"]"),
+    "parentheses": (b"(", b")"),
+    "braces": (b"{", b"}"),
+    "calls": (b"a(", b")"),
+    "open only": (b"(", b""),
+    "minus": (b"-", b""),
+    "calls open only": (b"a(", b""),
+    "lines": (b"(\n", b")\n"),
+}
+
+
+@pytest.mark.parametrize("path", CODE)
+@pytest.mark.parametrize("nested", DEEP)
+def test_nesting_deeper_than_any_stack_does(path: str, nested: str) -> None:
+    left, right = DEEP[nested]
+    depth = 10 * sys.getrecursionlimit()
+    found = facts_of(path, left * depth + right * depth)
+    assert (found.declared, found.imports) == ((), ())
+
+
+@pytest.mark.parametrize("path", CODE)
+def test_a_hundred_thousand_levels_do(path: str) -> None:
+    found = facts_of(path, b"[" * 100_000 + b"]" * 100_000)
+    assert (found.declared, found.imports) == ((), ())
+
+
+def test_nothing_is_looked_for_deeper_than_people_write() -> None:
+    content = b"function near() {}" + b"{" * 40 + b"function far() {}" + b"}" * 40
+    found = [facts_of("a.js", content, FactLimits(depth_max=depth)).declared for depth in (20, 200)]
+    assert [[one.name for one in names] for names in found] == [["near"], ["near", "far"]]
+
+
+def test_calls_in_calls_beyond_what_the_parser_counts_do() -> None:
+    assert facts_of("a.js", b"it('a', f);" + b"a(" * 70_000 + b")" * 70_000).intent.tests
+
+
+def test_a_file_cut_off_ends_with_its_last_line() -> None:
+    assert str(facts_of("a.rs", b"struct A {\n    a: u8,\n").declared[0].lines) == "1-2"
+
+
+@pytest.mark.parametrize("path", ["a.ts", "a.js"])
+def test_names_above_the_deep_part_are_kept(path: str) -> None:
+    content = b"export function f() { return " + b"[" * 100_000 + b"]" * 100_000 + b"; }\nfunction g() {}"
+    assert [one.name for one in facts_of(path, content).declared] == ["f", "g"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"<a {{b:>c:d(e f)", b"<a {{b:>c:d(e f)\n", b'``"\\>"``<({/b\'`b\n},(]/",([,\n]a`']
+)
+def test_a_parser_that_goes_in_circles_is_stopped(content: bytes) -> None:
+    assert facts_of("a.tsx", content) == Facts(language="tsx", degraded="the parser goes in circles: not parsed")
+
+
+def test_whoever_has_a_clock_can_end_it() -> None:
+    asked: list[int] = []
+
+    def enough() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    facts = facts_of("a.ts", b"''" * 20_000, enough=enough)
+    assert facts == Facts(language="typescript", degraded="the parser takes too long: not parsed")
+    assert facts_of("a.ts", b"const a = 1;", enough=lambda: False).declared
+
+
+def test_a_long_stretch_without_syntax_is_not_read() -> None:
+    facts = facts_of("a.go", b"a(" * 50_000)
+    assert facts == Facts(language="go", degraded="more than 4,000 tokens in a row are no syntax: not parsed")
+
+
+def test_a_missing_grammar_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from custody.dupes.facts import syntax_tree as parsing
+
+    parsing._language.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
+    try:
+        facts = facts_of("a.go", b"package a")
+    finally:
+        parsing._language.cache_clear()
+    assert facts == Facts(language="go", degraded="the grammar of go is not installed: not parsed")
+
+
+@pytest.mark.parametrize(
+    "content", ["require()", "import()", "it()", "exports.", "expect(", "export default", "x = {a:}"]
+)
+def test_calls_without_anything_in_them_do(content: str) -> None:
+    assert check("a.js", content.encode()).imports == ()
+
+
+def test_a_long_path_has_a_channel() -> None:
+    assert channel_of("a/" * 2_000 + "b.ts", {"tests": ["**/a/**/a/**/*.py"]}).value == "production"
+
+
+def test_nobody_pays_who_never_parses() -> None:
+    code = (
+        "import sys, custody.dupes.facts.extractor as e; e.facts_of('a.md', b'# A'); "
+        "print([name for name in sys.modules if 'tree_sitter' in name])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert said.stdout == "[]\n"

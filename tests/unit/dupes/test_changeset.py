@@ -1,0 +1,72 @@
+"""A change's production code as a set: by shingles, by fingerprints with their places, by names."""
+
+from dataclasses import replace
+
+from custody.dupes.changeset import Mode, change_set
+from custody.dupes.facts.model import Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.model import Run
+from custody.dupes.rules import DedupeRules
+from tests.unit.dupes.changes import a_described, a_piece, some_code
+
+RULES = DedupeRules()
+CODE = some_code(40)
+
+
+def test_only_production_counts() -> None:
+    change = a_described(
+        a_piece("docs/a.md", CODE, channel=Channel.DOCS),
+        a_piece("tests/a.ts", CODE, channel=Channel.TESTS, after=Changed(symbols=frozenset({"helper"}))),
+    )
+    made = change_set(change, RULES)
+    assert [made.elements(mode) for mode in Mode] == [frozenset()] * 3
+    assert (made.lines_changed, made.files_changed, made.paths) == (0, 0, frozenset())
+
+
+def test_patch_mode_tells_removed_from_added_lines() -> None:
+    added = change_set(a_described(a_piece(added=["a = b + c - d;"])), RULES)
+    removed = change_set(a_described(a_piece(removed=["a = b + c - d;"])), RULES)
+    assert added.elements(Mode.PATCH) and removed.elements(Mode.PATCH)
+    assert not set(added.elements(Mode.PATCH)) & set(removed.elements(Mode.PATCH))
+
+
+def test_shingles_have_as_many_tokens_as_the_rules_say() -> None:
+    change = a_described(a_piece(added=["a = b + c;"]))
+    assert len(change_set(change, DedupeRules(shingle_tokens=2)).shingles) == 5
+    assert len(change_set(change, RULES).shingles) == 2
+
+
+def test_rewrite_mode_knows_neither_path_nor_place_nor_what_was_removed() -> None:
+    here = change_set(a_described(a_piece("src/here.ts", CODE)), RULES)
+    there = change_set(a_described(a_piece("lib/there.ts", CODE, removed=some_code(9, first=90), first=500)), RULES)
+    assert here.elements(Mode.REWRITE) == there.elements(Mode.REWRITE) != frozenset()
+    assert here.elements(Mode.PATCH) != there.elements(Mode.PATCH)
+
+
+def test_fingerprints_keep_path_and_line() -> None:
+    made = change_set(a_described(a_piece("src/b.ts", CODE, first=101), a_piece("src/a.ts", CODE[:20])), RULES)
+    assert [file.path for file in made.files] == ["src/a.ts", "src/b.ts"]
+    first, second = ([found.line for found in file.prints] for file in made.files)
+    assert first == sorted(first) and set(first) <= set(range(1, 21))
+    assert second == sorted(second) and set(second) <= set(range(101, 141)) and len(second) > 20
+
+
+def test_where_a_diff_is_cut_does_not_matter_to_a_rewrite() -> None:
+    cut = (Run(1, 1, (), tuple(CODE[:17])), Run(30, 30, (), tuple(CODE[17:])))
+    in_two = change_set(a_described(replace(a_piece(), runs=cut)), RULES)
+    whole = change_set(a_described(a_piece(added=CODE)), RULES)
+    assert in_two.elements(Mode.REWRITE) == whole.elements(Mode.REWRITE)
+
+
+def test_symbols_mode_has_symbols_and_exports_and_tells_them_apart() -> None:
+    facts = Changed(symbols=frozenset({"load", "Store"}), exports=frozenset({"load"}), imports=frozenset({"node:fs"}))
+    made = change_set(a_described(a_piece(after=facts)), RULES)
+    assert made.elements(Mode.SYMBOLS) == {"symbol load", "symbol Store", "export load"}
+
+
+def test_sizes_are_counted() -> None:
+    made = change_set(
+        a_described(a_piece("src/new.ts", ["a"], removed=["b", "c"], old_path="src/old.ts"), a_piece("src/x.ts")), RULES
+    )
+    assert (made.lines_changed, made.files_changed, made.files_renamed) == (3, 2, 1)
+    assert made.paths == {"src/new.ts", "src/old.ts", "src/x.ts"}

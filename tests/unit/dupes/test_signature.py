@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.core.errors import StoreError
+from custody.core.ids import CommitSha
+from custody.dupes.facts.model import Channel
+from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.model import Described, Signature
+from custody.dupes.packing import packed, unpacked
+from custody.dupes.rules import DedupeRules
+from custody.dupes.signature import sketched
+from custody.dupes.similarity import similarities
+from custody.sketch.bottom_k import Bottom, bottom_of
+from tests.unit.dupes.changes import a_described, a_piece, some_code
+
+RULES = DedupeRules()
+
+
+def sketch(change: Described) -> Signature:
+    return sketched(change, RULES).signature
+
+
+def test_a_change_is_wholly_like_itself() -> None:
+    change = replace(
+        a_described(
+            a_piece("src/a.ts", some_code(9), after=Changed(symbols=frozenset({"f"}), exports=frozenset({"f"}))),
+            a_piece("src/a.test.ts", ["it('adds', () => {})"], channel=Channel.TESTS, after=Changed(tests=("adds",))),
+        ),
+        title="Add f",
+        messages=("Add f\n\nFixes #12",),
+    )
+    found = similarities(sketch(change), sketch(change))
+    assert {name: value for name, value in found.items() if value is not None} == {
+        name: 1.0
+        for name in (
+            *("prod_diff_exact", "prod_minhash_sim", "prod_files_sim", "prod_symbols_sim", "prod_exports_sim"),
+            *("tests_intent_sim", "lines_sim", "lines_contained", "identifiers_sim", "identifiers_contained"),
+            *("context_sim", "files_sim", "size_ratio", "words_sim", "references_sim"),
+        )
+    }
+
+
+def test_a_version_bump_is_masked_alike_and_literally_different() -> None:
+    one, other = (a_described(a_piece("setup.py", [f"version = '{n}.0.1'"])) for n in (1, 2))
+    found = similarities(sketch(one), sketch(other))
+    assert (found["prod_minhash_sim"], found["lines_sim"]) == (1.0, 0.0)
+
+
+def test_a_side_is_part_of_a_line() -> None:
+    code = some_code(5)
+    found = similarities(sketch(a_described(a_piece(added=code))), sketch(a_described(a_piece(removed=code))))
+    assert (found["prod_minhash_sim"], found["lines_sim"], found["identifiers_sim"]) == (0.0, 0.0, 1.0)
+
+
+def test_meta_and_generated_files_are_not_compared() -> None:
+    for channel in (Channel.META, Channel.GENERATED):
+        found = sketched(a_described(a_piece("a.lock", some_code(5), channel=channel)), RULES)
+        assert found.signature == replace(Signature(), whole_hash=found.signature.whole_hash)
+        assert not found.terms
+
+
+def test_what_messages_name_is_kept_apart_from_what_a_change_is() -> None:
+    change = replace(
+        a_described(a_piece(added=["x = compute()"])),
+        title="Fix it",
+        messages=("Fix it\n\n(cherry picked from commit " + "c" * 40 + ")",),
+        commits=(CommitSha("a" * 40),),
+    )
+    found = sketched(change, RULES)
+    assert found.signature.picked == {0xCCCCCCC}
+    assert found.signature.commits == {0xAAAAAAA}
+    plain = sketched(replace(change, messages=("Fix it",)), RULES)
+    assert found.terms["word"] == plain.terms["word"]
+    assert "named" in found.terms
+    assert "named" not in plain.terms
+
+
+def test_long_changes_keep_the_same_sample() -> None:
+    """Of two large changes that share most lines, the kept samples tell so."""
+    one, other = a_described(a_piece(added=some_code(900))), a_described(a_piece(added=some_code(900, first=90)))
+    found = similarities(sketch(one), sketch(other))
+    assert found["lines_sim"] == pytest.approx(810 / 990, abs=0.2)
+    assert len(packed(sketch(one))) <= 1_100
+
+
+hashes = st.integers(0, 2**32 - 1)
+bottoms = st.builds(bottom_of, st.sets(hashes, max_size=6), st.integers(1, 4))
+signatures = st.builds(
+    Signature,
+    prod_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
+    whole_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
+    minhash=st.none() | st.binary(min_size=256, max_size=256),
+    intent=st.none() | st.binary(min_size=128, max_size=128),
+    structure=st.none() | st.binary(min_size=128, max_size=128),
+    **{
+        name: bottoms
+        for name in (
+            *("prod_lines", "lines", "identifiers", "prod_files", "files", "symbols", "exports", "imports"),
+            *("context", "words"),
+        )
+    },
+    references=st.frozensets(hashes, max_size=5),
+    commits=st.frozensets(hashes, max_size=5),
+    picked=st.frozensets(hashes, max_size=5),
+    reverted=st.frozensets(hashes, max_size=5),
+    added=hashes,
+    removed=hashes,
+    prod_changed=hashes,
+    renamed=hashes,
+    is_bot=st.booleans(),
+    is_release=st.booleans(),
+)
+
+
+@given(signatures)
+@settings(max_examples=40)
+def test_a_signature_comes_back_from_its_bytes(signature: Signature) -> None:
+    assert unpacked(packed(signature)) == signature
+
+
+@given(signatures, st.data())
+@settings(max_examples=40)
+def test_a_signature_that_was_cut_is_refused(signature: Signature, data: st.DataObject) -> None:
+    whole = packed(signature)
+    with pytest.raises(StoreError, match="not as it was stored"):
+        unpacked(whole[: data.draw(st.integers(0, len(whole) - 1))])
+
+
+@given(signatures, signatures)
+@settings(max_examples=40)
+def test_similarity_is_symmetric_and_from_0_to_1(a: Signature, b: Signature) -> None:
+    forth, back = similarities(a, b), similarities(b, a)
+    assert forth == back
+    assert all(value is None or 0 <= value <= 1 for value in forth.values())
+
+
+def test_a_set_that_is_empty_on_a_side_says_nothing() -> None:
+    one = Signature(symbols=Bottom(1, (5,)))
+    assert similarities(one, Signature())["prod_symbols_sim"] is None

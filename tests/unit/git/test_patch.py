@@ -1,0 +1,242 @@
+"""Diffs: applied to the old contents they give the new ones, and unidiff reads the same."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unidiff import PatchSet
+from unidiff.patch import Hunk as TheirHunk
+
+from custody.core.errors import GitError, InputError
+from custody.core.ids import CommitSha
+from custody.core.lines import Lines
+from custody.core.paths import RepoPath
+from custody.git import CommitDiff, Comparison, FileDiff, Hunk, Kind, PatchLimits, Shown, Sign, discover
+from custody.git.patch import parse_patches
+from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
+from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
+
+COMMIT = "c" * 40
+SAVED = (
+    b"%s\0:100644 100644 %s %s M\0a b\0\0diff --git a/a b b/a b\nindex %s..%s 100644\n--- a/a b\t\n+++ b/a b\t\n"
+    b"@@ -2 +2,2 @@ head\n-old\n+new\n+newer\n\\ No newline at end of file\n%s\0"
+) % (COMMIT.encode(), b"1" * 40, b"2" * 40, b"1" * 40, b"2" * 40, b"d" * 40)
+
+
+def a_diff(built: Built, *files: Files, renames: bool = False, context: int = 0) -> CommitDiff:
+    commits = a_history(built, *files)
+    (diff,) = discover(built.path).diffs([Comparison(commits[-1])], renames=renames, context=context)
+    return diff
+
+
+def test_saved_output_is_read() -> None:
+    first, second = parse_patches([SAVED])
+    (file,) = first.files
+    assert file.change.path == RepoPath(b"a b")
+    (hunk,) = file.hunks
+    assert (hunk.removed, hunk.added) == ((b"old\n",), (b"new\n", b"newer"))
+    assert (hunk.old_lines, hunk.new_lines) == (Lines(2, 2), Lines(2, 3))
+    assert second == CommitDiff(CommitSha("d" * 40), ())
+
+
+@given(versions(odd_names, contents), st.integers(0, 3))
+@settings(max_examples=60)
+def test_old_contents_and_hunks_make_the_new_contents(
+    shared: Built, files: list[dict[bytes, bytes]], context: int
+) -> None:
+    commits = a_history(shared, *files)
+    diffs = list(discover(shared.path).diffs(map(Comparison, commits), context=context))
+    assert [diff.commit for diff in diffs] == commits
+    for diff, old, new in zip(diffs, [{}, *files], files, strict=False):
+        changed = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        assert {file.change.path.raw for file in diff.files} == changed
+        for file in diff.files:
+            before, after = (side.get(file.change.path.raw, b"") for side in (old, new))
+            if file.shown is Shown.BINARY:
+                assert b"\0" in before + after
+            else:
+                assert applied(before, file.hunks) == after
+
+
+@given(versions(plain_names, texts), st.integers(0, 3))
+@settings(max_examples=40)
+def test_unidiff_reads_the_same(shared: Built, files: list[dict[bytes, bytes]], context: int) -> None:
+    commits = a_history(shared, *files)
+    ours = discover(shared.path).diffs(map(Comparison, commits), context=context)
+    for commit, diff in zip(commits, ours, strict=True):
+        text = shared.git("diff-tree", "--root", "-r", "-p", "--no-commit-id", f"-U{context}", commit)
+        theirs = PatchSet(_lines(text))
+        with_lines = [file for file in diff.files if file.hunks]
+        assert [_ours(file) for file in with_lines] == [
+            [_theirs(hunk) for hunk in file] for file in theirs if len(file)
+        ]
+
+
+def _lines(text: bytes) -> list[str]:
+    # latin-1 keeps every byte; only the line feed ends a line, whatever Python thinks of \x0b and \x85.
+    return [line + "\n" for line in text.decode("latin-1").split("\n")[:-1]]
+
+
+def _ours(file: FileDiff) -> list[tuple[int, int, int, int, list[tuple[str, str]]]]:
+    return [
+        (
+            *(hunk.old_first, hunk.old_count, hunk.new_first, hunk.new_count),
+            [(sign.value.decode(), text.decode("latin-1")) for sign, text in hunk.lines],
+        )
+        for hunk in file.hunks
+    ]
+
+
+def _theirs(hunk: TheirHunk) -> tuple[int, int, int, int, list[tuple[str, str]]]:
+    lines: list[tuple[str, str]] = []
+    for line in hunk:
+        if line.line_type == "\\":
+            lines[-1] = (lines[-1][0], lines[-1][1].removesuffix("\n"))
+        else:
+            lines.append((line.line_type, line.value))
+    return hunk.source_start, hunk.source_length, hunk.target_start, hunk.target_length, lines
+
+
+def test_a_rename_keeps_both_names(tmp_path: Path) -> None:
+    body = b"".join(b"line %d\n" % n for n in range(20))
+    diff = a_diff(a_repository(tmp_path), {b"old\tname": body}, {b"new\nname": body + b"more\n"}, renames=True)
+    (file,) = diff.files
+    assert file.change.kind is Kind.RENAMED
+    assert file.change.old and file.change.old.path == RepoPath(b"old\tname")
+    assert file.change.new and file.change.new.path == RepoPath(b"new\nname")
+    assert file.change.likeness and 50 <= file.change.likeness < 100
+    assert [hunk.added for hunk in file.hunks] == [(b"more\n",)]
+
+
+def test_without_renames_it_is_a_deletion_and_an_addition(tmp_path: Path) -> None:
+    diff = a_diff(a_repository(tmp_path), {b"old": b"a\nb\n"}, {b"new": b"a\nb\n"})
+    assert [file.change.kind for file in diff.files] == [Kind.ADDED, Kind.DELETED]
+    assert [file.change.path.raw for file in diff.files] == [b"new", b"old"]
+
+
+def test_a_change_of_mode_has_no_hunks(tmp_path: Path) -> None:
+    diff = a_diff(a_repository(tmp_path), {b"x": b"a\n"}, {b"x": (PROGRAM, b"a\n")})
+    (file,) = diff.files
+    assert file.hunks == () and file.shown is Shown.WHOLE
+    assert file.change.old and file.change.old.mode == 0o100644
+    assert file.change.new and file.change.new.mode == 0o100755
+
+
+def test_a_change_of_type_is_the_end_of_one_and_the_start_of_another(tmp_path: Path) -> None:
+    diff = a_diff(a_repository(tmp_path), {b"a": b"1\n", b"x": b"old\n"}, {b"a": b"2\n", b"x": (LINK, b"to")})
+    changed, retyped = diff.files
+    assert changed.change.kind is Kind.MODIFIED
+    assert retyped.change.kind is Kind.RETYPED
+    assert [(hunk.removed, hunk.added) for hunk in retyped.hunks] == [((b"old\n",), ()), ((), (b"to",))]
+
+
+def test_a_submodule_shows_its_commit(tmp_path: Path) -> None:
+    one, two = b"1" * 40, b"2" * 40
+    diff = a_diff(a_repository(tmp_path), {b"sub": (SUBMODULE, one)}, {b"sub": (SUBMODULE, two)})
+    (file,) = diff.files
+    assert file.change.new and (file.change.new.mode, file.change.new.blob) == (0o160000, two.decode())
+    assert file.hunks[0].added == (b"Subproject commit " + two + b"\n",)
+
+
+def test_an_empty_file_and_an_empty_commit_are_answers(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    commits = a_history(built, {b"e": b""}, {b"e": b""})
+    first, second = discover(built.path).diffs(map(Comparison, commits))
+    assert [(file.change.kind, file.hunks, file.shown) for file in first.files] == [(Kind.ADDED, (), Shown.WHOLE)]
+    assert second.files == ()
+
+
+def test_a_merge_is_compared_with_the_parent_one_names(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    base = built.commit({b"x": b"base\n"})
+    left = built.commit({b"x": b"base\n", b"left": b"l\n"}, base)
+    right = built.commit({b"x": b"base\n", b"right": b"r\n"}, base)
+    merge = built.commit({b"x": b"base\n", b"left": b"l\n", b"right": b"r\n"}, left, right)
+    ask = discover(built.path).diffs
+    assert [[f.change.path.raw for f in d.files] for d in ask([Comparison(merge)])] == [[b"right"]]
+    two = list(ask([Comparison(merge, left), Comparison(merge, right), Comparison(merge, base)]))
+    assert [d.parent for d in two] == [left, right, base]
+    assert [[f.change.path.raw for f in d.files] for d in two] == [[b"right"], [b"left"], [b"left", b"right"]]
+
+
+def test_asking_with_and_without_a_parent_is_refused(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    one, two = a_history(built, {b"x": b"1\n"}, {b"x": b"2\n"})
+    with pytest.raises(InputError, match="both"):
+        list(discover(built.path).diffs([Comparison(two, one), Comparison(two)]))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_commit_that_is_not_there_is_named(tmp_path: Path, place: int) -> None:
+    built = a_repository(tmp_path)
+    asked = [Comparison(sha) for sha in a_history(built, {b"x": b"1\n"}, {b"x": b"2\n"})]
+    asked.insert(place, Comparison(CommitSha("0" * 39 + "1")))
+    with pytest.raises(GitError, match="0001"):
+        list(discover(built.path).diffs(asked))
+
+
+def test_paths_are_names_not_patterns(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    names = [b"*", b":(top)x", b"--output=y", b"folder/x", b"x"]
+    commit = built.commit({name: b"1\n" for name in names})
+    for name in names:
+        (diff,) = discover(built.path).diffs([Comparison(commit)], [RepoPath(name)])
+        assert [file.change.path.raw for file in diff.files] == [name]
+    (diff,) = discover(built.path).diffs([Comparison(commit)], [RepoPath(b"folder")])
+    assert [file.change.path.raw for file in diff.files] == [b"folder/x"]
+
+
+def test_too_many_paths_are_refused(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    with pytest.raises(InputError, match="too many"):
+        discover(built.path).diffs([], [RepoPath(b"x" * 4000)] * 30)
+
+
+def test_what_is_too_large_is_passed_over_and_said(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    large, small = b"".join(b"line %d\n" % n for n in range(1000)), b"small\n"
+    commit = built.commit({b"a": small, b"b": large, b"c": (FILE, small), b"d": large})
+    repository = discover(built.path)
+    (diff,) = repository.diffs([Comparison(commit)], limits=PatchLimits(file_bytes_max=1000))
+    assert [file.shown for file in diff.files] == [Shown.WHOLE, Shown.TOO_LARGE, Shown.WHOLE, Shown.TOO_LARGE]
+    assert [len(file.hunks) for file in diff.files] == [1, 0, 1, 0]
+    (diff,) = repository.diffs([Comparison(commit)], limits=PatchLimits(commit_bytes_max=len(large) + 2000))
+    assert [file.shown for file in diff.files] == [Shown.WHOLE, Shown.WHOLE, Shown.WHOLE, Shown.TOO_LARGE]
+
+
+def test_attributes_hide_nothing(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    one, two = a_history(built, {b"x.py": b"1\n"}, {b"x.py": b"2\n", b".gitattributes": b"*.py -diff\n"})
+    built.checkout()
+    (tmp_path / ".git" / "info" / "attributes").write_text("*.py -diff\n")
+    assert b"Binary files" in built.git("diff-tree", "-p", two)
+    (diff,) = discover(built.path).diffs([Comparison(two, one)], [RepoPath(b"x.py")])
+    assert diff.files[0].hunks[0].added == (b"2\n",)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        SAVED[:-60],
+        SAVED.replace(b"@@ -2", b"@@ -x"),
+        SAVED.replace(b"+2,2", b"+2,9"),
+        SAVED.replace(b"+2,2", b"+2,1"),
+        SAVED.replace(b"-old", b"?old"),
+        SAVED.replace(b"diff --git", b"diff"),
+        SAVED.replace(b" M\0", b" Q\0"),
+        SAVED.replace(b"a b\0\0", b"/etc\0\0"),
+        SAVED.replace(b"a b\0\0", b"a b\0x\0"),
+        SAVED.replace(b"+newer\n\\", b"\\\n\\"),
+        b"rubbish",
+    ],
+)
+def test_rubbish_is_a_git_error(bad: bytes) -> None:
+    with pytest.raises(GitError):
+        list(parse_patches([bad]))
+
+
+def test_a_hunk_knows_its_sides() -> None:
+    hunk = Hunk(3, 0, 4, 1, ())
+    assert (hunk.old_lines, hunk.new_lines) == (None, Lines(4, 4))
+    assert {sign.value for sign in Sign} == {b" ", b"-", b"+"}

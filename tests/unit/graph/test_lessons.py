@@ -1,0 +1,194 @@
+"""What an execution teaches: containment from parents, order among siblings, needs; and nothing else."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.graph.lessons import lessons_of
+from custody.graph.model import Span, Status, TraceEvent
+from custody.graph.rules import GraphRules
+from custody.graph.spans import forest_of
+from tests.unit.graph.builders import (
+    CONTAINS,
+    DEPENDENCY,
+    RULES,
+    SEQUENCE,
+    a_span,
+    edges_of,
+    ended,
+    entered,
+    left,
+    pairs_of,
+    started,
+)
+
+Executed = list[TraceEvent | Span]
+
+
+def the_example() -> Executed:
+    """The document's problem: a capability that reads a file and then writes one."""
+    return [
+        entered("1", at=0, name="cap1"),
+        started("2", "1", 1, name="filesystem:read_file"),
+        ended("2", "1", 2, name="filesystem:read_file"),
+        started("3", "1", 3, name="filesystem:write_file"),
+        ended("3", "1", 4, name="filesystem:write_file"),
+        left("1", at=5, name="cap1"),
+    ]
+
+
+READ, WRITE, CAP = "filesystem:read_file", "filesystem:write_file", "capability:cap1"
+
+
+def test_the_documents_example_is_a_tree_and_not_a_row() -> None:
+    assert pairs_of(the_example(), CONTAINS) == {(CAP, READ): 1, (CAP, WRITE): 1}
+    assert pairs_of(the_example(), SEQUENCE) == {(READ, WRITE): 1}
+
+
+@pytest.mark.parametrize("drop", [("tool_start", "capability_start"), ("tool_end", "capability_end")])
+def test_starts_alone_or_ends_alone_show_what_contains_what(drop: tuple[str, ...]) -> None:
+    left_over = [one for one in the_example() if isinstance(one, TraceEvent) and one.type.value not in drop]
+    assert pairs_of(left_over, CONTAINS) == {(CAP, READ): 1, (CAP, WRITE): 1}
+    assert pairs_of(left_over, SEQUENCE) == {}
+
+
+@given(st.randoms(use_true_random=False))
+def test_records_out_of_order_teach_the_same(chance: random.Random) -> None:
+    records = the_example()
+    chance.shuffle(records)
+    assert edges_of(records) == edges_of(the_example())
+
+
+def test_nested_capabilities() -> None:
+    records = [entered("a"), entered("b", "a"), started("t", "b"), ended("t", "b"), left("b", "a"), left("a")]
+    assert set(pairs_of(records, CONTAINS)) == {("capability:a", "capability:b"), ("capability:b", "tool:t")}
+    assert pairs_of(records, SEQUENCE) == {}
+
+
+def test_only_siblings_are_in_sequence() -> None:
+    cousins = [a_span("p", 0, 9), a_span("q", 10, 19), a_span("a", 1, 2, parent="p"), a_span("b", 11, 12, parent="q")]
+    assert set(pairs_of(cousins, SEQUENCE)) == {("s:p", "s:q")}
+
+
+def test_siblings_without_times_go_by_the_places_of_their_records() -> None:
+    in_turn = [entered("c"), started("a", "c"), ended("a", "c"), started("b", "c"), ended("b", "c"), left("c")]
+    assert pairs_of(in_turn, SEQUENCE) == {("tool:a", "tool:b"): 1}
+    at_once = [entered("c"), started("a", "c"), started("b", "c"), ended("a", "c"), ended("b", "c"), left("c")]
+    assert pairs_of(at_once, SEQUENCE) == {}
+
+
+def test_children_of_a_parent_that_never_came_are_siblings() -> None:
+    records = [a_span("a", 0, 1, parent="gone"), a_span("b", 2, 3, parent="gone"), a_span("c", 4, 5, parent="lost")]
+    assert pairs_of(records, SEQUENCE) == {("s:a", "s:b"): 1}
+
+
+class TestWithoutParents:
+    """AC8: traces of old."""
+
+    def test_a_row_in_the_order_of_input(self) -> None:
+        assert pairs_of([ended("a"), ended("b"), ended("c")], SEQUENCE) == {
+            ("tool:a", "tool:b"): 1,
+            ("tool:b", "tool:c"): 1,
+        }
+
+    def test_by_end_where_it_is_known(self) -> None:
+        assert pairs_of([ended("b", at=2), ended("a", at=1)], SEQUENCE) == {("tool:a", "tool:b"): 1}
+        assert set(pairs_of([ended("c", at=5), ended("x"), ended("a", at=1)], SEQUENCE)) == {
+            ("tool:a", "tool:c"),
+            ("tool:c", "tool:x"),
+        }
+
+    def test_inside_one_session_only(self) -> None:
+        records = [ended("a", session="1"), ended("b", session="2"), ended("c", session="1")]
+        assert pairs_of(records, SEQUENCE) == {("tool:a", "tool:c"): 1}
+
+    def test_inside_one_execution_only(self) -> None:
+        assert pairs_of([ended("a", execution="1"), ended("b", execution="2")], SEQUENCE) == {}
+
+    def test_who_is_known_to_overlap_is_in_no_order(self) -> None:
+        assert pairs_of([a_span("a", 0, 5), a_span("b", 1, 6), a_span("c", 7, 8)], SEQUENCE) == {
+            ("s:a", "s:c"): 1,
+            ("s:b", "s:c"): 1,
+        }
+
+    @given(st.lists(st.tuples(*[st.none() | st.integers(0, 9)] * 2), max_size=8))
+    def test_no_pair_in_a_row_contradicts_what_times_are_known(
+        self, times: list[tuple[int | None, int | None]]
+    ) -> None:
+        spans = {str(n): a_span(str(n), first, last) for n, (first, last) in enumerate([(None, 4), *times])}
+        by_id = {span.id: span for span in forest_of(spans.values(), RULES).spans}
+        for seen in edges_of(spans.values()).values():
+            for witness in seen.evidence:
+                one, other = by_id[witness.before], by_id[witness.after]
+                befores = [at for at in (one.start_ns, one.end_ns) if at is not None]
+                afters = [at for at in (other.start_ns, other.end_ns) if at is not None]
+                assert not befores or not afters or max(befores) <= min(afters)
+
+
+def test_what_is_needed_is_a_dependency() -> None:
+    records = [a_span("a", 0, 5), a_span("b", 1, 6, needs=("a", "b", "gone"))]
+    assert pairs_of(records, DEPENDENCY) == {("s:a", "s:b"): 1}
+
+
+def test_a_node_that_follows_or_calls_itself_is_a_counter_and_no_edge() -> None:
+    again = [a_span("1", 0, 9, name="s:x"), *(a_span(f"{n}", n, n, name="s:x", parent="1") for n in (2, 4, 6))]
+    (lesson,) = lessons_of(forest_of(again, RULES), RULES)
+    assert (lesson.edges, lesson.nodes["s:x"].repeats, lesson.nodes["s:x"].recursions) == ({}, 2, 3)
+
+
+def test_outcomes_times_and_evidence_are_those_of_the_later_call() -> None:
+    records = [a_span("p", 0, 99)]
+    for n in range(1, 11):
+        status = (Status.OK, Status.FAILED, Status.UNKNOWN)[n % 3]
+        records.append(a_span(str(n), n, n, name="s:x", parent="p", status=status))
+    seen = edges_of(records, GraphRules(evidence_max=3))["s:p", "s:x", CONTAINS]
+    assert (seen.count, seen.successes, seen.failures, seen.first_ns, seen.last_ns) == (10, 3, 4, 1, 10)
+    assert [(one.before, one.after) for one in seen.evidence] == [("p", "10"), ("p", "9"), ("p", "8")]
+
+
+drawn_spans = st.lists(
+    st.builds(
+        lambda start, length, name, parent: (start, length, name, parent),
+        st.integers(0, 20),
+        st.integers(0, 9),
+        st.integers(0, 4),
+        st.integers(0, 20),
+    ),
+    max_size=20,
+)
+
+
+@given(drawn_spans)
+def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, int, int]]) -> None:
+    spans = [
+        a_span(
+            str(n),
+            start,
+            start + length,
+            name=f"s:{name}",
+            parent=str(parent % (n + 1)) if parent % (n + 1) < n else None,
+        )
+        for n, (start, length, name, parent) in enumerate(drawn)
+    ]
+    holds_for(spans)
+
+
+def holds_for(spans: list[Span]) -> int:
+    """Every edge has a witness; a witness of containment is a parent, one of sequence a sibling that ended before."""
+    forest = forest_of(spans, RULES)
+    by_id = {span.id: span for span in forest.spans}
+    count = 0
+    for (start, end, kind), seen in edges_of(spans).items():
+        assert seen.evidence
+        for witness in seen.evidence:
+            one, other = by_id[witness.before], by_id[witness.after]
+            assert (one.node, other.node) == (start, end)
+            if kind is CONTAINS:
+                assert other.parent == one.id
+            else:
+                assert (one.parent, one.link) == (other.parent, other.link)
+                assert one.end_ns is not None and other.start_ns is not None and one.end_ns <= other.start_ns
+        count += seen.count
+    return count

@@ -1,0 +1,190 @@
+"""The next call: chances that are chances, learnt from all sessions and from this one, explained by the graph."""
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.graph.calls import Call, Place
+from custody.graph.ngrams import Grams
+from custody.graph.prediction import PARTS, NextModel, Session, fitted
+from custody.graph.rules import GraphRules
+from tests.unit.graph.builders import RULES, SEQUENCE, a_graph
+
+
+def calls(*names: str, inside: str = "t", node: str = "turn") -> list[Call]:
+    return [Call(name, f"s:{name}", Place(inside, node)) for name in names]
+
+
+def a_model(*sessions: Sequence[Call], rules: GraphRules = RULES) -> NextModel:
+    model = NextModel(rules)
+    model.fit(sessions)
+    return model
+
+
+def after(model: NextModel, *seen: Call) -> Session:
+    session = Session()
+    for call in seen:
+        model.see(session, call)
+    return session
+
+
+drawn_calls = st.builds(
+    lambda name, inside, node, failed, file, message: Call(
+        name, f"tool:{name}", Place(inside, node), failed, file, message
+    ),
+    st.sampled_from("abcd"),
+    st.sampled_from("xy"),
+    st.sampled_from(["turn", "agent:r"]),
+    st.booleans(),
+    st.none() | st.sampled_from(["f", "g"]),
+    st.none() | st.sampled_from(["1", "2"]),
+)
+drawn_sessions = st.lists(st.lists(drawn_calls, max_size=12), max_size=6)
+
+
+@given(drawn_sessions, st.lists(drawn_calls, max_size=12))
+def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[Call]], now: list[Call]) -> None:
+    model, session = a_model(*past), Session()
+    for call in now:
+        suggested = model.suggest(session, call.place, limit=99)
+        assert all(one.chance > 0 for one in suggested)
+        assert sum(one.chance for one in suggested) < 1
+        assert [(-one.chance, one.name) for one in suggested] == sorted((-one.chance, one.name) for one in suggested)
+        told = {one.name: one.chance for one in suggested}
+        chance = model.chance(session, call)
+        assert chance == pytest.approx(told.get(call.name, chance))
+        assert model.see(session, call) == pytest.approx(chance)
+
+
+@given(drawn_sessions)
+def test_the_same_past_gives_the_same_suggestions(past: list[list[Call]]) -> None:
+    one, other = a_model(*past), a_model(*past)
+    assert one.suggest(Session(), limit=99) == other.suggest(Session(), limit=99)
+
+
+def test_an_empty_model_suggests_nothing_and_leaves_room_for_anything() -> None:
+    model = NextModel(RULES)
+    assert model.suggest(Session()) == []
+    assert model.chance(Session(), calls("a")[0]) == 1.0
+
+
+def test_a_habit_of_three_steps_is_learnt_where_one_step_does_not_show_it() -> None:
+    """After ``b`` comes what did not come before it: the last call alone is a coin."""
+    model = a_model(*[calls("a", "b", "c", "d", "b", "e")] * 8)
+    assert model.suggest(after(model, *calls("a", "b")))[0].name == "c"
+    assert model.suggest(after(model, *calls("d", "b")))[0].name == "e"
+
+
+def test_siblings_count_even_when_another_agent_calls_in_between() -> None:
+    mixed = [*calls("a"), *calls("x", inside="s", node="agent:r"), *calls("b"), *calls("y", inside="s", node="agent:r")]
+    model = a_model(*[mixed] * 8)
+    session = after(model, *mixed[:2])
+    assert model.suggest(session, Place("t", "turn"))[0].name == "b"
+
+
+def test_a_failure_changes_what_comes_next() -> None:
+    good = [Call("test", "tool:test", Place("t", "turn")), *calls("commit")]
+    bad = [Call("test", "tool:test", Place("t", "turn"), failed=True), *calls("edit")]
+    model = a_model(*[good, bad] * 10)
+    assert model.suggest(after(model, good[0]))[0].name == "commit"
+    assert model.suggest(after(model, bad[0]))[0].name == "edit"
+
+
+def test_a_session_has_habits_of_its_own() -> None:
+    model = a_model(*[calls("a", "b")] * 3)
+    before = model.suggest(Session(), limit=99)
+    session = after(model, *calls("z", "q", "z", "q", "z", "q", "z"))
+    assert "q" not in {one.name for one in before}
+    (best, *_) = model.suggest(session)
+    assert best.name == "q"
+    assert dict(best.parts)["follower"] == 1.0
+
+
+def test_what_is_longer_ago_counts_for_less_in_the_session() -> None:
+    session = Session()
+    for call in calls("a", "b"):
+        session.see(call, 0.95)
+    assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
+
+
+def test_a_long_session_does_not_overflow() -> None:
+    session = Session()
+    for call in calls(*["a", "b"] * 10_000):
+        session.see(call, 0.95)
+    assert math.isfinite(session.often_total)
+    assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
+
+
+def test_the_mixture_is_fitted_on_the_middle_slice() -> None:
+    """In each half another context is right; only the slice may decide which one counts."""
+    chance = random.Random(3)
+    ruled = [calls(*(chance.choice("abcd") for _ in range(6))) for _ in range(30)]
+    model = a_model(*ruled, rules=GraphRules(next_fit_rounds=0))
+    assert {round(weight, 9) for weights in model._mixtures.values() for weight in weights if weight} == {
+        0.25,
+        0.2,
+        round(1 / 6, 9),
+    }
+    fitted_model = a_model(*ruled)
+    assert model._mixtures != fitted_model._mixtures
+    for weights in fitted_model._mixtures.values():
+        assert sum(weights) == pytest.approx(1)
+
+
+@given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=1, max_size=20), st.integers(1, 10))
+def test_more_rounds_never_make_what_came_less_likely(rows: list[list[float]], rounds: int) -> None:
+    there = (True, True, True)
+
+    def likelihood(weights: list[float]) -> float:
+        prior = sum(math.log(weight) for weight in weights)
+        return prior + sum(math.log(sum(w * part for w, part in zip(weights, row, strict=True))) for row in rows)
+
+    assert likelihood(fitted(rows, there, rounds + 1)) >= likelihood(fitted(rows, there, rounds)) - 1e-9
+
+
+def test_chances_are_calibrated_on_what_they_are_about() -> None:
+    """Of all calls foreseen with about this chance, about this share comes."""
+    chance = random.Random(11)
+    follows = {"a": "aab", "b": "abcd", "c": "cccd", "d": "abcd"}
+
+    def walk(length: int) -> list[Call]:
+        names = ["a"]
+        while len(names) < length:
+            names.append(chance.choice(follows[names[-1]]))
+        return calls(*names)
+
+    model = a_model(*(walk(40) for _ in range(40)))
+    foreseen, came, asked = 0.0, 0, 0
+    for session_calls in (walk(40) for _ in range(40)):
+        session = Session()
+        for call in session_calls:
+            (best,) = model.suggest(session, call.place, 1)
+            foreseen, came, asked = foreseen + best.chance, came + (best.name == call.name), asked + 1
+            model.see(session, call)
+    assert foreseen / asked == pytest.approx(came / asked, abs=0.04)
+
+
+def test_the_graph_explains_a_suggestion() -> None:
+    engine = a_graph(("s:a", "s:b", SEQUENCE, 2))
+    model = a_model(*[calls("a", "b")] * 4)
+    session = after(model, *calls("a"))
+    best = engine.suggest_next(model, session)[0]
+    assert (best.name, best.node) == ("b", "s:b")
+    assert [(edge.start, edge.count, bool(edge.evidence)) for edge in best.edges] == [("s:a", 2, True)]
+    assert [part for part, _ in best.parts] == list(PARTS)
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from("ab"), max_size=4), st.sampled_from("abc")), max_size=20))
+def test_counted_chances_of_all_calls_and_one_unknown_are_1(told: list[tuple[list[str], str]]) -> None:
+    grams, places = Grams(3), {name: place for place, name in enumerate("abc")}
+    for context, call in told:
+        grams.add(context, call)
+    for context, _ in told:
+        chances = grams.chances(context, places)
+        unknown = grams.chance(context, "never seen", 3)
+        assert sum(chances) + unknown == pytest.approx(1)
+        assert chances == pytest.approx([grams.chance(context, name, 3) for name in places])

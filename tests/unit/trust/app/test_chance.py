@@ -1,0 +1,144 @@
+"""The chance of a change from what is really recorded: every agent counts, in the order of the log, until a moment."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.core.wire.time import text_from
+from custody.trust.app.chance import ChanceSaid, chance_of, memory_of, recorded
+from custody.trust.app.decisions import settled
+from custody.trust.app.record import Wanted, record, revert
+from custody.trust.app.show import trust_why
+from custody.trust.model import ChangeComplexity, DecisionType
+from custody.trust.rules import TrustRules
+from custody.workspace.workspace import Desk
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+from tests.builders.repo import a_repository
+from tests.unit.trust.builders import DAY, NOON
+
+ACCEPTED, MODIFIED, REJECTED = DecisionType
+RULES = TrustRules()
+
+
+class World:
+    """A repository whose clock a test sets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = a_repository(folder).path
+        self.day = 0.0
+        self.desk = Desk(self.path, now_ns=lambda: self.at(self.day))
+
+    def at(self, day: float) -> int:
+        return NOON + round(day * DAY)
+
+    def tell(self, number: int, day: float, decision: str = "accepted", **fields: Any) -> None:
+        """A decision that some recorder brings, perhaps late."""
+        said = {"agent": "robot", "actor": "ana", "changed_lines": 20, **fields}
+        spool_of(self.path).put(
+            an_event("decision", id=f"d{number}", at=text_from(self.at(day)), decision=decision, **said)
+        )
+
+    def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceSaid:
+        asked = {"operator": None, "areas": (), "lines": None, **more}
+        with self.desk.reading() as store, settled(store):
+            return chance_of(self.desk, store, agent, now_ns=self.at(day), **asked)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "repository")
+
+
+def test_nothing_recorded_is_an_even_chance_of_which_nothing_can_be_shown(world: World) -> None:
+    said = world.said()
+    assert (said.probability, said.samples, said.passes, said.knows) == (0.5, 0.0, False, False)
+    assert said.against == (
+        "it cannot be shown from 0 decision(s) that few enough changes are bad (target 1.0%, realised nothing of 0)"
+    )
+
+
+def test_decisions_about_others_count_and_those_about_the_agent_more(world: World) -> None:
+    for n in range(20):
+        world.tell(n, n, "rejected", agent="other")
+    alone = world.said("robot", day=21)
+    assert alone.probability < 0.5
+    for n in range(20, 40):
+        world.tell(n, n - 20, "accepted")
+    assert world.said("robot", day=21).probability > 0.6 > 0.4 > world.said("other", day=21).probability
+
+
+def test_the_order_of_arrival_does_not_matter(world: World, tmp_path: Path) -> None:
+    told = [(n, n * 7 % 30 / 3, ("accepted", "rejected", "modified")[n % 3], f"agent {n % 4}") for n in range(30)]
+    other = World(tmp_path / "other")
+    for one, rows in ((world, told), (other, told[::-1])):
+        for number, day, decision, agent in rows:
+            one.tell(number, day, decision, agent=agent)
+    assert world.said("agent 1").chance == other.said("agent 1").chance
+
+
+def test_a_chance_of_a_past_moment_knows_nothing_of_what_came_later(world: World) -> None:
+    for n in range(10):
+        world.tell(n, n)
+    before = world.said(day=9.5)
+    for n in range(10, 20):
+        world.tell(n, n, "rejected")
+    assert world.said(day=9.5) == before
+    assert world.said(day=20).probability < before.probability
+
+
+def test_what_is_open_at_the_moment_is_predicted_and_not_learnt(world: World) -> None:
+    world.tell(1, 50, "rejected", opened_at=text_from(world.at(1)))
+    assert world.said(day=10).control.seen == 0
+    with world.desk.reading() as store, settled(store):
+        (past,) = recorded(store, RULES, world.at(100))
+    assert past.opened_ns == world.at(1)
+
+
+def test_operator_areas_and_size_are_part_of_the_account(world: World) -> None:
+    for n in range(6):
+        world.tell(n, n, "rejected" if n % 2 else "accepted", operator="ana", areas=["src"])
+    names = [part.name for part in world.said(operator="ana", areas=["src"], lines=20).account]
+    assert {"area src", "operator ana", "the size"} <= set(names)
+    assert world.said(areas=["src"]).probability != world.said(areas=["docs"]).probability
+
+
+def test_a_revert_is_learnt_and_spoils_the_realised_rate(world: World) -> None:
+    desk, rules = world.desk, TrustRules(reverted_share_max=0.2)
+    for n in range(150):
+        world.tell(n, n / 10)
+    world.day = 20
+    wanted = Wanted(
+        agent="robot", decision=ACCEPTED, lines=20, complexity=ChangeComplexity.MINOR, actor="ana", id="last"
+    )
+    record(desk, wanted)
+    world.day = 21
+    with desk.reading() as store, settled(store):
+        fine = memory_of(store, rules, world.at(21)).risk.control(world.at(21))
+    revert(desk, "robot", "last", actor="ana", reason="slow")
+    with desk.reading() as store, settled(store):
+        spoilt = memory_of(store, rules, world.at(22)).risk.control(world.at(22))
+    assert fine.passed == spoilt.passed > 0
+    assert (fine.bad, spoilt.bad) == (0, 1)
+
+
+def test_why_tells_the_chance_with_an_account_that_sums_to_it(world: World) -> None:
+    for n in range(8):
+        world.tell(n, n, "rejected" if n == 3 else "accepted")
+    world.day = 9
+    told = trust_why(world.desk, "robot").chance
+    assert sum(part.points for part in told.account) == pytest.approx(told.logit, abs=1e-12)
+    assert told.probability == world.said(day=9).probability
+    earlier = trust_why(world.desk, "robot", at=text_from(world.at(2.5))).chance
+    assert (earlier.seen, told.seen) == (3, 8)
+    assert earlier.probability > told.probability
+
+
+def test_a_long_good_record_is_let_through_and_a_new_agent_is_not(world: World) -> None:
+    for n in range(900):
+        world.tell(n, n / 50)
+    old, new = world.said(day=19), world.said("new", day=19)
+    assert old.passes and old.against is None and old.knows
+    assert not new.passes
+    assert new.against is not None and new.against.startswith("its chance of acceptance is at least 0.")

@@ -1,0 +1,94 @@
+"""The worked cases of document 001's page, to six decimals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from custody.trust.engine import replay, trust_at
+from custody.trust.model import ChangeComplexity, DecisionType, Stakes, TrustTier
+from custody.trust.score import confidence_of, decayed, lifted, moved, step_of, weight_of
+from custody.trust.tiers import approve, tier_of
+from tests.unit.trust.builders import (
+    CAUTIOUS,
+    DAY,
+    DOCUMENT,
+    NOON,
+    ROBOT,
+    a_decision,
+    a_recovery,
+    a_standing,
+    a_trust,
+)
+
+GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("golden.json").read_text())
+Case = dict[str, Any]
+
+
+def cases(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", GOLDEN[name], ids=lambda case: "-".join(map(str, case.values())))
+
+
+def test_all_154_are_there() -> None:
+    assert sum(map(len, GOLDEN.values())) == 154
+    assert set(GOLDEN) == {"update", "decay", "tier", "auto", "confidence", "recovery", "sequence"}
+
+
+@cases("update")
+def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
+    stakes = Stakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
+    value = DOCUMENT.decision_values[DecisionType[case["decision"]].value]
+    weight = weight_of(stakes, DOCUMENT, rising=value > case["score"])
+    step = step_of(weight, DOCUMENT, rising=value > case["score"])
+    assert weight == pytest.approx(case["weight"], abs=5e-7)
+    assert step == pytest.approx(case["alpha_eff"], abs=5e-7)
+    assert moved(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
+
+
+@cases("decay")
+def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
+    assert decayed(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
+    later = NOON + case["days"] * DAY
+    assert trust_at(a_standing(case["stored"]), later, CAUTIOUS).score == pytest.approx(case["score"], abs=5e-7)
+
+
+@cases("tier")
+def test_a_score_is_in_the_tier_whose_bound_it_reaches(case: Case) -> None:
+    assert tier_of(case["score"], DOCUMENT).name == case["tier"]
+
+
+@cases("auto")
+def test_a_tier_may_land_so_many_lines(case: Case) -> None:
+    trust = a_trust(TrustTier[case["tier"]], samples=case["samples"])
+    assert approve(trust, case["lines"], DOCUMENT) == case["ok"]
+
+
+@cases("confidence")
+def test_confidence_grows_with_decisions(case: Case) -> None:
+    trust = trust_at(a_standing(samples=case["n"]), NOON, DOCUMENT)
+    assert trust.confidence == confidence_of(case["n"], DOCUMENT) == pytest.approx(case["confidence"], abs=5e-7)
+    assert trust.meaningful is case["meaningful"]
+
+
+@cases("recovery")
+def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -> None:
+    if case.get("unknown_agent"):
+        # That the door refuses it as UnknownAgent is in tests/unit/trust/app/test_record.py.
+        assert case["error"] == "UnknownAgent"
+        (step,) = replay(ROBOT, [a_recovery()], DOCUMENT).steps
+        assert not step.counts and step.after == DOCUMENT.start_score
+        return
+    faded = decayed(case["stored"], case["idle_days"], DOCUMENT)
+    score = lifted(faded, case["boost"], DOCUMENT)
+    assert score == pytest.approx(case["now"], abs=5e-7)
+    if "after_30_more" in case:
+        assert decayed(score, 30, DOCUMENT) == pytest.approx(case["after_30_more"], abs=5e-7)
+
+
+def test_the_sequence_of_five_decisions() -> None:
+    assert all(case["weight"] == 1 for case in GOLDEN["sequence"])
+    entries = [a_decision(DecisionType[case["decision"]]) for case in GOLDEN["sequence"]]
+    for rules in (DOCUMENT, CAUTIOUS):
+        reached = [step.after for step in replay(ROBOT, entries, rules).steps]
+        assert reached == pytest.approx([case["score"] for case in GOLDEN["sequence"]], abs=5e-7)
