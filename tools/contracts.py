@@ -1,4 +1,4 @@
-"""A kind of import contract that import-linter lacks: a room may import what its list names, and nothing else.
+"""A kind of import contract that import-linter lacks: a package may import what its list names, and nothing else.
 
 A list of what is forbidden lets every new thing through; this one stops it until somebody has thought about it.
 

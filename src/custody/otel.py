@@ -1,7 +1,8 @@
 """OpenTelemetry's spans into a repository's spool: ``provider.add_span_processor(CustodySpanProcessor())``.
 
-Behind the extra ``otel``: importing this without it raises ``MissingExtra``. May touch ``custody.app``, OpenTelemetry
-and one thread of its own. Nothing here raises into the code that is traced, and ending a span never waits for a disk.
+Behind the extra ``otel``: importing this without it raises ``MissingExtra``. May touch OpenTelemetry and one thread of
+its own; asks ``graph.otlp``. Nothing here raises into the code that is traced, and ending a span never waits for a
+disk.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""A copy of the house in which a test can plant a violation and let the real tool look at it."""
+"""A copy of the tree in which a test plants violations and runs the real tools."""
 
 import configparser
 import os
@@ -22,35 +22,48 @@ STRICT_RUFF: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(
 WORLDLY_RUFF: dict[str, Any] = tomllib.loads((ROOT / "tools/ruff-worldly.toml").read_text())
 
 
-def rows(contract: str, option: str) -> list[str]:
-    """The lines of a contract's option."""
-    return CONTRACTS[contract].get(option, "").split("\n")
-
-
 def names(contract: str, option: str) -> set[str]:
-    """The names in a contract's option, however they are set out."""
+    """The names in a contract's option, on one line or several."""
     return set(CONTRACTS[contract].get(option, "").replace("|", " ").split())
 
 
 class House:
-    """A copy of the tree with its settings, and the tools that look at it."""
+    """A copy of the tree with its settings, and the tools that check it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._before: dict[Path, bytes | None] = {}
         shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
         for name in (".importlinter", "pyproject.toml"):
             shutil.copy(ROOT / name, root)
 
     def plant(self, path: str, code: str) -> Path:
-        """Add ``code`` to the end of a file of ``src/custody``, made (with its room) if it is not there."""
+        """Add ``code`` to the end of a file of ``src/custody``; the file and its package are created if missing."""
         file = self.root / "src" / "custody" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.parent.name != "custody":
-            (file.parent / "__init__.py").touch()
+            self._append(file.parent / "__init__.py", "")
+        return self._append(file, f"\n{code}\n")
+
+    def _append(self, file: Path, text: str) -> Path:
+        self._before.setdefault(file, file.read_bytes() if file.exists() else None)
         with file.open("a") as end:
-            end.write(f"\n{code}\n")
+            end.write(text)
         return file
+
+    def restore(self) -> None:
+        """Undo every plant."""
+        for file, before in self._before.items():
+            if before is None:
+                file.unlink()
+            else:
+                file.write_bytes(before)
+        for folder in {file.parent for file in self._before}:
+            shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        self._before.clear()
 
     def imports(self) -> str:
         """What import-linter says."""

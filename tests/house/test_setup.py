@@ -13,7 +13,7 @@ from tools import setup
 
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 SOURCE = ROOT / "src" / "custody"
-ROOMS = sorted(file.parent for file in SOURCE.rglob("__init__.py") if file.parent != SOURCE)
+PACKAGES = sorted(file.parent for file in SOURCE.rglob("__init__.py") if file.parent != SOURCE)
 OF_THE_PROJECT = (".ci", "bench", "changes", "docs", "requirements", "src", "tests", "tools")
 # Spelt so that this file does not find itself.
 MACHINE_PATHS = re.compile(rb"(?<![\w.~*-])/(?:[w]ork/(?:main|shared)|[r]oot/|[o]pt/wheels)")
@@ -59,10 +59,10 @@ def test_no_file_names_a_place_on_one_machine() -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(SOURCE)))
-def test_a_room_says_what_it_may_touch(room: Path) -> None:
-    said = ast.get_docstring(ast.parse((room / "__init__.py").read_bytes())) or ""
-    assert re.search(r"\bmay\b|\btouch", said, re.IGNORECASE), f"'{said}'"
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: str(package.relative_to(SOURCE)))
+def test_a_package_says_what_it_may_touch(package: Path) -> None:
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_bytes())) or ""
+    assert re.search(r"\bmay\b|\btouch", docstring, re.IGNORECASE), f"'{docstring}'"
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,4 +1,4 @@
-"""Which session wrote a line, and how sure we are (document 000).
+"""Which session wrote a line, and on what evidence (document 000).
 
-A pure floor: it may import ``model`` and the standard library's value tools; it knows no other domain.
+The files at the top are pure: they may import ``core`` and the standard library's value tools, and no other question.
 """

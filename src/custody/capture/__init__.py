@@ -1,7 +1,7 @@
-"""What captured events mean: one reader per agent format, from an agent's own shape to our views.
+"""Formats of agents and other tools: one reader per format, from its own shape to our views.
 
-Readers of events touch nothing: they are functions of what the store hands them. Readers of transcripts open the files
-that they are handed, and nothing that is named inside them.
+Readers of events touch nothing: they are functions of what the store passes in. Readers of transcripts open the files
+that they are given, and no file that is named inside them.
 """
 
 from custody.capture.database_rows import is_database, lines_for

@@ -1,5 +1,5 @@
-"""What a statement rests on, and whether that holds (document 003).
+"""What a statement is based on, and whether that holds (document 003).
 
-A pure floor: it may import ``model``, ``sketch``, its own parsers and the standard library's value tools; it knows no
-other domain.
+The files at the top and ``checks`` are pure: they may import ``core``, ``sketch``, their own parsers and the standard
+library's value tools, and no other question.
 """

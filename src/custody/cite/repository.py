@@ -1,4 +1,4 @@
-"""The document's interface of a store of sources. It is only a shape: what offers it runs on another floor."""
+"""The document's interface of a store of sources. It is only a protocol: its implementations are in ``cite.app``."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol

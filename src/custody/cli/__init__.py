@@ -1,5 +1,4 @@
-"""The command line: one file per verb, each declaring its own arguments.
+"""The command line: the table of verbs, and the verbs that belong to no single package.
 
-A thin surface: asks ``app``, shows what ``wire`` shapes, never touches the world or an engine. Data goes to stdout,
-talk to stderr.
+May touch the terminal. Asks use cases, never the store, git or an engine. Data goes to stdout, messages to stderr.
 """

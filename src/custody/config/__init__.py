@@ -1,9 +1,10 @@
-"""The door of configuration: files and variables in, frozen Rules out, each value with where it was set.
+"""Rules from files and variables: frozen Rules, each value with the place that set it.
 
-May touch: the environment and the user's own file, both named by whoever calls. A repository's files it reads only
-through the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
+May touch the environment and the user's own file, both named by the caller. It reads a repository's files only through
+the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
 
-A file of a repository can set rules and nothing else: this room knows the fields of the Rules classes and no other key.
+A file of a repository can set rules and nothing else: this package knows the fields of the Rules classes and no other
+key.
 """
 
 from custody.config.document_files import VARIABLES, documents

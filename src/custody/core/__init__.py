@@ -1,5 +1,5 @@
-"""The nouns of the product: ids, records, views, evidence, errors.
+"""The nouns of the product: ids, records, views, evidence, lines, paths, digests, errors.
 
-This room is the lowest pure floor. It may import only the standard library's value tools (dataclasses, enum, hashlib,
-typing); it reads no clock, file, environment or random number and knows no other room.
+The lowest layer, pure. It may import only the standard library's value tools (dataclasses, enum, hashlib, typing); it
+reads no clock, file, environment or random number and imports no other package.
 """

@@ -1,4 +1,5 @@
 """Whether a change is already there (document 002).
 
-A pure floor: it may import ``model`` and the standard library's value tools; it knows no other domain.
+The files at the top and ``facts`` are pure: they may import ``core``, ``sketch`` and the standard library's value
+tools, and no other question.
 """

@@ -1,5 +1,5 @@
-"""What is to be said about a change before it lands: one verdict, with its reasons by code.
+"""The verdict on a change before it is merged, with its reasons by code.
 
-A pure floor above the domains: it may import them, ``model`` and the standard library's value tools. What was seen of a
-change is handed in; a check never goes looking, and what nobody saw is never taken for good news.
+The files at the top and ``checks`` are pure: they may import ``core``, the pure files of the questions and the standard
+library's value tools. Evidence is passed in: a check never searches, and missing evidence never counts as good.
 """

@@ -1,9 +1,9 @@
-"""The hardened git door: nothing else in custody starts git, and nothing in a repository can make it run a program.
+"""The hardened adapter to git: no other package starts git, and no repository can make it run a program.
 
-This room may start git (``child``) and read the work tree (``worktree``); it writes nothing but temporary folders of
-its own (``private``), custody's own folder of exchanged evidence and, when somebody asks for it, notes (``notes``), and
-opens no network but to a remote that somebody asks it to push to or to fetch from (``exchange``, ``mirror``). Its
-parsers are pure functions over bytes. It imports only ``custody.core``. ``discover`` is the way in.
+May start git (``process``) and read the work tree (``work_tree_file``). It writes nothing but temporary folders of its
+own (``private_repository``), custody's own folder of exchanged evidence and, when asked to, notes (``notes``). It opens
+no network except to a remote that it is asked to push to or to fetch from (``exchange``, ``mirror``). Its parsers are
+pure functions over bytes. It imports only ``core``. ``discover`` is the way in.
 """
 
 from custody.git.ancestry import Ancestry

@@ -1,5 +1,5 @@
 """What an agent called, inside what, in what order (document 004).
 
-A pure floor: it may touch ``model``, the standard library's value tools and, in ``csr.py`` alone, numpy; it knows no
-other domain.
+The files at the top are pure: they may import ``core``, the standard library's value tools and, in ``csr.py`` alone,
+numpy; they import no other question.
 """

@@ -1,4 +1,4 @@
-"""The graph engine: the calls of document 004 in Python spelling, over the rooms' own parts."""
+"""The graph engine: the calls of document 004 in Python spelling, over the package's own parts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,1 +1,4 @@
-"""The ways in: imports of what agents and other tools left, the hook's installation, single events."""
+"""Everything that comes in: imports from agents and other tools, the hook's installation, single events.
+
+May touch the spool and the store, through the workspace that it is given, transcripts, and agents' settings files.
+"""

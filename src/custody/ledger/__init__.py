@@ -1,1 +1,4 @@
-"""The ledger: records, sessions, gaps, and whether all of it is as it was written."""
+"""Records: list, show, erase and verify them, with their sessions and gaps.
+
+May touch the store, through the workspace that it is given.
+"""

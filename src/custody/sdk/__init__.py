@@ -1,8 +1,8 @@
 """Trace a running program: ``@capability``, ``@tool``, ``with span(...)``.
 
-May touch: the clock, chance for ids, the environment (``TRACEPARENT``), one thread of its own. What it traced reaches
-the spool through ``app``, which is imported by that thread, not by the program that is traced. Nothing here raises into
-the code that is traced, and nothing changes what that code gives.
+May touch the clock, randomness for ids, the environment (``TRACEPARENT``) and one thread of its own. Spans reach the
+spool through ``intake``, which that thread imports, not the program that is traced. Nothing here raises into the code
+that is traced, and nothing changes what that code returns.
 """
 
 from typing import TYPE_CHECKING, Any

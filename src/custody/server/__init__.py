@@ -1,18 +1,18 @@
-"""The engine behind HTTP: what verbs ask, asked by programs of a team.
+"""A team's service: the same answers over HTTP, pages, tenants, jobs, pull requests.
 
-May touch: sockets of this machine, the event loop, threads of its own; it asks ``app``, never the world itself. Its
-third parties (litestar, uvicorn, uvloop, httptools, prometheus_client) are imported nowhere else, and nothing here is
+May touch sockets of this machine, the event loop and threads of its own; it asks use cases, never an adapter. Its third
+parties (litestar, uvicorn, uvloop, httptools, prometheus_client) are imported nowhere else, and nothing here is
 imported before ``custody serve`` runs.
 
 ```text
-protocol   limits on a request's head: size, time                    (uvicorn)
-door       host, origin, token, project, rate, how many at once      401 403 429 431 503
-endpoints  scope, time; body: type, size, unpacking                  403 408 413 415
-routes     one module per resource: its endpoints and their words
-writing    one writer per project: what waits is committed together; answers after COMMIT
-reading    questions in a few threads, a store opened for each
-problems   every refusal as application/problem+json, from one table
-openapi    the description, made from the same endpoints that answer
+protocol      limits on a request's head: size, time                  (uvicorn)
+gatekeeper    host, origin, token, project, rate, how many at once    401 403 429 431 503
+endpoints     scope, time; body: type, size, unpacking                403 408 413 415
+routes        one module per resource: its endpoints and their texts
+writer_queue  one writer per project: waiting events are committed together; answers after COMMIT
+reader_pool   questions in a few threads, a store opened for each
+problems      every refusal as application/problem+json, from one table
+openapi       the description, generated from the endpoints
 ```
 
 To add a resource: a module in ``routes`` with a tuple ``ENDPOINTS``, and its row in ``routes/__init__``. An endpoint is

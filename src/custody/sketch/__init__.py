@@ -1,5 +1,5 @@
-"""Short stand-ins for texts and sets, from which their likeness can be told: tokens, shingles, MinHash, fingerprints.
+"""Short summaries of texts and sets that show how similar they are: tokens, shingles, MinHash, fingerprints.
 
-A pure floor, shared by the domains: it may import ``model``, the standard library's value tools and, as the only room,
-rensa. It reads no file, clock, environment or chance; the same text gives the same sketch on every machine.
+Pure: it may import ``core``, the standard library's value tools and, as the only package, rensa. It reads no file,
+clock, environment or random number; the same text gives the same sketch on every machine.
 """

@@ -1,7 +1,7 @@
-"""The store: records in chains, bodies, and views of them, in SQLite or PostgreSQL behind one class.
+"""Records in chains, bodies, and views of them, in SQLite or PostgreSQL behind one class.
 
-May touch: the database and the head files beside it. It never looks into the spool, runs git or reads a clock:
-moments and chance are handed in.
+May touch the database and the head files beside it. It never reads the spool, runs git or reads a clock: timestamps and
+random numbers are passed in.
 """
 
 from custody.store.db import Db, StoreDamaged, StoreUnwritable

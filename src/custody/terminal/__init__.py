@@ -1,1 +1,4 @@
-"""What every verb of the command line shares: the frame of an answer, and verbs that have parts."""
+"""What all verbs of the command line share: the frame of an answer, and groups of commands.
+
+May touch the terminal.
+"""

@@ -1,4 +1,4 @@
-"""What an agent's record lets it land without a person looking (document 001).
+"""What an agent's record allows it to merge without review (document 001).
 
-A pure floor: it may import ``model`` and the standard library's value tools; it knows no other domain.
+The files at the top are pure: they may import ``core`` and the standard library's value tools, and no other question.
 """

@@ -1,1 +1,4 @@
-"""The workspace: which repository, which store and which spool a verb works on, and the rules in force there."""
+"""One repository with its store, its spool, its clock and the rules in force, per command.
+
+May touch git, the store, the spool, the environment, the clock and randomness: it passes them to the use cases.
+"""

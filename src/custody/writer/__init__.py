@@ -1,7 +1,7 @@
-"""Document 003 for programs that run a model: tools with ids, results, the report writer, an agent framework's adapter.
+"""Document 003 for programs that run a model: tools with ids, results, the report writer, a framework adapter.
 
-May touch ``custody.app`` and the event loop, and calls what it is handed: a writer, a tool, a repository of sources. A
-call that does not wait runs in a thread, so that the loop goes on.
+May touch the event loop. Asks ``cite.app``, and calls the writer, the tools and the repository of sources that it is
+given. A call that does not wait runs in a thread, so that the loop goes on.
 """
 
 from custody.writer.pydantic_ai import agent_writer, citation_instructions, executor_instructions, source_tools

@@ -1,4 +1,4 @@
-"""Call what somebody handed over, whether it waits or not; the only file of this room that knows the event loop."""
+"""Call what somebody handed over, whether it waits or not; the only file of this package that knows the event loop."""
 
 import asyncio
 import inspect

@@ -1,1 +1,4 @@
-"""Attribution over a store and a repository: gather, decide, keep."""
+"""Use cases of attribution: gather evidence from store and git, decide, store what can be reused.
+
+May touch the store, git and the rules, through the workspace that it is given.
+"""

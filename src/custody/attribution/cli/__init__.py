@@ -1,1 +1,4 @@
-"""The verbs of attribution."""
+"""The verbs of attribution: blame and stats.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

@@ -1,1 +1,4 @@
-"""Formats of other attribution tools: Agent Trace, git-ai, Entire, opentraces."""
+"""Formats of other attribution tools: Agent Trace, git-ai, Entire, opentraces.
+
+Pure: it may import ``core``, msgspec and the standard library.
+"""

@@ -1,4 +1,4 @@
-"""What the room ``writer`` is handed of citing: the steps from a tool's answer to a report, all of them pure."""
+"""What ``custody.writer`` uses of citations: the steps from a tool's answer to a report, all of them pure."""
 
 from custody.cite.assembly import assembled, named_ids
 from custody.cite.draft_loop import Drafting, best_of

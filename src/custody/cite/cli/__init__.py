@@ -1,1 +1,4 @@
-"""The verbs of citations."""
+"""The verbs of citations.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

@@ -1,4 +1,4 @@
 """The outside shape of records and findings: the one JSON for CLI, HTTP, export and stored evidence.
 
-A pure floor: it imports ``model`` and msgspec, turns bytes into values and values into bytes, and touches nothing else.
+Pure: it imports ``core`` and msgspec, turns bytes into values and values into bytes, and touches nothing else.
 """

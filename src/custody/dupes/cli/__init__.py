@@ -1,1 +1,4 @@
-"""The verbs of duplicate search."""
+"""The verbs of duplicate search.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

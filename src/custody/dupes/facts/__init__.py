@@ -1,6 +1,6 @@
 """What a file says about itself: its channel, its symbols, exports and imports, what its tests and documents are about.
 
-A pure floor: it may import ``model``, tree-sitter with its grammars, and the standard library's value tools. A grammar
+Pure: it may import ``core``, tree-sitter with its grammars, and the standard library's value tools. A grammar
 is imported when the first file of its language is read, so nobody pays who never parses. Functions take a path and
 bytes and give values; none opens a file.
 """

@@ -1,1 +1,4 @@
-"""SQL over the index of changes."""
+"""SQL over the index of changes, typed rows out.
+
+May touch the open database that it is given.
+"""

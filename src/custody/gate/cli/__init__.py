@@ -1,1 +1,4 @@
-"""The verbs of the gate."""
+"""The verbs of the gate.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

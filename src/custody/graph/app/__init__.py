@@ -1,1 +1,4 @@
-"""The call graph over a store: gather, decide, keep."""
+"""Use cases of the call graph: learn from records, answer questions, store what was learned.
+
+May touch the store, through the workspace that it is given.
+"""

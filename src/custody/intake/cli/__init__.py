@@ -1,1 +1,4 @@
-"""The verbs that set capture up and look after it."""
+"""The verbs of setup and recording: init, doctor, record, uninstall.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

@@ -1,1 +1,5 @@
-"""Installation: the site of the hook, its health, and the agents that it knows."""
+"""Installation: where the hook is installed, whether it works, and which agents it knows.
+
+May touch the folder of the hook, agents' settings through ``intake.settings``, and the user's home as
+the caller names it.
+"""

@@ -1,1 +1,4 @@
-"""The verbs over recorded evidence."""
+"""The verbs of recorded evidence: log, show, records, erase.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

@@ -1,1 +1,4 @@
-"""SQL over records that belongs to no single question."""
+"""SQL over records that belongs to no single question, typed rows out.
+
+May touch the open database that it is given.
+"""

@@ -1,1 +1,4 @@
-"""The verbs of a team's service."""
+"""The verbs of a team's service.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

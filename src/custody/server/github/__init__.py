@@ -1,1 +1,4 @@
-"""GitHub's shapes, and the door to its API."""
+"""GitHub: the shapes of its deliveries and reports, and the adapter to its API.
+
+The shapes touch nothing; ``api`` may touch the network.
+"""

@@ -1,1 +1,4 @@
-"""SQL that only pages ask."""
+"""SQL that only pages need, typed rows out.
+
+May touch the open database that it is given.
+"""

@@ -1,1 +1,4 @@
-"""The JSON of the service."""
+"""The JSON of the service.
+
+May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
+"""

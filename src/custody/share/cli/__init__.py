@@ -1,1 +1,4 @@
-"""The verbs that share."""
+"""The verbs of sharing: push, pull, remote.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

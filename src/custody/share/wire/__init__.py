@@ -1,1 +1,4 @@
-"""The JSON of shared chains."""
+"""The JSON of shared chains.
+
+May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
+"""

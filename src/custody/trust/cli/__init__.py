@@ -1,1 +1,4 @@
-"""The verbs of trust."""
+"""The verbs of trust.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

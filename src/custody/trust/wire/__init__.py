@@ -1,1 +1,4 @@
-"""The JSON of trust."""
+"""The JSON of trust.
+
+May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
+"""

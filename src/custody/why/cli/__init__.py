@@ -1,1 +1,4 @@
-"""The verb ``why``."""
+"""The verbs of ``why``.
+
+May touch the terminal. Asks use cases and renders their reports.
+"""

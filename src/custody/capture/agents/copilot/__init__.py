@@ -1,1 +1,4 @@
-"""GitHub Copilot, in VS Code and as a CLI."""
+"""GitHub Copilot, in VS Code and as a CLI: its hook events, its transcripts, and where it stores them.
+
+May touch the files of this agent that the caller names; it imports no other agent.
+"""
