@@ -1,6 +1,6 @@
 """Generated documents and the checks of all documents.
 
-    python tools/docs.py --write    make docs/reference/ anew
+    python tools/docs.py --write    make docs/reference/ and the tree in ARCHITECTURE.md again
     python tools/docs.py --check    say what is not as it would be made, and what else is wrong with the documents
 
 A new generated page is one row of ``GENERATORS``; a new check is one row of ``CHECKS``.
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file and as ``-m tools.docs``
 
-from tools import accuracy, conformance, fragments, links
+from tools import accuracy, conformance, fragments, links, package_tree
 from tools.pages.citations import citations_page
 from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
@@ -48,7 +48,13 @@ GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
         "schemas/": schema_files,
     }
 )
-CHECKS: Sequence[Callable[[Path], list[Problem]]] = (conformance.check, links.check, fragments.check, accuracy.check)
+CHECKS: Sequence[Callable[[Path], list[Problem]]] = (
+    conformance.check,
+    links.check,
+    fragments.check,
+    accuracy.check,
+    package_tree.check,
+)
 
 
 def generated(generators: Mapping[str, Callable[[], Made]]) -> dict[str, str]:
@@ -116,7 +122,7 @@ def main(
         print(error, file=sys.stderr)
         return 1
     if args.write:
-        for problem in write(root, wanted):
+        for problem in (*write(root, wanted), *package_tree.write(root)):
             print(f"wrote {problem.path}" if (root / problem.path).exists() else f"removed {problem.path}")
         return 0
     return report(differences(root, wanted), [problem for check in CHECKS for problem in check(root)])

@@ -3,10 +3,12 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +20,8 @@ import tools
 from custody.core.errors import InputError, Outcome, WorldError
 from custody.store import sqlite
 from custody.store.migrate import migrations
-from tools import docs, fragments, links, markdown
+from tests.house.planting import CONTRACTS
+from tools import docs, fragments, links, markdown, package_tree
 from tools.conformance import DOCUMENTS, FOLDER
 from tools.pages import cli, database, errors, schemas
 from tools.problems import Problem, Undocumented
@@ -114,6 +117,70 @@ class TestReference:
                 [sys.executable, *way, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
             )
             assert "--check" in done.stdout
+
+
+class TestPackageTree:
+    @pytest.fixture
+    def project(self, tree: Path) -> Path:
+        """A project with two layers and a page without its tree."""
+        for name, line in {"low": "The ground.", "high": "The top."}.items():
+            (tree / "src/custody" / name).mkdir(parents=True)
+            (tree / "src/custody" / name / "__init__.py").write_text(f'"""{line}\n\nMore.\n"""\n')
+        (tree / "src/custody/face.py").write_text('"""A name that documents use."""\n')
+        (tree / ".importlinter").write_text("[importlinter:contract:layers]\nlayers =\n    face | high\n    low\n")
+        (tree / package_tree.PAGE).write_text(f"# Tree\n{package_tree.BEGIN}{package_tree.END}More.\n")
+        return tree
+
+    def test_a_stale_tree_is_named_and_written(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        written(project)
+        capsys.readouterr()
+        assert told(project, capsys) == (0, [])
+        page = project / package_tree.PAGE
+        assert page.read_text() == (
+            f"# Tree\n{package_tree.BEGIN}```text\n"
+            "face            A name that documents use.\n"
+            "· high          The top.\n"
+            "low             The ground.\n"
+            f"```\n{package_tree.END}More.\n"
+        )
+        page.write_text(page.read_text().replace("The ground.", "The cellar."))
+        assert told(project, capsys) == (1, [f"{package_tree.PAGE}: {package_tree.STALE}"])
+
+    def test_a_page_without_markers_is_named(self, project: Path) -> None:
+        (project / package_tree.PAGE).write_text("# Tree\n")
+        assert [problem.message for problem in package_tree.check(project)] == [package_tree.UNMARKED]
+
+    def test_a_package_without_a_docstring_is_named(self, project: Path) -> None:
+        (project / "src/custody/low/__init__.py").write_text("")
+        assert [problem.message for problem in package_tree.check(project)] == ["'low' has no docstring"]
+
+
+class TestArchitecture:
+    PAGE = (ROOT / package_tree.PAGE).read_text()
+    PATHS = sorted(set(re.findall(r"`([a-z_]+(?:/[\w]+)+(?:\.\w+)?)`", PAGE)))
+
+    def test_every_path_is_there(self) -> None:
+        assert len(self.PATHS) > 50
+        assert [path for path in self.PATHS if not self.place(path).exists()] == []
+
+    def test_every_table_is_in_the_file_that_is_named_for_it(self) -> None:
+        tables = re.findall(r"((?:`[A-Z_]+`(?: or | and )?)+) (?:of|in) `([\w/]+\.py)`", self.PAGE)
+        pairs = [(name, path) for cell, path in tables for name in re.findall(r"[A-Z_]+", cell)]
+        assert len(pairs) > 10
+        assert [pair for pair in pairs if not self.is_defined(*pair)] == []
+
+    def test_every_contract_is_on_the_page(self) -> None:
+        part = self.PAGE.partition("## Contracts")[2].partition("## Invariants")[0]
+        patterns = re.findall(r"`([\w*-]+)`", part)
+        assert [name for name in CONTRACTS if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+
+    def is_defined(self, name: str, path: str) -> bool:
+        return re.search(rf"^{name}\b", self.place(path).read_text(), re.MULTILINE) is not None
+
+    @staticmethod
+    def place(path: str) -> Path:
+        top = path.partition("/")[0]
+        return ROOT / path if top in ("bench", "docs", "src", "tests", "tools", "web") else ROOT / "src/custody" / path
 
 
 class TestLinks:

@@ -1,4 +1,4 @@
-"""The hardened adapter to git: no other package starts git, and no repository can make it run a program.
+"""The hardened adapter to git: nothing in a repository can make it run a program.
 
 May start git (``process``) and read the work tree (``work_tree_file``). It writes nothing but temporary folders of its
 own (``private_repository``), custody's own folder of exchanged evidence and, when asked to, notes (``notes``). It opens
