@@ -19,11 +19,11 @@ from bench.runner import Ground, Thunk
 from bench.store import an_arrival
 from custody.attribution.app.blame import Reporting
 from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.queries.lineage import LineageTables, StateRow
 from custody.core.ids import EventId, RecordRef, Seq
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.store import SqliteDb, Store
-from custody.store.lineage import StateRow
 from custody.workspace.workspace import Desk
 
 BATCH = 5_000
@@ -89,7 +89,7 @@ def look_ups(evidence: Attributing) -> dict[str, Thunk]:
     def ask(*, cold: bool) -> Sequence[object]:
         if cold:
             with evidence.store.db.writing():
-                evidence.store.lineage.drop_versions(path)
+                LineageTables(evidence.store).drop_versions(path)
         fresh = Attributing(evidence.desk, evidence.store, evidence.objects, evidence.rules)
         found = Reporting(fresh).blamed(path, head, ()).report.attributions
         fresh.save()
@@ -103,7 +103,7 @@ def fill(store: Store, size: int, version: str) -> None:
 
     The states are laid down and not replayed: how long replaying takes is another question, and the rows are the same.
     """
-    pattern = store.lineage.last_of(RepoPath(FILE.encode()))
+    pattern = LineageTables(store).last_of(RepoPath(FILE.encode()))
     if pattern is None:
         raise BenchError("nothing of the file that is asked about was replayed")
     numbers = iter(range(size))
@@ -117,7 +117,7 @@ def fill(store: Store, size: int, version: str) -> None:
 def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern: StateRow) -> None:
     """One state for each record, like ``pattern`` but of another file and with a few lines of its own."""
     (head,) = store.tables.chains()
-    first, seq = store.lineage.newest() + 1, int(head.seq) - len(arrivals) + 1
+    first, seq = LineageTables(store).newest() + 1, int(head.seq) - len(arrivals) + 1
     for place, arrival in enumerate(arrivals):
         keys = tuple(key_of(arrival.entry.event, line) for line in range(LINES_BROUGHT))
         row = replace(
@@ -128,8 +128,8 @@ def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern:
             ref=RecordRef(head.store, Seq(seq + place)),
             keys=keys,
         )
-        store.lineage.put(row, keys)
-    store.lineage.read_until(head.store, int(head.seq), version)
+        LineageTables(store).put(row, keys)
+    LineageTables(store).read_until(head.store, int(head.seq), version)
 
 
 def key_of(event: str, line: int) -> int:

@@ -12,14 +12,15 @@ from custody.cite.event_fold import with_registration
 from custody.cite.events import How, Registered, Stamp
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource
+from custody.cite.queries.registry import RegistryTables
+from custody.cite.queries.registry_shelf import TableShelf
 from custody.cite.registry import to_register
 from custody.cite.registry_view import identity_of
 from custody.cite.shelf import Entry
 from custody.core.ids import StoreId
 from custody.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
-from custody.store.registry_shelf import TableShelf
 from custody.store.tables import key_digest
-from custody.workspace.workspace import READERS
+from custody.workspace.workspace import VIEWS
 
 BATCH = 10_000
 SMALL, LARGE = 5_000, 1_000_000
@@ -65,7 +66,7 @@ def a_row(n: int) -> tuple[bytes, str]:
 def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
     """A registry of ``size`` sources."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, READERS, Surroundings(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
+    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
     for first in range(1, size + 1, BATCH):
         made = [(n, *a_row(n)) for n in range(first, min(first + BATCH, size + 1))]
         with db.writing():
@@ -79,7 +80,7 @@ def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
             )
     if a_row(size // 2) != an_entry(size // 2, a_source(size // 2)):
         raise BenchError("the rows that were laid down are not those that registering makes")
-    return db, store.registry.shelf(REGISTRY)
+    return db, RegistryTables(store).shelf(REGISTRY)
 
 
 def known_by_key(shelf: TableShelf, key: str) -> object:

@@ -28,6 +28,7 @@ from custody.dupes.calibration import Step, calibration_of
 from custody.dupes.chance import Model, features
 from custody.dupes.model import Signature, Sketched
 from custody.dupes.packing import packed
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import asked_terms, kept_terms
 from custody.dupes.signature import SIGNATURE_VERSION
@@ -35,7 +36,7 @@ from custody.dupes.similarity import SIGNALS, similarities
 from custody.dupes.weights import SHIPPED
 from custody.sketch.bottom_k import bottom_of
 from custody.sketch.hash import hash32, hash64
-from custody.store import SqliteDb, Store, Surroundings, open_sqlite
+from custody.store import SqliteDb, Store, Surroundings, ViewWiring, open_sqlite
 from custody.workspace.workspace import Desk
 
 COMMITTED = 20_000
@@ -66,9 +67,9 @@ def a_change(n: int, size: int) -> SketchedChange:
 def populate(ground: Ground, size: int) -> Population:
     """An index of ``size`` synthetic changes: the rows that indexing them one by one gives, put in together."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, {}, Surroundings(lambda: 0, lambda: "0" * 32, None))
+    store = Store(db, ViewWiring({}), Surroundings(lambda: 0, lambda: "0" * 32, None))
     fill(db, size)
-    searching = Searching(store.dupes, RULES, SHIPPED)
+    searching = Searching(DupesTables(store), RULES, SHIPPED)
     asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
 
     def search() -> int:

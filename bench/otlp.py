@@ -23,6 +23,7 @@ from custody.core.span_merge import merged_spans
 from custody.core.views import SpanSeen
 from custody.graph.otlp.export import Wanted, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
+from custody.graph.queries.spans import SpanTables
 from custody.workspace.workspace import Desk
 
 TRACE_SPANS = 100
@@ -127,7 +128,7 @@ def _a_desk(folder: Path) -> Desk:
 
 def _spans(desk: Desk) -> list[SpanSeen]:
     with desk.reading() as store:
-        found = (seen.view for execution in store.spans.executions() for seen in store.spans_of(execution))
+        found = (seen.view for execution in SpanTables(store).executions() for seen in store.spans_of(execution))
         return merged_spans(_only_spans(found))
 
 

@@ -13,7 +13,7 @@ from custody.core.ids import CommitSha, EventId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.store import Heads, Store, Surroundings, open_sqlite
-from custody.workspace.workspace import READERS
+from custody.workspace.workspace import VIEWS
 
 BATCH = 5_000
 EDITS_PER_PATH = 200
@@ -52,7 +52,7 @@ def an_arrival(n: int) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` records, and the look-ups that every question is made of."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, READERS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
+    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in _batches(an_arrival(n) for n in range(size)):
         store.append(batch)
     n = (size // 2) // EDITS_PER_PATH * EDITS_PER_PATH + EDITS_PER_PATH // 2 + 5

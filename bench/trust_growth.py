@@ -16,8 +16,9 @@ from custody.trust.app.decisions import Asked, agents_in
 from custody.trust.app.standing import standing_of
 from custody.trust.approval import Author, Proposed
 from custody.trust.model import Standing
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
-from custody.workspace.workspace import READERS
+from custody.workspace.workspace import VIEWS
 
 NS = 1_000_000_000
 AGENT = "asked"
@@ -52,7 +53,7 @@ def a_decision(n: int) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` decisions, asked about once before, and a few that came since."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, READERS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
+    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in batched((a_decision(n) for n in range(size)), BATCH):
         store.append(batch)
     asked = Asked(TrustRules(), (START_S + 3_600 * size) * NS)
@@ -67,7 +68,7 @@ def populate(ground: Ground, size: int) -> Population:
             "score": lambda: standing_of(store, AGENT, asked).samples,
             "every agent's score": lambda: dict(_standings(store, asked)),
             "agents": lambda: agents_in(store),
-            "is it decided": lambda: store.standing.named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
+            "is it decided": lambda: StandingTables(store).named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
             "budget": lambda: spent_by(store, Author(AGENT), change, asked).agent,
         },
         db.close,

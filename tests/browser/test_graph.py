@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.shelf import EdgeRow, NodeRow
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, Looking, findings
@@ -44,7 +45,7 @@ def every_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     ]
     names = sorted({name for row in rows for name in (row.start, row.end)})
     with world.desk.writing() as store, store.db.writing():
-        store.graph.put([NodeRow(name=name, count=1) for name in names], rows)
+        GraphTables(store).put([NodeRow(name=name, count=1) for name in names], rows)
     with started(world.path) as made:
         yield made
 

@@ -4,7 +4,7 @@ from itertools import count
 from pathlib import Path
 
 from custody.store import Heads, Store, Surroundings, open_postgres, open_sqlite
-from custody.workspace.workspace import READERS
+from custody.workspace.workspace import VIEWS
 
 NOON = 1_769_860_800_000_000_000
 
@@ -18,9 +18,9 @@ def surroundings(folder: Path | None = None) -> Surroundings:
 
 def a_sqlite_store(folder: Path) -> Store:
     """The store in ``folder``, made if it is not there."""
-    return Store(open_sqlite(folder / "custody.db"), READERS, surroundings(folder))
+    return Store(open_sqlite(folder / "custody.db"), VIEWS, surroundings(folder))
 
 
 def a_postgres_store(url: str, folder: Path) -> Store:
     """The store in a PostgreSQL database, its heads in ``folder``."""
-    return Store(open_postgres(url), READERS, surroundings(folder))
+    return Store(open_postgres(url), VIEWS, surroundings(folder))

@@ -4,9 +4,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
+from custody.dupes import ChangeRow
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.queries.change_list import WORD_SIGNS, ChangeList
 from custody.store import Store
-from custody.store.change_index import ChangeRow
 
 
 def put(store: Store, number: int, *, title: str = "A change", name: str = "", on_main: bool = False) -> None:
@@ -23,7 +24,7 @@ def put(store: Store, number: int, *, title: str = "A change", name: str = "", o
         signature=b"\0",
     )
     with store.db.writing():
-        store.dupes.put(row, (), [])
+        DupesTables(store).put(row, (), [])
 
 
 def ids(
@@ -58,7 +59,7 @@ def test_words_are_sought_in_titles_names_and_the_beginning_of_heads(store: Stor
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=6))
 def test_every_sign_of_the_words_is_what_it_is(store: Store, words: str) -> None:
-    if store.dupes.count() == 0:
+    if DupesTables(store).count() == 0:
         put(store, 1, title="plain")
     assert ids(store, words=words) == ([1] if words.lower() in "plain" or set(words) == {"0"} else [])
 

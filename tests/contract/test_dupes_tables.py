@@ -4,8 +4,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
+from custody.dupes import ChangeRow
+from custody.dupes.queries.change_index import DupesTables, EvidenceRow, Sharing
 from custody.store import Store
-from custody.store.change_index import ChangeRow, EvidenceRow, Sharing
 from tests.contract.conftest import Opener
 
 TERMS = st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9_000), min_size=1, max_size=20)
@@ -28,14 +29,14 @@ def a_row(number: int, *, name: str = "", base: str = "0" * 40, on_main: bool = 
 
 def put(store: Store, row: ChangeRow, terms: list[int], exact: tuple[tuple[int, int], ...] = ()) -> None:
     with store.db.writing():
-        store.dupes.put(row, exact, terms)
+        DupesTables(store).put(row, exact, terms)
 
 
 def test_changes_come_back_as_they_were(store: Store, open_store: Opener) -> None:
     rows = [a_row(number, name=f"refs/pull/{number}/head", on_main=number % 2 == 0) for number in (1, 2, 3)]
     for row in rows:
         put(store, row, [row.id])
-    again = open_store().dupes
+    again = DupesTables(open_store())
     assert list(again.all_changes()) == rows
     assert again.changes([3, 1, 9]) == {1: rows[0], 3: rows[2]}
     assert (again.newest(), again.count()) == (3, 3)
@@ -50,57 +51,57 @@ def test_terms_are_counted_and_summed(store: Store) -> None:
     put(store, a_row(1), [10, -20, 30])
     put(store, a_row(2), [10, 30])
     put(store, a_row(3), [10])
-    assert store.dupes.counts([10, -20, 30, 40]) == {10: 3, -20: 1, 30: 2}
+    assert DupesTables(store).counts([10, -20, 30, 40]) == {10: 3, -20: 1, 30: 2}
     weights = {10: 1, 30: 5, -20: 7, 40: 100}
-    assert store.dupes.sharing(weights, 3, 9) == [Sharing(1, 13, 3), Sharing(2, 6, 2), Sharing(3, 1, 1)]
-    assert store.dupes.sharing(weights, 2, 1) == [Sharing(1, 13, 3)]
-    assert store.dupes.sharing({}, 3, 9) == []
-    assert store.dupes.shared_by(weights, 2) == Sharing(2, 6, 2)
+    assert DupesTables(store).sharing(weights, 3, 9) == [Sharing(1, 13, 3), Sharing(2, 6, 2), Sharing(3, 1, 1)]
+    assert DupesTables(store).sharing(weights, 2, 1) == [Sharing(1, 13, 3)]
+    assert DupesTables(store).sharing({}, 3, 9) == []
+    assert DupesTables(store).shared_by(weights, 2) == Sharing(2, 6, 2)
 
 
 def test_exact_hashes_are_found_up_to_a_change(store: Store) -> None:
     put(store, a_row(1), [], exact=((2**62, 0), (-5, 3)))
     put(store, a_row(2), [], exact=((2**62, 0),))
-    assert store.dupes.exactly([(2**62, 0)], 2) == [(1, 0), (2, 0)]
-    assert store.dupes.exactly([(2**62, 0), (-5, 3)], 1) == [(1, 0), (1, 3)]
-    assert store.dupes.exactly([(2**62, 1)], 2) == []
-    assert list(store.dupes.pairs_by_exact()) == [(1, 2)]
+    assert DupesTables(store).exactly([(2**62, 0)], 2) == [(1, 0), (2, 0)]
+    assert DupesTables(store).exactly([(2**62, 0), (-5, 3)], 1) == [(1, 0), (1, 3)]
+    assert DupesTables(store).exactly([(2**62, 1)], 2) == []
+    assert list(DupesTables(store).pairs_by_exact()) == [(1, 2)]
 
 
 def test_changes_are_put_together_by_rare_terms(store: Store) -> None:
     for number in range(1, 5):
         put(store, a_row(number), [7, 100 + number // 2])
-    assert list(store.dupes.pairs_by_terms(3)) == [(2, 3)]
-    assert sorted(store.dupes.pairs_by_terms(4)) == [(1, 2, 3, 4), (2, 3)]
+    assert list(DupesTables(store).pairs_by_terms(3)) == [(2, 3)]
+    assert sorted(DupesTables(store).pairs_by_terms(4)) == [(1, 2, 3, 4), (2, 3)]
 
 
 def test_what_could_not_be_read_is_remembered_until_it_can(store: Store) -> None:
     with store.db.writing():
-        store.dupes.put_unread("", "b", "h", "gone")
-        store.dupes.put_unread("", "b", "h", "missing")
-    assert store.dupes.unread("") == [("b", "h", "missing")]
+        DupesTables(store).put_unread("", "b", "h", "gone")
+        DupesTables(store).put_unread("", "b", "h", "missing")
+    assert DupesTables(store).unread("") == [("b", "h", "missing")]
     with store.db.writing():
-        store.dupes.read_after_all("", "b", "h")
-    assert store.dupes.unread("") == []
+        DupesTables(store).read_after_all("", "b", "h")
+    assert DupesTables(store).unread("") == []
 
 
 def test_evidence_is_kept_once_and_stays_when_the_index_goes(store: Store) -> None:
     row = EvidenceRow("ab12", "cd34", "ef56", 5, '{"a":1}')
     put(store, a_row(1), [1])
     with store.db.writing():
-        store.dupes.put_evidence(row)
-        store.dupes.put_evidence(row)
-        store.dupes.forget()
-    assert store.dupes.evidence("ab") == store.dupes.evidence("cd34") == [row]
-    assert store.dupes.evidence("ff") == []
-    assert (store.dupes.newest(), store.dupes.counts([1])) == (0, {})
+        DupesTables(store).put_evidence(row)
+        DupesTables(store).put_evidence(row)
+        DupesTables(store).forget()
+    assert DupesTables(store).evidence("ab") == DupesTables(store).evidence("cd34") == [row]
+    assert DupesTables(store).evidence("ff") == []
+    assert (DupesTables(store).newest(), DupesTables(store).counts([1])) == (0, {})
 
 
 @given(TERMS)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_weights_are_summed_without_loss(store: Store, weights: dict[int, int]) -> None:
     with store.db.writing():
-        store.dupes.forget()
+        DupesTables(store).forget()
     put(store, a_row(1), list(weights))
-    (found,) = store.dupes.sharing(weights, 1, 5)
+    (found,) = DupesTables(store).sharing(weights, 1, 5)
     assert found == Sharing(1, sum(weights.values()), len(weights))

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine, Template
 from custody.graph.model import EdgeType, EventType, TraceEvent
+from custody.graph.queries.graph_tables import GraphTables
 from custody.store import Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
@@ -35,18 +36,18 @@ def events(names: list[str], execution: str) -> list[TraceEvent]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None:
     with store.db.writing():
-        store.graph.forget()
+        GraphTables(store).forget()
     engine = GraphEngine()
     engine.bootstrap_from_templates([Template("t", (("fs:read", "fs:write"),), EdgeType.DEPENDENCY)])
     for number, names in enumerate(runs):
         engine.update_from_code_execution(events(names, f"e{number}"))
         if number % 2:
             with store.db.writing():
-                engine.persist_edges(store.graph)
+                engine.persist_edges(GraphTables(store))
     with store.db.writing():
-        engine.persist_edges(store.graph)
+        engine.persist_edges(GraphTables(store))
     again = GraphEngine()
-    assert again.sync_from_database(store.graph) == ()
+    assert again.sync_from_database(GraphTables(store)) == ()
     assert again.get_graph_snapshot() == engine.get_graph_snapshot()
 
 
@@ -54,26 +55,26 @@ def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -
     engine = GraphEngine()
     engine.update_from_code_execution(events(["read", "write"], "e1"))
     with store.db.writing():
-        engine.persist_edges(store.graph)
-        store.graph.put_units({"execution:e1": 6, "session:s1": -1})
-        store.graph.put_units({"session:s1": 3})
-        store.graph.set_state("chain", 7, "1")
-    again = open_store().graph
+        engine.persist_edges(GraphTables(store))
+        GraphTables(store).put_units({"execution:e1": 6, "session:s1": -1})
+        GraphTables(store).put_units({"session:s1": 3})
+        GraphTables(store).set_state("chain", 7, "1")
+    again = GraphTables(open_store())
     assert again.units() == {"execution:e1": 6, "session:s1": 3}
     assert again.state() == {"chain": (7, "1")}
     assert again.edge_counts() == {("contains", "inferred"): 2, ("sequence", "inferred"): 1}
     with store.db.writing():
-        store.graph.forget()
+        GraphTables(store).forget()
     assert (list(again.edges()), list(again.nodes()), again.units(), again.state()) == ([], [], {}, {})
 
 
 def test_units_that_records_tell_of_behind_a_place(store: Store) -> None:
     store.append([an_arrival("call", event="1", session="s1"), an_arrival("span", event="2", execution="e1")])
     (head,) = store.tables.chains()
-    assert store.graph.touched(head.store, 0) == {"session:s1", "execution:e1"}
-    assert store.graph.touched(head.store, int(head.seq) - 1) == {"execution:e1"}
-    assert store.graph.touched(head.store, int(head.seq)) == set()
-    assert store.graph.places(["session:s1", "execution:e1", "session:no"]) == {
+    assert GraphTables(store).touched(head.store, 0) == {"session:s1", "execution:e1"}
+    assert GraphTables(store).touched(head.store, int(head.seq) - 1) == {"execution:e1"}
+    assert GraphTables(store).touched(head.store, int(head.seq)) == set()
+    assert GraphTables(store).places(["session:s1", "execution:e1", "session:no"]) == {
         "session:s1": 1,
         "execution:e1": 1,
         "session:no": 0,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from custody.attribution.queries.origins import OriginTables
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record, chained, empty_head
@@ -64,25 +65,25 @@ def test_a_damaged_outline_is_found(withheld: Store) -> None:
 
 
 def test_origins_are_replaced_whole_and_leave_nothing_behind(withheld: Store) -> None:
-    bodies = withheld.tables.body_count()
+    bodies, origins = withheld.tables.body_count(), OriginTables(withheld)
     for files in ({A: b"1", B: b"2"}, {A: b"1", B: b"3"}, {B: b"3"}):
-        assert withheld.origins.differ(OTHER, files)
+        assert origins.differ(OTHER, files)
         with withheld.db.writing():
-            assert withheld.origins.put(OTHER, files)
+            assert origins.put(OTHER, files)
         with withheld.db.writing():
-            assert not withheld.origins.put(OTHER, files)
-        kept = {path: withheld.origins.read(digest) for path, digest in withheld.origins.files(OTHER).items()}
+            assert not origins.put(OTHER, files)
+        kept = {path: origins.read(digest) for path, digest in origins.files(OTHER).items()}
         assert kept == files
         assert withheld.tables.body_count() == bodies + len(files) + 1
-    assert list(withheld.origins.lists()) == [OTHER]
+    assert list(origins.lists()) == [OTHER]
     with withheld.db.writing():
-        withheld.origins.drop(OTHER)
-    assert (withheld.origins.lists(), withheld.tables.body_count()) == ({}, bodies)
+        origins.drop(OTHER)
+    assert (origins.lists(), withheld.tables.body_count()) == ({}, bodies)
 
 
 def test_that_a_chain_was_pulled_is_remembered(withheld: Store) -> None:
-    assert withheld.origins.pulled() == set()
+    assert withheld.tables.pulled() == set()
     for _ in range(2):
         with withheld.db.writing():
-            withheld.origins.mark_pulled(OTHER)
-    assert withheld.origins.pulled() == {OTHER}
+            withheld.tables.mark_pulled(OTHER)
+    assert withheld.tables.pulled() == {OTHER}

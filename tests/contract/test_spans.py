@@ -2,6 +2,7 @@
 
 from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
 from custody.core.views import SpanSeen
+from custody.graph.queries.spans import SpanTables
 from custody.store import Seen, Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
@@ -55,10 +56,10 @@ def test_spans_and_observations_are_asked_for_many_at_once(store: Store) -> None
     a_run(store, "e1", "s1")
     a_run(store, "e2", "s2")
     asked = {("e1", "a"), ("e2", "b"), ("e2", "c"), ("e3", "a")} | {("e9", str(n)) for n in range(600)}
-    assert store.spans.there(asked) == {("e1", "a"), ("e2", "b")}
-    assert store.spans.there(set()) == set()
-    assert list(store.spans.executions()) == ["e1", "e2"]
+    assert SpanTables(store).there(asked) == {("e1", "a"), ("e2", "b")}
+    assert SpanTables(store).there(set()) == set()
+    assert list(SpanTables(store).executions()) == ["e1", "e2"]
     keys = {record.entry.key for record in store.tables.newest(8, None)}
-    observed = store.spans.observed(keys | {NaturalKey("span:e9:a:start")})
+    observed = SpanTables(store).observed(keys | {NaturalKey("span:e9:a:start")})
     assert sorted(observed) == sorted(keys)
     assert all(len(refs) == 1 for digests in observed.values() for refs in digests.values())

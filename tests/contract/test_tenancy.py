@@ -19,7 +19,7 @@ from custody.store.db import Value
 from custody.store.migrate import migrate
 from custody.store.postgres import PostgresDb, connect
 from custody.store.project_schema import SCHEMA, SERVICE_ROLE, schema_of
-from custody.workspace.workspace import READERS, Desk
+from custody.workspace.workspace import VIEWS, Desk
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON, surroundings
 from tests.builders.teams import Team, a_login, a_team, a_team_desk, as_role
@@ -216,7 +216,7 @@ def test_an_older_database_gets_its_policies_when_its_owner_opens_it(fresh_postg
     with db.writing():
         db.run(f"CREATE SCHEMA {SCHEMA}")
     migrate(db)
-    with Store(db, READERS, surroundings()) as store:
+    with Store(db, VIEWS, surroundings()) as store:
         made = store.append([an_arrival(kind, id=kind) for kind in KINDS]).made
     assert {e for (e,) in asked(fresh_postgres, _FORCED)} == {False}
     desk = a_team_desk(tmp_path, fresh_postgres)

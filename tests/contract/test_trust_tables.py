@@ -10,6 +10,7 @@ from custody.store import Store
 from custody.trust.app import standing as trust_standing
 from custody.trust.app.decisions import Asked, account_of, agents_in, settled
 from custody.trust.app.standing import standing_of
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from tests.builders.events import SHA, an_arrival
 from tests.builders.stores import NOON
@@ -28,25 +29,25 @@ def test_agents_are_found_by_name(store: Store) -> None:
 def test_decisions_are_found_by_what_they_name(store: Store) -> None:
     made = store.append([decision(0, commit=SHA), decision(1, reverts="d0"), decision(2, head=SHA, unreviewed=True)])
     first, second, third = (record.ref for record in made.made)
-    assert store.standing.named("robot", "id", ["d0", "d9"]) == {first}
-    assert store.standing.named("robot", "target", ["d0"]) == {second}
-    assert store.standing.named("robot", "commit_sha", [SHA]) == {first}
-    assert store.standing.named("robot", "head", [SHA]) == {third}
-    assert store.standing.named("other", "id", ["d0"]) == set()
+    assert StandingTables(store).named("robot", "id", ["d0", "d9"]) == {first}
+    assert StandingTables(store).named("robot", "target", ["d0"]) == {second}
+    assert StandingTables(store).named("robot", "commit_sha", [SHA]) == {first}
+    assert StandingTables(store).named("robot", "head", [SHA]) == {third}
+    assert StandingTables(store).named("other", "id", ["d0"]) == set()
     assert len(store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (0,))) == 1
 
 
 def test_what_is_kept_is_found_again_and_let_go_of(store: Store, open_store: Opener) -> None:
     with store.db.writing():
-        store.standing.keep("robot", "r", "one", generation=0)
-        store.standing.keep("robot", "r", "two", generation=0)
-        store.standing.keep("robot", "other rules", "three", generation=0)
-    assert open_store().standing.kept("robot", "r") == "two"
+        StandingTables(store).keep("robot", "r", "one", generation=0)
+        StandingTables(store).keep("robot", "r", "two", generation=0)
+        StandingTables(store).keep("robot", "other rules", "three", generation=0)
+    assert StandingTables(open_store()).kept("robot", "r") == "two"
     with store.db.writing():
-        store.standing.forget()
-        store.standing.keep("robot", "r", "late", generation=0)
-    assert open_store().standing.kept("robot", "r") is None
-    assert store.standing.generation() == 1
+        StandingTables(store).forget()
+        StandingTables(store).keep("robot", "r", "late", generation=0)
+    assert StandingTables(open_store()).kept("robot", "r") is None
+    assert StandingTables(store).generation() == 1
 
 
 def test_a_standing_that_was_kept_is_that_of_a_replay(
@@ -69,7 +70,7 @@ def test_a_look_sees_what_it_appends_to_and_may_append_nothing(store: Store) -> 
     seen: list[set[RecordRef]] = []
 
     def look() -> list[Arrival]:
-        seen.append(store.standing.named("robot", "id", ["d0"]))
+        seen.append(StandingTables(store).named("robot", "id", ["d0"]))
         return []
 
     assert store.append_what(look).made == ()

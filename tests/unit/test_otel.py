@@ -19,6 +19,7 @@ from custody.core.errors import InputError, SpoolError
 from custody.core.views import SpanKind, SpanSeen, SpanStatus
 from custody.core.wire.canonical import parse
 from custody.graph.otlp.span_intake import SpanSpool
+from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
 from custody.workspace.workspace import Desk
@@ -47,7 +48,7 @@ class Traced:
         with Desk(self.folder).reading() as store:
             views = [
                 seen.view
-                for execution in store.spans.executions()
+                for execution in SpanTables(store).executions()
                 for seen in store.spans_of(execution)
                 if isinstance(seen.view, SpanSeen)
             ]

@@ -1,5 +1,9 @@
-"""Whether a change is already there (document 002).
+"""Whether a change already exists (document 002).
 
 The files at the top and ``facts`` are pure: they may import ``core``, ``sketch`` and the standard library's value
 tools, and no other question.
 """
+
+from custody.dupes.change_row import ChangeRow
+
+__all__ = ["ChangeRow"]

@@ -27,7 +27,7 @@ def is_claim(record: Record, owned: Collection[StoreId]) -> bool:
 
 def trusted_chains(store: Store) -> set[StoreId]:
     """The chains whose records are what they were at home: the store's own, and those pulled from the team's remote."""
-    return store.tables.owned() | store.origins.pulled()
+    return store.tables.owned() | store.tables.pulled()
 
 
 def recorded_only(store: Store) -> Only:

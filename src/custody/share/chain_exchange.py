@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from custody.attribution.app.chain_origins import drop_origins, put_origins
 from custody.attribution.app.origin_names import origin_named
 from custody.attribution.wire.origins import FileOrigins, decode_origins, text_keys, unpacked_states
 from custody.core.chain_check import Damage, DamageCode, cut, misfit
@@ -245,9 +246,9 @@ def take(
     """Copy checked records and what they say, all or none; ``origins`` is None when the texts came."""
     copied = store.copy(items)
     with store.db.writing():
-        store.origins.mark_pulled(chain)
+        store.tables.mark_pulled(chain)
         if origins is None:
-            store.origins.drop(chain)
+            drop_origins(store, chain)
         else:
-            store.origins.put(chain, origins)
+            put_origins(store, chain, origins)
     return next(iter(copied), Copied(chain, 0, 0, 0))

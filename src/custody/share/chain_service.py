@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from custody.attribution.app.chain_origins import chain_origins, origin_digests, origin_lists, read_origins
 from custody.attribution.wire.origins import decode_origins
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
@@ -23,7 +24,7 @@ class Conflict(InputError):
 def held_chains(desk: Desk) -> ChainsHeld:
     """Every chain that is kept."""
     with desk.reading() as store:
-        owned, lists = store.tables.owned(), store.origins.lists()
+        owned, lists = store.tables.owned(), origin_lists(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         return ChainsHeld([_held(head, owned=head.store in owned, lists=lists) for head in heads])
 
@@ -56,13 +57,13 @@ def _bounded(lines: Iterator[bytes]) -> Iterator[bytes]:
 def origins_held(desk: Desk, chain: StoreId) -> OriginsHeld:
     """Which origins of a chain are kept."""
     with desk.reading() as store:
-        return OriginsHeld({str(path): digest_text(digest) for path, digest in store.origins.files(chain).items()})
+        return OriginsHeld({str(path): digest_text(digest) for path, digest in origin_digests(store, chain).items()})
 
 
 def origins_of(desk: Desk, chain: StoreId, digest: Digest) -> bytes | None:
     """What a chain tells of the lines of one file, by its digest."""
     with desk.reading() as store:
-        return store.origins.read(digest) if digest in store.origins.files(chain).values() else None
+        return read_origins(store, digest) if digest in origin_digests(store, chain).values() else None
 
 
 def take_stretch(desk: Desk, data: bytes) -> ChainKept:
@@ -93,7 +94,7 @@ def take_stretch(desk: Desk, data: bytes) -> ChainKept:
 
 def _merged(store: Store, chain: StoreId, lines: list[bytes], head: Head) -> dict[RepoPath, bytes]:
     """All origins of a chain: those that are kept, with those that came in their place; one without states is gone."""
-    kept = {path: store.origins.read(digest) for path, digest in store.origins.files(chain).items()}
+    kept = chain_origins(store, chain)
     came = []
     for data in lines:
         line = decode_line(data)

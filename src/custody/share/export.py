@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from custody.attribution.app.chain_origins import origin_digests, read_origins
 from custody.core.ids import PENDING, Digest
 from custody.core.record import Record
 from custody.core.wire.body import digest_text, parts
@@ -82,8 +83,8 @@ def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:
                 yield record_line(record)
             counts.records += len(records)
             desk.progress.step(len(records))
-        for _, digest in sorted(store.origins.files(head.store).items()):
-            yield OriginsLine(head.store, store.origins.read(digest).decode())
+        for _, digest in sorted(origin_digests(store, head.store).items()):
+            yield OriginsLine(head.store, read_origins(store, digest).decode())
     for record in store.tables.forks():
         yield from _bodies(store, record, counts)
         yield record_line(record, ForkLine)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from custody.attribution.app.chain_origins import put_origins
 from custody.core.chain_check import Damage, DamageCode, cut, misfit
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
@@ -69,7 +70,7 @@ def _keep_origins(store: Store, checked: "_Checked") -> None:
     ours = store.tables.owned()
     for chain, files in checked.origins.items():
         if chain not in ours:
-            store.origins.put(chain, checked_origins(files, checked.reached[chain]))
+            put_origins(store, chain, checked_origins(files, checked.reached[chain]))
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from custody.attribution.app.chain_origins import have_origins_changed, origin_lists
 from custody.core.chain_check import Damage
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
@@ -62,7 +63,7 @@ def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool)
     if head.seq < held.seq:
         return _told(shared, held, "behind")
     # Texts that were withheld before come now: everything is read again.
-    whole = shared.about.texts and head.store in store.origins.lists()
+    whole = shared.about.texts and head.store in origin_lists(store)
     begin = empty_head(head.store) if whole else held
     damages, origins = _looked_through(exchange, store, shared, begin)
     if damages:
@@ -77,7 +78,7 @@ def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool)
                 for lines in chunk_lines(objects, shared, int(begin.seq)):
                     yield from reader.read(lines)
 
-        is_new = origins is not None and store.origins.differ(head.store, origins)
+        is_new = origins is not None and have_origins_changed(store, head.store, origins)
         take(store, head.store, items(), origins)
     return _told(shared, held, "taken" if head.seq > held.seq or whole or is_new else "same")
 

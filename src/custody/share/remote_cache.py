@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from custody.attribution.app.chain_origins import chain_origins, put_origins
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING
 from custody.core.record import Head
@@ -67,11 +68,10 @@ def _copied(own: Store, copy: Store, head: Head) -> None:
         lines = list(stretch_lines(own, head.store, after=after, until=until, texts=True))
         copy.copy(list(reader.read(lines)))
     with copy.db.writing():
-        if head.store in own.tables.owned() or head.store in own.origins.pulled():
-            copy.origins.mark_pulled(head.store)
-        files = own.origins.files(head.store)
-        if files:
-            copy.origins.put(head.store, {path: own.origins.read(digest) for path, digest in files.items()})
+        if head.store in own.tables.owned() or head.store in own.tables.pulled():
+            copy.tables.mark_pulled(head.store)
+        if files := chain_origins(own, head.store):
+            put_origins(copy, head.store, files)
 
 
 def _said(desk: Desk, report: PullReport) -> None:

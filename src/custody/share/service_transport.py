@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from custody.attribution.app.chain_origins import have_origins_changed, origin_digests, origin_lists, read_origins
 from custody.attribution.app.context import Attributing, attributing
 from custody.attribution.app.origin_maps import origin_files, tips
 from custody.attribution.wire.origins import FileOrigins, encode_origins
@@ -169,7 +170,7 @@ def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool
         return _pulled(there, here, "behind", texts=texts)
     if dry_run:
         return _pulled(there, here, "waits" if there.seq > here.seq else "same", texts=texts)
-    whole = texts and there.store in store.origins.lists()
+    whole = texts and there.store in origin_lists(store)
     begin = empty_head(there.store) if whole else here
     try:
         items, damages = _fetched(service, store, there, begin, texts=texts)
@@ -181,7 +182,8 @@ def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool
         return SharedChain(there.store, int(here.seq), 0, texts=texts, outcome="refused", findings=[what])
     if damages:
         return _pulled(there, here, "refused", texts=texts, damages=damages)
-    is_new = there.seq > here.seq or whole or (origins is not None and store.origins.differ(there.store, origins))
+    has_changed = origins is not None and have_origins_changed(store, there.store, origins)
+    is_new = there.seq > here.seq or whole or has_changed
     if is_new:
         take(store, there.store, items, origins)
     return _pulled(there, here, "taken" if is_new else "same", texts=texts)
@@ -208,12 +210,15 @@ def _origins(service: RemoteService, store: Store, there: Head) -> dict[RepoPath
     """What the chain tells of lines; a file that is here as it is there is not fetched again."""
     path = f"{CHAINS}/{there.store}/origins"
     told = decode_origins_held(service.get(path)).files
-    kept = store.origins.files(there.store)
+    kept = origin_digests(store, there.store)
     files = []
     for name, digest in sorted(told.items()):
         known = kept.get(RepoPath.of(name))
         same = known is not None and digest_text(known) == digest
-        files.append(store.origins.read(known) if same and known is not None else service.get(path, {"digest": digest}))
+        if same and known is not None:
+            files.append(read_origins(store, known))
+        else:
+            files.append(service.get(path, {"digest": digest}))
     return checked_origins(files, there)
 
 

@@ -6,12 +6,11 @@ random numbers are passed in.
 
 from custody.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.store.heads import Heads, KeptHead
-from custody.store.lineage import REDACTED, LineageTables, StateRow, Told
 from custody.store.migrate import SCHEMA_VERSION
-from custody.store.projection import Reader, Seen
+from custody.store.projection import DerivedTables, Reader, Seen
 from custody.store.record_filter import EVERYTHING, Only
 from custody.store.record_pages import PageTables
-from custody.store.snapshot import claimed_until, copy_index_until, copy_until, erased_since, own_among, own_as
+from custody.store.snapshot import claimed_until, copy_until, erased_since, own_among, own_as
 from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
 from custody.store.store import (
     SESSIONS_READ_MAX,
@@ -23,13 +22,13 @@ from custody.store.store import (
     SessionRow,
     Store,
     Surroundings,
+    ViewWiring,
 )
 from custody.store.tables import Body, batched, erased_digest
 from custody.store.team import open_postgres
 
 __all__ = [
     "EVERYTHING",
-    "REDACTED",
     "SCHEMA_VERSION",
     "SESSIONS_READ_MAX",
     "AgentRow",
@@ -37,10 +36,10 @@ __all__ = [
     "Body",
     "Copied",
     "Db",
+    "DerivedTables",
     "Fork",
     "Heads",
     "KeptHead",
-    "LineageTables",
     "Only",
     "PageTables",
     "ReadRows",
@@ -48,15 +47,13 @@ __all__ = [
     "Seen",
     "SessionRow",
     "SqliteDb",
-    "StateRow",
     "Store",
     "StoreDamaged",
     "StoreUnwritable",
     "Surroundings",
-    "Told",
+    "ViewWiring",
     "batched",
     "claimed_until",
-    "copy_index_until",
     "copy_until",
     "erased_digest",
     "erased_since",

@@ -10,13 +10,11 @@ from types import MappingProxyType
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
-from custody.core.record import Record
+from custody.core.record import Head, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.store.db import Row, Value
-from custody.store.registry import RegistryTables
 from custody.store.rows import ALL_TABLES, check_storable, columns_of, insert_sql, rows_of
-from custody.store.standing_tables import StandingTables
 from custody.store.tables import PAGE, PAYLOADS, Tables, batched, integer
 
 CAPTURED = "captured"
@@ -39,6 +37,33 @@ class Reader:
     views: Callable[[Json], tuple[View, ...]]
 
 
+class DerivedTables:
+    """Tables that a package derives from records or views; the store tells it when those change.
+
+    ``catch_up`` and ``is_current`` are called outside a write, everything else inside one. A package overrides the
+    calls that concern its tables.
+    """
+
+    def catch_up(self, head: Head) -> None:
+        """Bring the rows of one chain up to its head."""
+
+    def is_current(self, head: Head) -> bool:
+        """Return whether the rows of one chain reach its head."""
+        return True
+
+    def read_on(self, store: StoreId) -> None:
+        """Read what was appended to a chain."""
+
+    def read_again(self, records: Sequence[Record]) -> None:
+        """Derive again what rests on these records: some of their content was erased or came back."""
+
+    def forget_views(self, store: StoreId) -> None:
+        """Drop what rests on the views of a chain, which are about to be made again."""
+
+    def forget(self) -> None:
+        """Drop every row: everything is about to be made again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A view, the record that shows it, and which of the record's views it is."""
@@ -51,18 +76,18 @@ class Seen:
 class Projection:
     """The view tables of one database."""
 
-    def __init__(self, tables: Tables, readers: Mapping[str, Reader]) -> None:
+    def __init__(self, tables: Tables, readers: Mapping[str, Reader], derived: Sequence[DerivedTables]) -> None:
         self._tables = tables
         self._db = tables.db
-        self.registry = RegistryTables(tables)
         self._readers = dict(readers)
-        self._standing = StandingTables(tables.db)
+        self._derived = tuple(derived)
         self.version = " ".join(f"{kind}={reader.version}" for kind, reader in sorted(readers.items()))
 
     def catch_up(self, progress: Progress) -> None:
         """Bring the views of every chain up to its head, in steps that survive being killed."""
         for head in self._tables.chains():
-            self.registry.catch_up(head)
+            for derived in self._derived:
+                derived.catch_up(head)
             state = self._state(head.store)
             if state == (head.seq, self.version):
                 continue
@@ -77,8 +102,8 @@ class Projection:
         with self._db.writing():
             for name in (*ALL_TABLES, "part", "erasure"):
                 self._db.run(f"DELETE FROM {name}")
-            self._standing.forget()
-            self.registry.forget()
+            for derived in self._derived:
+                derived.forget()
             self._db.run("DELETE FROM state WHERE view = ?", (CAPTURED,))
             for head in self._tables.chains():
                 for records in batched(self._tables.records(head.store)):
@@ -93,12 +118,14 @@ class Projection:
             done = 0 if state is None else state[0]
             while len(records := self._read_page(store, done)) == PAYLOADS:
                 done = records[-1].seq
-        self.registry.read_on(store)
+        for derived in self._derived:
+            derived.read_on(store)
 
     def current(self) -> bool:
         """Whether every view has read its chain to the end with these readers."""
         return all(
-            self._state(head.store) == (head.seq, self.version) and self.registry.is_current(head)
+            self._state(head.store) == (head.seq, self.version)
+            and all(derived.is_current(head) for derived in self._derived)
             for head in self._tables.chains()
         )
 
@@ -108,13 +135,14 @@ class Projection:
 
     def read_again(self, digest: Digest) -> None:
         """Inside a write: make the views of every record that holds this body again, as it is now."""
-        self._standing.forget()
-        for records in batched(self._tables.records_holding(digest)):
+        holding = self._tables.records_holding(digest)
+        for records in batched(holding):
             for record in records:
                 for name in ALL_TABLES:
                     self._db.run(f"DELETE FROM {name} WHERE store_id = ? AND seq = ?", (record.store, int(record.seq)))
             self._put([record for record in records if record.seq <= (self._state(record.store) or (0, ""))[0]])
-            self.registry.read_again(records)
+        for derived in self._derived:
+            derived.read_again(holding)
 
     def look_up(self, table: str, where: str, values: Sequence[Value]) -> list[Seen]:
         """The views that rows of ``table`` stand for, each with the record that shows it, oldest first."""
@@ -256,7 +284,8 @@ class Projection:
 
     def _forget(self, store: StoreId) -> None:
         with self._db.writing():
-            self._standing.forget()
+            for derived in self._derived:
+                derived.forget_views(store)
             for name in ALL_TABLES:
                 self._db.run(f"DELETE FROM {name} WHERE store_id = ?", (store,))
             self._set_state(store, 0)

@@ -1,4 +1,4 @@
-"""A store as it was: its chains up to some records, and its index up to some change, verbatim in another store."""
+"""A store as it was: its chains up to some records, verbatim in another store."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -8,24 +8,16 @@ from custody.core.record import Head, Record
 from custody.core.wire.arrival import CONTINUES
 from custody.core.wire.body import parts
 from custody.core.wire.canonical import parse
-from custody.store.db import Value
 from custody.store.store import Store
 from custody.store.tables import Body, batched, integer, raw
 
-TOGETHER = 5_000
-"""Rows of the index copied at a time."""
-
 
 def copy_until(source: Store, heads: Sequence[Head], into: Store) -> None:
-    """Copy these chains as far as their heads say into an empty store, with the origins that came with them."""
-    named = {head.store for head in heads}
+    """Copy these chains as far as their heads say into an empty store."""
     into.copy(_items(source, heads))
     with into.db.writing():
-        for store in source.origins.pulled() & named:
-            into.origins.mark_pulled(store)
-        for store in source.origins.lists().keys() & named:
-            files = {path: source.origins.read(digest) for path, digest in source.origins.files(store).items()}
-            into.origins.put(store, files)
+        for store in source.tables.pulled() & {head.store for head in heads}:
+            into.tables.mark_pulled(store)
     into.catch_up()
 
 
@@ -48,18 +40,6 @@ def own_among(store: Store, named: Collection[StoreId]) -> StoreId | None:
         before = said.get("store") if isinstance(said, dict) else None
         own = StoreId(before) if isinstance(before, str) else None
     return own if own in named else None
-
-
-def copy_index_until(source: Store, changes: int, into: Store) -> None:
-    """Copy the index of changes as it was when it had so many."""
-    with into.db.writing():
-        for table, columns, key in (
-            ("dupe_change", "id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
-            ("dupe_exact", "hash, kind, change", ("hash", "kind", "change")),
-            ("dupe_post", "term, change", ("term", "change")),
-        ):
-            _copy_rows(source, changes, into, table, columns, key)
-        into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
 
 
 def erased_since(source: Store, heads: Sequence[Head]) -> int:
@@ -114,17 +94,3 @@ def _texts(body: Body) -> frozenset[Digest]:
     if body.data is None or b'"$body"' not in body.data:
         return frozenset()
     return parts(parse(body.data, bytes_max=len(body.data)))
-
-
-def _copy_rows(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
-    number = "id" if table == "dupe_change" else "change"
-    names = [name.strip() for name in columns.split(",")]
-    marks, order = ", ".join("?" * len(names)), ", ".join(key)
-    after: tuple[Value, ...] = (-(2**63),) * len(key)
-    while rows := source.db.rows(
-        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
-        f" ORDER BY {order} LIMIT {TOGETHER}",
-        (*after, changes),
-    ):
-        into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-        after = tuple(rows[-1][names.index(name)] for name in key)

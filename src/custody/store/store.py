@@ -26,18 +26,12 @@ from custody.core.record import Head, Record, chained, head_at
 from custody.core.views import FileEdit, Session
 from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, continues, erased
 from custody.core.wire.canonical import Json
-from custody.store.change_index import DupesTables
 from custody.store.db import Db, Value
-from custody.store.graph_tables import GraphTables
 from custody.store.heads import Heads
-from custody.store.lineage import LineageTables
 from custody.store.migrate import migrate
-from custody.store.origins import OriginTables
-from custody.store.projection import Progress, Projection, Reader, Seen
+from custody.store.projection import DerivedTables, Progress, Projection, Reader, Seen
 from custody.store.record_filter import EVERYTHING, Only
 from custody.store.rows import hash_digits
-from custody.store.span_tables import SpanTables
-from custody.store.standing_tables import StandingTables
 from custody.store.tables import Body, Tables, erased_digest, integer
 
 _HASH_PREFIX_DIGITS = 8
@@ -60,6 +54,14 @@ class Surroundings:
     now_ns: Callable[[], int]
     token: Callable[[], str]
     heads: Heads | None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewWiring:
+    """What views are made by: a reader for each kind of record, and the tables that packages derive from records."""
+
+    readers: Mapping[str, Reader]
+    derived: tuple[Callable[["Store"], DerivedTables], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class AgentRow:
 class Store:
     """Records, bodies and views in one database."""
 
-    def __init__(self, db: Db, readers: Mapping[str, Reader], surroundings: Surroundings) -> None:
+    def __init__(self, db: Db, wiring: ViewWiring, surroundings: Surroundings) -> None:
         try:
             migrate(db)
         except BaseException:
@@ -139,14 +141,7 @@ class Store:
             raise
         self.db = db
         self.tables = Tables(db)
-        self.views = Projection(self.tables, readers)
-        self.registry = self.views.registry
-        self.lineage = LineageTables(self.tables)
-        self.origins = OriginTables(self.tables)
-        self.dupes = DupesTables(db)
-        self.standing = StandingTables(db)
-        self.spans = SpanTables(db)
-        self.graph = GraphTables(db)
+        self.views = Projection(self.tables, wiring.readers, [make(self) for make in wiring.derived])
         self._around = surroundings
 
     def __enter__(self) -> "Store":

@@ -24,6 +24,9 @@ BODY_BYTES_TOGETHER = 65_536
 PAYLOADS = 50
 """Payloads read at a time; one may be as large as an event may be."""
 
+PULLED = "pulled:"
+"""How the names of settings begin that say of a chain that it was pulled."""
+
 T = TypeVar("T")
 
 # From one store's first record to the next one's: DISTINCT would look at every record.
@@ -113,6 +116,17 @@ class Tables:
     def owned(self) -> set[StoreId]:
         """The chains that this database appends to or once appended to."""
         return {StoreId(str(row[0])) for row in self.db.rows("SELECT store_id FROM chain WHERE owned = 1")}
+
+    def pulled(self) -> set[StoreId]:
+        """The chains that came from a remote that the user named, not from a file."""
+        rows = self.db.rows("SELECT name FROM setting WHERE name LIKE ?", (f"{PULLED}%",))
+        return {StoreId(str(name).removeprefix(PULLED)) for (name,) in rows}
+
+    def mark_pulled(self, store: StoreId) -> None:
+        """Inside a write: remember that a chain came from a remote."""
+        self.db.run(
+            "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (f"{PULLED}{store}", "1")
+        )
 
     def newest(self, limit: int, kind: str | None) -> list[Record]:
         """The records that claim the latest moments, latest first, perhaps only of one kind."""

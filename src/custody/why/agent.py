@@ -4,6 +4,7 @@ import msgspec
 
 from custody.core.ids import AgentName, CommitSha
 from custody.core.wire.time import text_from
+from custody.dupes.app.change_index import changes_by_head, evidence_about
 from custody.dupes.wire.report import DupesEvidence
 from custody.store import Store
 from custody.trust.app.decisions import agents_in, asked_at, settled
@@ -29,10 +30,10 @@ def standing_link(desk: Desk, store: Store, agent: AgentName) -> StandingLink:
 
 def change_link(store: Store, commit: CommitSha) -> ChangeLink:
     """The change whose head a commit is, and what 'custody dupes check' or the gate found it to be like."""
-    indexed = store.dupes.by_head(commit)
+    indexed = changes_by_head(store, commit)
     told = [
         (row.id, evidence)
-        for row in store.dupes.evidence(commit)
+        for row in evidence_about(store, commit)
         if (evidence := _read(row.body)) is not None and evidence.this.head == commit
     ]
     likes = {evidence.other.head: _like(id_, evidence) for id_, evidence in reversed(told)}

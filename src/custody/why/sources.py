@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from custody.attribution.model import Trace
+from custody.cite.app.source_numbers import page_source_number
 from custody.core.ids import SessionId
 from custody.core.views import Reading, Session, SourceRead
 from custody.core.wire.time import text_from
@@ -62,10 +63,7 @@ def _place(locator: str, trees: Sequence[str]) -> str:
 def _number(store: Store, locator: str) -> str | None:
     if locator[:4].lower() != "http":
         return None
-    from custody.cite.urls import url_key  # few lines rest on a page, and its parser takes a while to import
-
-    page = url_key(locator)
-    number = None if page is None else store.registry.number_at(store.own(), f"url:{page}")
+    number = page_source_number(store, locator)
     return None if number is None else f"S{number}"
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,12 +27,14 @@ from custody.git import Repository, discover
 from custody.store import (
     SCHEMA_VERSION,
     Db,
+    DerivedTables,
     Heads,
     Reader,
     SqliteDb,
     Store,
     StoreUnwritable,
     Surroundings,
+    ViewWiring,
     open_postgres,
     open_sqlite,
     open_sqlite_to_read,
@@ -40,6 +42,7 @@ from custody.store import (
 )
 from custody.workspace.clock import now_ns, token
 from custody.workspace.drain import drain, drain_lost, show
+from custody.workspace.late_import import import_late
 
 # Agents' readers are many and large, and most questions read no record of theirs.
 
@@ -75,9 +78,8 @@ def _link_views(payload: Json) -> tuple[View, ...]:
 
 
 def _registry_views(payload: Json) -> tuple[View, ...]:
-    from custody.store.registry_codec import registry_views
-
-    return registry_views(payload)
+    views: tuple[View, ...] = import_late("custody.cite.queries.registry_codec:registry_views")(payload)
+    return views
 
 
 READERS = MappingProxyType(
@@ -87,6 +89,18 @@ READERS = MappingProxyType(
     | {"trace": Reader(TRACES_VERSION, _trace_views), "trace_link": Reader(TRACES_VERSION, _link_views)}
     | {"registry": Reader(REGISTRY_VERSION, _registry_views)}
 )
+
+
+DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries.standing:StandingTables")
+"""The tables that packages derive from records: the store keeps each current with its views."""
+
+
+def _make_derived(name: str, store: Store) -> DerivedTables:
+    tables: DerivedTables = import_late(name)(store)
+    return tables
+
+
+VIEWS = ViewWiring(READERS, tuple(partial(_make_derived, name) for name in DERIVED))
 
 Talk = Callable[[str], None]
 """Takes a sentence for the user that is not part of the answer."""
@@ -182,7 +196,7 @@ class Desk:
 
     def scratch(self) -> Store:
         """An empty store that can be written and vanishes when closed; no head file speaks of it."""
-        return Store(overlay(None), READERS, Surroundings(self.now_ns, self.token, None))
+        return Store(overlay(None), VIEWS, Surroundings(self.now_ns, self.token, None))
 
     def private_copy(self, store: Store) -> Store | None:
         """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
@@ -266,7 +280,7 @@ class Desk:
     def _store(self, db: Db) -> Store:
         folder = self.folder_of_project
         heads = None if folder is None else Heads(folder / db.place)
-        return Store(db, READERS, Surroundings(self.now_ns, self.token, heads))
+        return Store(db, VIEWS, Surroundings(self.now_ns, self.token, heads))
 
 
 def _is_there(path: Path) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from custody.graph.app.questions import Look, graph_path, graph_show
+from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from custody.sdk import configure, flush
 from custody.workspace.clock import now_ns
@@ -50,7 +51,7 @@ def test_three_observations_and_a_restart(repository: Path) -> None:
     first = graph_show(desk, Look())
     assert edges(first)["workflow:plan.py", "capability:read_two", "contains"] == (3, "observed")
     with desk.reading() as store:
-        kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in store.graph.edges()}
+        kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in GraphTables(store).edges()}
     assert kept == {key: source for key, (_, source) in edges(first).items()}
     assert graph_show(Desk(repository, now_ns=desk.now_ns), Look()).edges == first.edges
 

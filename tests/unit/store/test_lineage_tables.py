@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from custody.attribution.queries.lineage import PROBED, VOTERS_MAX, LineageTables, StateRow, Told
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.store import StateRow, Store, Told
-from custody.store.lineage import PROBED, VOTERS_MAX
+from custody.store import Store
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store
 
@@ -43,35 +43,35 @@ def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: A
 
 def test_a_state_comes_back_as_it_was(store: Store) -> None:
     state = a_state(7, path=OTHER, text="caf\udce9 = 1\n")
-    store.lineage.put(state, [1, 2, 1])
-    assert store.lineage.states([7, 8]) == [state]
-    assert store.lineage.told(7) == state.told
-    assert store.lineage.told(8) is None
+    LineageTables(store).put(state, [1, 2, 1])
+    assert LineageTables(store).states([7, 8]) == [state]
+    assert LineageTables(store).told(7) == state.told
+    assert LineageTables(store).told(8) is None
     bare = replace(a_state(9), told=replace(a_state(9).told, session=None, call=None, revision=None))
-    store.lineage.put(bare, [])
-    assert store.lineage.states([9]) == [bare]
+    LineageTables(store).put(bare, [])
+    assert LineageTables(store).states([9]) == [bare]
 
 
 def test_the_last_state_of_a_file_and_the_last_up_to_a_moment(store: Store) -> None:
     for state in (a_state(1, at_ns=10), a_state(2, at_ns=30), a_state(3, at_ns=20), a_state(4, path=OTHER, at_ns=99)):
-        store.lineage.put(state, [])
-    last = [store.lineage.last_of(PATH, until) for until in (None, 30, 29, 10, 9)]
+        LineageTables(store).put(state, [])
+    last = [LineageTables(store).last_of(PATH, until) for until in (None, 30, 29, 10, 9)]
     assert [state and state.id for state in last] == [2, 2, 3, 1, None]
-    assert store.lineage.last_of(RepoPath(b"nothing")) is None
+    assert LineageTables(store).last_of(RepoPath(b"nothing")) is None
 
 
 def test_the_state_with_exactly_these_lines_is_found_the_latest_first(store: Store) -> None:
     for state in (a_state(1, keys=(1, 2)), a_state(2, keys=(1, 2), at_ns=20), a_state(3, keys=(2, 1), at_ns=30)):
-        store.lineage.put(state, [])
-    found = store.lineage.same_text(PATH, [1, 2])
+        LineageTables(store).put(state, [])
+    found = LineageTables(store).same_text(PATH, [1, 2])
     assert found is not None
     assert found.id == 2
-    assert store.lineage.same_text(PATH, [1]) is None
-    assert store.lineage.same_text(OTHER, [1, 2]) is None
+    assert LineageTables(store).same_text(PATH, [1]) is None
+    assert LineageTables(store).same_text(OTHER, [1, 2]) is None
 
 
 def test_how_many_there_are_and_since_when(store: Store) -> None:
-    tables = store.lineage
+    tables = LineageTables(store)
     assert (tables.newest(), tables.count(), tables.earliest_ns(), tables.first_traced_ns()) == (0, 0, None, None)
     tables.put(a_state(3, at_ns=30), [])
     tables.put(a_state(5, at_ns=20), [])
@@ -79,37 +79,37 @@ def test_how_many_there_are_and_since_when(store: Store) -> None:
 
 
 def test_states_are_voted_for_by_the_lines_that_they_brought(store: Store) -> None:
-    store.lineage.put(a_state(1), [11, 12, 12])
-    store.lineage.put(a_state(2), [12])
-    assert store.lineage.voted([11, 12, 13]) == {1: 2, 2: 1}
-    assert store.lineage.voted([]) == {}
+    LineageTables(store).put(a_state(1), [11, 12, 12])
+    LineageTables(store).put(a_state(2), [12])
+    assert LineageTables(store).voted([11, 12, 13]) == {1: 2, 2: 1}
+    assert LineageTables(store).voted([]) == {}
 
 
 def test_what_very_many_states_brought_asks_only_the_latest(store: Store) -> None:
     for n in range(1, VOTERS_MAX + 3):
-        store.lineage.put(a_state(n), [11])
-    assert sorted(store.lineage.voted([11])) == list(range(3, VOTERS_MAX + 3))
+        LineageTables(store).put(a_state(n), [11])
+    assert sorted(LineageTables(store).voted([11])) == list(range(3, VOTERS_MAX + 3))
 
 
 def test_newer_states_with_one_of_very_many_lines_are_found(store: Store) -> None:
-    store.lineage.put(a_state(5), [PROBED * 2 + 1])
+    LineageTables(store).put(a_state(5), [PROBED * 2 + 1])
     keys = list(range(1, PROBED * 2 + 2))
-    assert store.lineage.has_newer(keys, 4)
-    assert not store.lineage.has_newer(keys, 5)
-    assert not store.lineage.has_newer(keys[:-1], 4)
-    assert not store.lineage.has_newer([], 0)
+    assert LineageTables(store).has_newer(keys, 4)
+    assert not LineageTables(store).has_newer(keys, 5)
+    assert not LineageTables(store).has_newer(keys[:-1], 4)
+    assert not LineageTables(store).has_newer([], 0)
 
 
 def test_evidence_that_came_later_about_an_earlier_moment_is_found(store: Store) -> None:
-    store.lineage.put(a_state(5, at_ns=10), [])
-    assert store.lineage.has_earlier(PATH, 4, 10)
-    assert not store.lineage.has_earlier(PATH, 5, 10)
-    assert not store.lineage.has_earlier(PATH, 4, 9)
-    assert not store.lineage.has_earlier(OTHER, 4, 10)
+    LineageTables(store).put(a_state(5, at_ns=10), [])
+    assert LineageTables(store).has_earlier(PATH, 4, 10)
+    assert not LineageTables(store).has_earlier(PATH, 5, 10)
+    assert not LineageTables(store).has_earlier(PATH, 4, 9)
+    assert not LineageTables(store).has_earlier(OTHER, 4, 10)
 
 
 def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) -> None:
-    tables = store.lineage
+    tables = LineageTables(store)
     tables.put_version(PATH, COMMIT, "rules", 5, b"one")
     tables.put_version(PATH, COMMIT, "rules", 6, b"two")
     assert tables.version(PATH, COMMIT, "rules") == (6, b"two")
@@ -123,7 +123,7 @@ def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) ->
 
 
 def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store: Store) -> None:
-    tables = store.lineage
+    tables = LineageTables(store)
     tables.put(a_state(1), [11])
     tables.put(a_state(2, path=OTHER), [11])
     tables.put_version(OTHER, COMMIT, "rules", 2, b"")
@@ -135,7 +135,7 @@ def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store:
 
 def test_forgetting_everything_reads_every_chain_again(store: Store) -> None:
     (record,) = store.append([an_arrival("edit", path="src/app.py")]).made
-    tables = store.lineage
+    tables = LineageTables(store)
     assert tables.unread("v1") == [(record.store, 0, 1)]
     tables.read_until(record.store, 1, "v1")
     assert (tables.unread("v1"), tables.is_of("v1"), tables.is_of("v2")) == ([], True, False)
@@ -147,32 +147,32 @@ def test_forgetting_everything_reads_every_chain_again(store: Store) -> None:
 
 def test_only_the_new_records_of_a_chain_are_unread(store: Store) -> None:
     made = store.append([an_arrival("edit", id="1"), an_arrival("edit", id="2", path="b.py")]).made
-    store.lineage.read_until(made[0].store, 1, "v1")
-    ((chain, after, until),) = store.lineage.unread("v1")
+    LineageTables(store).read_until(made[0].store, 1, "v1")
+    ((chain, after, until),) = LineageTables(store).unread("v1")
     assert (after, until) == (1, 2)
-    assert store.lineage.touched(chain, after, until) == {RepoPath(b"b.py")}
-    assert store.lineage.touched(chain, 0, until) == {RepoPath(b"b.py"), PATH}
+    assert LineageTables(store).touched(chain, after, until) == {RepoPath(b"b.py")}
+    assert LineageTables(store).touched(chain, 0, until) == {RepoPath(b"b.py"), PATH}
 
 
 def test_a_chain_that_lost_its_end_is_read_from_the_start(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
-    store.lineage.read_until(record.store, 5, "v1")
-    assert store.lineage.unread("v1") == [(record.store, 0, 1)]
+    LineageTables(store).read_until(record.store, 5, "v1")
+    assert LineageTables(store).unread("v1") == [(record.store, 0, 1)]
 
 
 def test_an_erasure_is_seen_in_its_stretch_only(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
     store.erase([record.entry.digest], who="ana", why="a secret")
-    assert store.lineage.has_erasures(record.store, 0, 2)
-    assert store.lineage.has_erasures(record.store, 1, 2)
-    assert not store.lineage.has_erasures(record.store, 0, 1)
-    assert not store.lineage.has_erasures(record.store, 2, 9)
+    assert LineageTables(store).has_erasures(record.store, 0, 2)
+    assert LineageTables(store).has_erasures(record.store, 1, 2)
+    assert not LineageTables(store).has_erasures(record.store, 0, 1)
+    assert not LineageTables(store).has_erasures(record.store, 2, 9)
 
 
 def test_moments_of_a_file_stand_in_the_order_of_time_then_of_records(store: Store) -> None:
     late, early = "2026-01-31T12:00:01Z", "2026-01-31T12:00:00Z"
     store.append([an_arrival("edit", id=str(n), at=at) for n, at in enumerate((late, early, early))])
-    moments = store.lineage.moments(PATH)
+    moments = LineageTables(store).moments(PATH)
     assert [moment[2].seq for moment in moments] == [2, 3, 1]
 
 
@@ -180,5 +180,5 @@ def test_files_stand_in_the_order_in_which_they_were_first_captured(store: Store
     times = {"b.py": "2026-01-31T12:00:01Z", "a.py": "2026-01-31T12:00:02Z", "c.py": "2026-01-31T12:00:00Z"}
     store.append([an_arrival("edit", id=path, path=path, at=at) for path, at in times.items()])
     store.append([an_arrival("edit", id="again", path="a.py", at="2026-01-31T11:00:00Z")])
-    ordered = store.lineage.by_first_moment([RepoPath.of(path) for path in times])
+    ordered = LineageTables(store).by_first_moment([RepoPath.of(path) for path in times])
     assert [path.display for path in ordered] == ["a.py", "c.py", "b.py"]

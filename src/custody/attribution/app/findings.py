@@ -14,6 +14,7 @@ from custody.attribution.lineage import BETWEEN, UNKNOWN
 from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
 from custody.attribution.moments import IMPORTED, TRANSCRIPT
 from custody.attribution.origin_search import Line
+from custody.attribution.queries.lineage import Told
 from custody.core.digest import content_hash
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
@@ -21,7 +22,7 @@ from custody.core.view_merge import merged_calls
 from custody.core.views import FileEdit, Session, ToolCall, TracedFile
 from custody.git import Ancestry
 from custody.ledger.claim import is_claim, recorded_only
-from custody.store import EVERYTHING, SESSIONS_READ_MAX, Told
+from custody.store import EVERYTHING, SESSIONS_READ_MAX
 
 NS = 1_000_000_000
 IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))

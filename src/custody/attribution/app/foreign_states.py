@@ -10,10 +10,12 @@ from custody.attribution.lineage import UNKNOWN, Origin
 from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import Like, Withheld
 from custody.attribution.packing import pack_origins
+from custody.attribution.queries.lineage import REDACTED, LineageTables, StateRow, Told
+from custody.attribution.queries.origins import OriginTables
 from custody.core.ids import AgentName, CommitSha, Digest, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.wire.body import digest_text
-from custody.store import REDACTED, StateRow, Store, Told
+from custody.store import Store
 
 if TYPE_CHECKING:
     from custody.attribution.wire.origins import StateTold
@@ -32,14 +34,15 @@ class Adopted:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tables = store.lineage
+        self._tables = LineageTables(store)
+        self._received = OriginTables(store)
         self._places: dict[StoreId, dict[tuple[int, int], int]] = {}
         self._files: dict[StoreId, dict[RepoPath, Digest]] = {}
         self._beside: dict[tuple[StoreId, RepoPath], _Beside] = {}
 
     @cached_property
     def _lists(self) -> dict[StoreId, Digest]:
-        return self._store.origins.lists()
+        return self._received.lists()
 
     @property
     def stores(self) -> frozenset[StoreId]:
@@ -90,14 +93,14 @@ class Adopted:
 
         known = self._tables.places(store)
         self._tables.forget_chain(store)
-        told = [decode_origins(self._store.origins.read(one)) for one in self._store.origins.files(store).values()]
+        told = [decode_origins(self._received.read(one)) for one in self._received.files(store).values()]
         states = [(state, RepoPath.of(file.path), keys) for file in told for state, keys, _ in unpacked_states(file)]
         states = list({(one[0].seq, one[0].n): one for one in states}.values())  # a place tells of one state
         states.sort(key=lambda told: told[0].order)
         newest = max((self._tables.newest(), *known.values()))
         fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]
         self._places[store] = known | {place: newest + number for number, place in enumerate(fresh, start=1)}
-        whole, is_claim = True, store not in self._store.origins.pulled()
+        whole, is_claim = True, store not in self._store.tables.pulled()
         for state, path, keys in states:
             origins, complete = self._origins(state.runs)
             whole = whole and complete
@@ -136,11 +139,11 @@ class Adopted:
         from custody.attribution.wire.origins import decode_origins, unpacked_states
 
         if store not in self._files:
-            self._files[store] = self._store.origins.files(store)
+            self._files[store] = self._received.files(store)
         digest = self._files[store].get(path)
         if digest is None:
             return _Beside({}, {})
-        file = decode_origins(self._store.origins.read(digest))
+        file = decode_origins(self._received.read(digest))
         return _Beside(
             {(state.seq, state.n): frozenset(before) for state, _, before in unpacked_states(file)},
             {(CommitSha(like.commit), like.seq, like.n): like.lines for like in file.likes},

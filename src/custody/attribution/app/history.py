@@ -27,12 +27,12 @@ from custody.attribution.origin_search import (
     spliced,
 )
 from custody.attribution.packing import pack_version, unpack_origins, unpack_version
+from custody.attribution.queries.lineage import StateRow
 from custody.attribution.text import keys_of, lines_of, text_of
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import Commit as GitCommit
 from custody.git import Comparison, FileAt, FileDiff, Kind, Object, ObjectReader, Repository, Walk, parse_commit
-from custody.store import StateRow
 
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS

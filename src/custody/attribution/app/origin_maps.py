@@ -10,6 +10,7 @@ from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import equal_blocks
 from custody.attribution.origin_search import Like
 from custody.attribution.packing import unpack_origins
+from custody.attribution.queries.lineage import REDACTED, StateRow
 from custody.attribution.text import keys_of
 from custody.attribution.wire.origins import (
     FileOrigins,
@@ -24,7 +25,6 @@ from custody.attribution.wire.origins import Like as LikeTold
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.git import Ancestry, Comparison, NoObject, Repository, Walk
-from custody.store import REDACTED, StateRow
 
 BRANCHES = ("refs/heads/", "refs/remotes/")
 

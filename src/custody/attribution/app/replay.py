@@ -7,6 +7,7 @@ from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, Known,
 from custody.attribution.moments import IMPORTED, Moment, applied, merged, moment_of, with_taken
 from custody.attribution.origin_search import Withheld
 from custody.attribution.packing import pack_origins, unpack_origins
+from custody.attribution.queries.lineage import REDACTED, LineageTables, StateRow, Told
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import is_informative, keys_of, lines_of, text_of
 from custody.core.ids import CommitSha, RecordRef, StoreId
@@ -15,7 +16,7 @@ from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
 from custody.ledger.claim import is_imported, trusted_chains
-from custody.store import REDACTED, StateRow, Store, Told
+from custody.store import Store
 
 MARKER = "[redacted:"
 """How what stands for a secret begins."""
@@ -45,7 +46,7 @@ class Lineage:
 
     def __init__(self, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
         self.store = store
-        self.tables = store.lineage
+        self.tables = LineageTables(store)
         self.rules = rules
         self._objects = objects
         self.version = f"{lineage_version(rules)}:{store.views.version}"

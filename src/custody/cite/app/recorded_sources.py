@@ -11,6 +11,7 @@ from custody.cite.event_fold import apply
 from custody.cite.events import RegistryEvent, Stamp
 from custody.cite.keys import Keys
 from custody.cite.model import FIELD_BYTES_MAX, ResearchSource, id_of
+from custody.cite.queries.registry import RegistryTables
 from custody.cite.readings import is_page
 from custody.cite.registry import to_excerpt, to_read, to_register
 from custody.cite.shelf import Shelf
@@ -48,7 +49,7 @@ class Page:
 
 def pages(store: Store, own: StoreId) -> Iterator[Page]:
     """What the chain tells of sources and nobody registered yet."""
-    after, end = store.registry.adopted(own), int(store.tables.head(own).seq)
+    after, end = RegistryTables(store).adopted(own), int(store.tables.head(own).seq)
     while after < end:
         where = "store_id = ? AND seq > ? AND seq <= ?"
         web = f"{where} AND locator LIKE ? ORDER BY seq, n LIMIT {PAGE_ROWS}"

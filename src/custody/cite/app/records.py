@@ -30,6 +30,7 @@ from custody.cite.missing_names import (
     speaks_of_another_time,
 )
 from custody.cite.opened_check import CHECKS, Written
+from custody.cite.queries.registry import RegistryTables
 from custody.cite.readings import Opening, Readings
 from custody.cite.record_findings import READING_CODES, Recorded, nothing_recorded
 from custody.cite.registry_view import readings_of
@@ -217,7 +218,7 @@ class Recording:
 
     def _registered(self, subject: Subject) -> Iterator[Opening]:
         """How the pages that a report names were read in any session, as the registry has it."""
-        shelf: Shelf = self._store.registry.shelf(self._store.own())
+        shelf: Shelf = RegistryTables(self._store).shelf(self._store.own())
         urls = [one.url for one in subject.listing.entries if one.url] + [url for _, _, url in subject.links]
         for url in dict.fromkeys(urls):
             if self._doubted and self._is_claimed(url):

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from custody.cite.event_fold import apply
 from custody.cite.events import RegistryEvent
+from custody.cite.queries.registry_codec import happened, payload_of
 from custody.cite.shelf import MemoryShelf, Shelf
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import dump, parse
-from custody.store.registry_codec import happened, payload_of
 
 Warn = Callable[[str], None]
 CHUNK_BYTES = 1 << 20

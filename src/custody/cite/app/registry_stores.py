@@ -18,6 +18,8 @@ from custody.cite.event_fold import apply
 from custody.cite.events import RegistryEvent
 from custody.cite.keys import Keys, keys_of
 from custody.cite.model import ResearchSource
+from custody.cite.queries.registry import RegistryTables
+from custody.cite.queries.registry_codec import payload_of
 from custody.cite.shelf import MemoryShelf, Shelf
 from custody.cite.source_merge import cleaned
 from custody.cite.works import PAGE
@@ -28,7 +30,6 @@ from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.intake.redaction import key_for, redacted
 from custody.store import Seen, Store, StoreUnwritable, vanishes
-from custody.store.registry_codec import payload_of
 from custody.workspace.workspace import Desk
 
 MAC_DIGITS = 16
@@ -117,14 +118,14 @@ class InStore:
                     self.adopt(store)
             except StoreUnwritable as error:
                 self._desk.talk(f"{error.message}; sources that wait for a number are not shown")
-            return then(store.registry.shelf(store.own()))
+            return then(RegistryTables(store).shelf(store.own()))
 
     def change(self, decide: Decide, then: Callable[[Shelf], R]) -> R:
         """Let events happen; they are committed when this returns."""
         with self._desk.writing() as store:
             self.adopt(store)
             self._append(store, decide)
-            return then(store.registry.shelf(store.own()))
+            return then(RegistryTables(store).shelf(store.own()))
 
     def safe(self, source: ResearchSource) -> tuple[ResearchSource, Keys | None]:
         """Without its secrets. Addresses that differ only in a secret stay apart by a hash under this machine's key."""
@@ -145,7 +146,7 @@ class InStore:
         return str(self._redacted({"text": text})["text"])
 
     def _append(self, store: Store, decide: Decide) -> None:
-        store.append_what(lambda: [self._arrival(event) for event in decide(store.registry.shelf(store.own()))])
+        store.append_what(lambda: [self._arrival(event) for event in decide(RegistryTables(store).shelf(store.own()))])
 
     def adopt(self, store: Store) -> None:
         """Give numbers to the sources that recorders and agents' calls told of since the last look."""
@@ -153,7 +154,7 @@ class InStore:
         for page in () if own is None else pages(store, own):
             told = [one for seen in page.seen if (one := self._told(seen)) is not None]
             self._append(store, partial(decided, told))
-            store.registry.set_adopted(page.store, page.until)
+            RegistryTables(store).set_adopted(page.store, page.until)
 
     def _told(self, seen: Seen) -> Told | None:
         try:

@@ -27,13 +27,14 @@ from custody.dupes.labelled_pairs import (
     recall_at_precision,
 )
 from custody.dupes.model import Category
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import NAMED
 from custody.dupes.similarity import similarities
 from custody.dupes.verdict import Says, verdict
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesBenchReport
-from custody.store import Store, Surroundings, open_sqlite
+from custody.store import Store, Surroundings, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 
@@ -83,7 +84,7 @@ def dupes_bench(desk: Desk, pairs: Path, *, others: int = OTHERS, pointers: bool
     asked = _asked(desk, labelled, others, rules)
     with TemporaryDirectory() as folder:
         db = open_sqlite(Path(folder) / "index.db")
-        with Store(db, {}, Surroundings(desk.now_ns, desk.token, None)) as store:
+        with Store(db, ViewWiring({}), Surroundings(desk.now_ns, desk.token, None)) as store:
             indexed = _index(desk, store, asked, rules, pointers=pointers)
             desk.progress.start("asking about pairs", len(labelled))
             asking = _Asking(store, indexed, rules, SHIPPED)
@@ -167,7 +168,7 @@ class _Asking:
         self._indexed = indexed
         self._rules = rules
         self._model = model
-        self._searching = Searching(store.dupes, rules, model)
+        self._searching = Searching(DupesTables(store), rules, model)
         self._found: dict[int, Found] = {}
         self.candidates: list[int] = []
         self.flags: list[str] = []

@@ -1,8 +1,9 @@
 """Find an indexed change by what a person calls it."""
 
 from custody.core.errors import InputError
+from custody.dupes.change_row import ChangeRow
+from custody.dupes.queries.change_index import DupesTables
 from custody.store import Store
-from custody.store.change_index import ChangeRow
 
 DIGITS_MIN = 4
 
@@ -16,10 +17,11 @@ def indexed_change(store: Store, typed: str) -> ChangeRow:
     names = [typed, f"refs/heads/{typed}", f"refs/remotes/{typed}"]
     if number.isdecimal():
         names += [f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"]
+    tables = DupesTables(store)
     for name in names:
-        if rows := store.dupes.by_name(name):
+        if rows := tables.by_name(name):
             return rows[-1]
-    rows = store.dupes.by_head(typed.lower()) if _is_start(typed) else []
+    rows = tables.by_head(typed.lower()) if _is_start(typed) else []
     if not rows:
         raise InputError(f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit")
     if len({row.head for row in rows}) > 1:

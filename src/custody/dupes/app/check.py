@@ -19,6 +19,7 @@ from custody.dupes.app.search import Found, Like, Searching
 from custody.dupes.app.select import typed_change
 from custody.dupes.evidence import overlap_of
 from custody.dupes.model import Described
+from custody.dupes.queries.change_index import DupesTables, EvidenceRow
 from custody.dupes.relations import relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketched
@@ -26,7 +27,6 @@ from custody.dupes.verdict import ALOUD, Says, verdict
 from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, Suggestion
 from custody.git import Repository
 from custody.store import Store
-from custody.store.change_index import EvidenceRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 
@@ -85,19 +85,20 @@ ALOUD_WORDS = frozenset(says.value for says in ALOUD)
 
 def check_change(repository: Repository, store: Store, asked: Asked, rules: DedupeRules, digest: str) -> Checked:
     """Search for one change, and look closely at the best of what is found."""
-    if store.dupes.newest() == 0:
+    tables = DupesTables(store)
+    if tables.newest() == 0:
         raise InputError("no change is indexed yet", hint="run 'custody dupes index' first")
-    if store.dupes.is_of_another(SIGNATURE_VERSION):
+    if tables.is_of_another(SIGNATURE_VERSION):
         raise InputError(
             "the index was made by another version of custody", hint="run 'custody dupes index', which makes it anew"
         )
     (read,) = read_changes(repository, [asked], rules)
     if isinstance(read, Unread):
         raise InputError(f"the change cannot be read: {read.why}", hint="try 'git fsck'")
-    itself = store.dupes.find(OWN, asked.base, asked.head)
+    itself = tables.find(OWN, asked.base, asked.head)
     model = model_for(store, rules)
     sketch = sketched(read.described, rules)
-    found = Searching(store.dupes, rules, model).find(sketch, without=() if itself is None else (itself,))
+    found = Searching(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
     best = found.likes[: rules.exact_max]
     others = _others(repository, best, rules)
     around = arounds(repository, asked, best)
@@ -144,7 +145,7 @@ def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
     if evidence.says in ALOUD_WORDS:
         row = EvidenceRow(made.id, evidence.this.head, evidence.other.head, now_ns, _body(evidence).decode())
         with store.db.writing():
-            store.dupes.put_evidence(row)
+            DupesTables(store).put_evidence(row)
     return made
 
 

@@ -12,6 +12,7 @@ from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import named_row
 from custody.dupes.canonical import Canonical, NoCanonical, Standing, canonical_of, scopes_of
 from custody.dupes.chance import Model, chance_of
+from custody.dupes.change_row import ChangeRow
 from custody.dupes.changeset import change_set
 from custody.dupes.cluster import Cluster, Link, clusters_of
 from custody.dupes.descent import Descent, descent_of
@@ -19,6 +20,7 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS
 from custody.dupes.model import Described, ExactKind, Likeness, Signature
 from custody.dupes.packing import unpacked
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import scored
 from custody.dupes.similarity import similarities
@@ -26,7 +28,6 @@ from custody.dupes.verdict import Says, verdict
 from custody.dupes.wire.report import ClusterMember, ClusterTold, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store
-from custody.store.change_index import ChangeRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 
@@ -42,7 +43,8 @@ def dupes_cluster(desk: Desk, changes: Sequence[str], *, with_landed: bool) -> D
     rules = loaded(desk)[0].of(DedupeRules)
     with desk.reading() as store:
         wanted = {indexed_change(store, typed).id for typed in changes}
-        rows = {row.id: row for row in store.dupes.all_changes() if with_landed or not row.on_main or row.id in wanted}
+        every = DupesTables(store).all_changes()
+        rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in wanted}
         found, pairs = clusters_among(desk, store, rows, rules)
     shown = [one for one in found if not wanted or wanted.intersection(one.members)]
     return DupesClusterReport(
@@ -65,10 +67,11 @@ def clusters_among(desk: Desk, store: Store, rows: Rows, rules: DedupeRules) -> 
 def _pairs(store: Store, rows: Rows, rules: DedupeRules) -> dict[tuple[int, int], int]:
     """The pairs worth comparing, with how many rare terms both have; an exact hash is worth all of them."""
     shared: Counter[tuple[int, int]] = Counter()
-    for together in store.dupes.pairs_by_terms(rules.cluster_term_changes_max):
+    tables = DupesTables(store)
+    for together in tables.pairs_by_terms(rules.cluster_term_changes_max):
         shared.update(combinations([change for change in together if change in rows], 2))
     enough = {pair: count for pair, count in shared.items() if count >= rules.cluster_terms_min}
-    for together in store.dupes.pairs_by_exact():
+    for together in tables.pairs_by_exact():
         # One representative is enough: what is exactly alike is alike to all of them.
         here = [change for change in together if change in rows]
         enough.update(((here[0], other), shared[here[0], other]) for other in here[1:])

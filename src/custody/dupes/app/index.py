@@ -8,14 +8,15 @@ from itertools import islice
 from custody.dupes.app.change_reader import OWN, Asked, Batch, SketchedChange, Unread, sketch_batch, travelling
 from custody.dupes.app.search import indexed_rows
 from custody.dupes.app.select import REFS, changes_in, typed_changes
+from custody.dupes.change_row import ChangeRow
 from custody.dupes.packing import packed
 from custody.dupes.pool import Backend, pool_map
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import asked_terms
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire.report import DupesIndexReport, UnreadChange
 from custody.store import Store
-from custody.store.change_index import ChangeRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 
@@ -46,17 +47,18 @@ def dupes_index(desk: Desk, wanted: Wanted) -> DupesIndexReport:
     named = changes_in(repository, patterns, rules, commits=wanted.commits and not ranges) if patterns else None
     asked = (*(named.asked if named else ()), *ranges)
     with desk.writing() as store:
-        if wanted.anew or store.dupes.is_of_another(SIGNATURE_VERSION):
+        tables = DupesTables(store)
+        if wanted.anew or tables.is_of_another(SIGNATURE_VERSION):
             with store.db.writing():
-                store.dupes.forget()
-        known = store.dupes.known(OWN)
+                tables.forget()
+        known = tables.known(OWN)
         fresh = [one for one in dict.fromkeys(asked) if (one.base, one.head) not in known]
         desk.progress.start("indexing changes", len(fresh))
         workers = wanted.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         made = sketch_all(str(repository.git_dir), fresh, rules, workers=workers, backend=wanted.backend)
         counted = index_all(store, made, rules, desk.progress.step)
-        unread = store.dupes.unread(OWN)
-        total = store.dupes.count()
+        unread = tables.unread(OWN)
+        total = tables.count()
     refused = [
         UnreadChange("", name, f"its ref names an object that is {why}")
         for name, why in (named.unread if named else ())
@@ -99,13 +101,14 @@ def index_all(
 ) -> Counted:
     """Put changes into the index as they come, some at a time: what is in it stays when this is interrupted."""
     counted = Counted()
+    tables = DupesTables(store)
     made = iter(made)
     while some := list(islice(made, BATCH)):
         with store.db.writing():
             for one in some:
                 if isinstance(one, Unread):
-                    store.dupes.put_unread(OWN, one.asked.base, one.asked.head, one.why)
-                elif not store.dupes.has(OWN, one.asked.base, one.asked.head):  # another process may be indexing too
+                    tables.put_unread(OWN, one.asked.base, one.asked.head, one.why)
+                elif not tables.has(OWN, one.asked.base, one.asked.head):  # another process may be indexing too
                     index_one(store, one, rules)
                     counted.indexed += 1
                     counted.degraded += one.degraded
@@ -115,11 +118,12 @@ def index_all(
 
 def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
     """Put one change into the index; its number there."""
-    counts = store.dupes.counts(asked_terms(change.sketched.terms, rules))
+    tables = DupesTables(store)
+    counts = tables.counts(asked_terms(change.sketched.terms, rules))
     exact, terms = indexed_rows(change.sketched, counts, rules)
     asked = change.asked
     row = ChangeRow(
-        id=store.dupes.newest() + 1,
+        id=tables.newest() + 1,
         repo=OWN,
         base=asked.base,
         head=asked.head,
@@ -130,8 +134,8 @@ def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
         version=SIGNATURE_VERSION,
         signature=packed(change.sketched.signature),
     )
-    store.dupes.put(row, exact, terms)
-    store.dupes.read_after_all(OWN, asked.base, asked.head)
+    tables.put(row, exact, terms)
+    tables.read_after_all(OWN, asked.base, asked.head)
     return row.id
 
 

@@ -13,14 +13,15 @@ from custody.core.wire.time import text_from
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.calibration import calibration_of
 from custody.dupes.chance import Model, chance_of, raw_chance
+from custody.dupes.change_row import ChangeRow
 from custody.dupes.packing import unpacked
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.similarity import similarities
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesLabelReport
 from custody.intake.redaction import redacted
 from custody.store import Store
-from custody.store.change_index import ChangeRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.user import user
 from custody.workspace.workspace import Desk
@@ -128,7 +129,7 @@ def _answers(store: Store) -> Iterator[tuple[float, bool]]:
 
 
 def _row(store: Store, base: str, head: str) -> ChangeRow | None:
-    return next((row for row in store.dupes.by_head(head) if row.base == base), None)
+    return next((row for row in DupesTables(store).by_head(head) if row.base == base), None)
 
 
 def _raw(a: ChangeRow, b: ChangeRow) -> float:

@@ -3,6 +3,7 @@
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.search import Found, Like
+from custody.dupes.change_row import ChangeRow
 from custody.dupes.evidence import Names, Overlap
 from custody.dupes.queries.change_list import ChangeListed
 from custody.dupes.relations import Related
@@ -18,7 +19,6 @@ from custody.dupes.wire.report import (
     RelationTold,
     TermCounted,
 )
-from custody.store.change_index import ChangeRow
 
 NAME_CHARS_MAX = 400
 

@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.dupes.chance import Model, chance_of
+from custody.dupes.change_row import ChangeRow
 from custody.dupes.identity import KINDS, STORED
 from custody.dupes.model import Chance, ExactKind, Likeness, Scored, Signature, Sketched
 from custody.dupes.packing import unpacked
+from custody.dupes.queries.change_index import DupesTables, Sharing
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import scored
 from custody.dupes.search import Search, asked_terms, kept_terms, search_of
 from custody.dupes.signature import key_of
 from custody.dupes.similarity import similarities
-from custody.store.change_index import ChangeRow, DupesTables, Sharing
 
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 

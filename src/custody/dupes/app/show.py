@@ -13,6 +13,7 @@ from custody.dupes.app.change_reader import OWN, Asked, Unread, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.search import Like, Searching
 from custody.dupes.app.select import own_commits_of
+from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketched
 from custody.dupes.wire.report import DupesEvidence, DupesShowReport
@@ -29,7 +30,7 @@ def dupes_show(desk: Desk, typed: str) -> DupesShowReport:
     if len(typed) < DIGITS_MIN or not set(typed.lower()) <= set("0123456789abcdef"):
         raise InputError(f"'{typed}' is no id of evidence", hint="'custody dupes check' prints them")
     with desk.reading() as store:
-        rows = store.dupes.evidence(typed.lower())
+        rows = DupesTables(store).evidence(typed.lower())
         if not rows:
             raise InputError(
                 f"no evidence is stored under '{typed}'", hint="'custody dupes check' stores what it tells"
@@ -64,8 +65,9 @@ def _replay(desk: Desk, store: Store, evidence: DupesEvidence) -> Replay:
     (read,) = read_changes(desk.repository, [asked], rules)
     if isinstance(read, Unread):
         return "not possible", f"the change cannot be read: {read.why}"
-    itself = store.dupes.find(OWN, asked.base, asked.head)
-    found = Searching(store.dupes, rules, model).find(
+    tables = DupesTables(store)
+    itself = tables.find(OWN, asked.base, asked.head)
+    found = Searching(tables, rules, model).find(
         sketched(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),

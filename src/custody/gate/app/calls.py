@@ -9,12 +9,12 @@ from custody.core.glob import matches
 from custody.core.ids import CallId
 from custody.gate.model import Before, Unseen
 from custody.gate.rules import GateRules
-from custody.graph.app.learn import Unit, all_units, units_of
+from custody.graph.app.learn import Unit, all_units, imported_units, units_of
 from custody.graph.app.session_spans import call_span
 from custody.graph.calls import Call
 from custody.graph.prediction import NextModel, Session
 from custody.graph.rules import GraphRules
-from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT, is_claim, trusted_chains
+from custody.ledger.claim import is_claim, trusted_chains
 from custody.store import Store
 
 READ_IT = "have a person read these files"
@@ -58,7 +58,7 @@ def befores_of(store: Store, edited: Edited, gate: GateRules, rules: GraphRules)
 
 def _recorded(store: Store, units: Sequence[Unit]) -> Iterator[Unit]:
     """These units as far as they were recorded here: what is usual is not taught by a file that anybody may write."""
-    brought, owned = store.graph.brought(IMPORT_EVENT, sorted(BROUGHT_KINDS)), store.tables.owned()
+    brought, owned = imported_units(store), store.tables.owned()
     doubtful = [unit.name for unit in units if unit.name in brought]
     recorded = {unit.name: unit for unit in units_of(store, doubtful, lambda record: not is_claim(record, owned))}
     yield from (recorded.get(unit.name, unit) for unit in units)

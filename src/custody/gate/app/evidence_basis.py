@@ -11,6 +11,7 @@ from custody.core.errors import StoreError
 from custody.core.ids import Digest, StoreId
 from custody.core.record import Head
 from custody.core.wire.body import digest_text
+from custody.dupes.app.change_index import changes_by_id, newest_change
 from custody.ledger.gaps import gaps
 from custody.store import Store
 from custody.trust.app.approval_case import heads_digest
@@ -64,8 +65,8 @@ def rests_on(desk: Desk) -> Rests:
 
 def indexed(store: Store, until: int | None = None) -> Indexed | None:
     """How far the index goes, or that it goes so far; None where it does not."""
-    changes = store.dupes.newest() if until is None else until
-    row = store.dupes.changes([changes]).get(changes)
+    changes = newest_change(store) if until is None else until
+    row = changes_by_id(store, [changes]).get(changes)
     return None if row is None else Indexed(changes, row.head)
 
 

@@ -11,6 +11,7 @@ from custody.attribution.rules import AttributeRules
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError, StoreError
 from custody.core.lines import Lines
+from custody.dupes.app.change_index import newest_change
 from custody.dupes.rules import DedupeRules
 from custody.gate.app.change import Judged
 from custody.gate.app.contradictions import Doubts
@@ -167,7 +168,7 @@ def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[T
         return None
     try:
         with desk.reading() as store:
-            if rules.duplicates == "when-indexed" and not store.dupes.newest():
+            if rules.duplicates == "when-indexed" and not newest_change(store):
                 return None
             from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
 

@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
+from custody.attribution.app.chain_origins import copy_origins
 from custody.attribution.app.context import reading
 from custody.capture.spool import Spool
+from custody.dupes.app.change_index import copy_index_until
 from custody.gate.app.evidence_basis import Rests
-from custody.store import Store, copy_index_until, copy_until, own_as
+from custody.store import Store, copy_until, own_as
 from custody.workspace.workspace import Desk
 
 
@@ -53,6 +55,7 @@ def past_desk(desk: Desk, rests: Rests) -> Iterator[PastDesk]:
         with reading(desk) as source:
             if rests.chains:
                 copy_until(source, rests.chains, store)
+                copy_origins(source, [head.store for head in rests.chains], store)
                 own_as(store, rests.owned, rests.own)
             if rests.index is not None:
                 copy_index_until(source, rests.index.changes, store)

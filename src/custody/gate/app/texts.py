@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from custody.attribution.app.context import attributing
 from custody.attribution.rules import AttributeRules
+from custody.cite.app.source_numbers import last_source_number
 from custody.cite.audit import Finding
 from custody.cite.change_findings import brought, unregistered
 from custody.cite.rules import CiteRules
@@ -121,7 +122,7 @@ def _last_source(desk: Desk) -> int:
         return 0
     try:
         with desk.reading() as store:
-            return store.registry.shelf(store.own()).last()
+            return last_source_number(store)
     except StoreError:
         return 0  # the gate tells of the store elsewhere
 

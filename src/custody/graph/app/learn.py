@@ -15,8 +15,10 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.graph.app.session_spans import spans_of_session
 from custody.graph.calls import Call, calls_of
 from custody.graph.engine import GraphEngine
+from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.rules import GraphRules
 from custody.graph.spans import Repair, Repairs, forest_of
+from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
@@ -84,7 +86,7 @@ def learnt(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
     with store.db.reading():
         plan = _planned(store, rules)
         if not plan.anew:
-            found.engine.sync_from_database(store.graph)
+            found.engine.sync_from_database(GraphTables(store))
         over, going_on = _taken(desk, store, plan, found)
     try:
         with store.db.writing():
@@ -132,7 +134,7 @@ class _Plan:
 
 
 def _planned(store: Store, rules: GraphRules) -> _Plan:
-    tables = store.graph
+    tables = GraphTables(store)
     version = f"{LEARNT_BY} {digest_text(rules_digest({'graph': rules}))} {store.views.version}"
     kept, known = tables.state(), tables.units()
     heads: dict[str, int] = {head.store: int(head.seq) for head in store.tables.chains() if head.store != PENDING}
@@ -166,7 +168,7 @@ def _taken(desk: Desk, store: Store, plan: _Plan, found: Learnt) -> tuple[list[s
 
 def _keep(store: Store, plan: _Plan, engine: GraphEngine, over: Sequence[str], going_on: Sequence[Unit]) -> None:
     """Inside a write: keep what was learnt, unless somebody else kept something meanwhile: nothing counts twice."""
-    tables = store.graph
+    tables = GraphTables(store)
     if tables.state() != plan.kept:
         return
     if plan.anew:
@@ -182,20 +184,25 @@ def _touched(store: Store, done: dict[str, tuple[int, str]]) -> set[str]:
     """The units of which something came since the last time."""
     found: set[str] = set()
     for head in store.tables.chains():
-        found |= store.graph.touched(head.store, done.get(head.store, (0, ""))[0])
+        found |= GraphTables(store).touched(head.store, done.get(head.store, (0, ""))[0])
     return found
 
 
 def all_units(store: Store) -> tuple[str, ...]:
     """Every session and every execution of which calls were recorded, by name."""
-    every = {unit for head in store.tables.chains() for unit in store.graph.touched(head.store, 0)}
+    every = {unit for head in store.tables.chains() for unit in GraphTables(store).touched(head.store, 0)}
     return tuple(sorted(_without_copies(store, every)))
+
+
+def imported_units(store: Store) -> set[str]:
+    """Return the names of the sessions and executions that an import tells of."""
+    return GraphTables(store).brought(IMPORT_EVENT, sorted(BROUGHT_KINDS))
 
 
 def _without_copies(store: Store, units: set[str]) -> set[str]:
     """Without executions that are sessions of this store which were exported and came back."""
     sessions = {unit: f"session:{unit.partition(':')[2].partition(':')[2]}" for unit in units if unit.count(":") > 1}
-    places = store.graph.places(sorted(set(sessions.values())))
+    places = GraphTables(store).places(sorted(set(sessions.values())))
     return {unit for unit in units if not (unit.startswith("execution:") and places.get(sessions.get(unit, ""), 0))}
 
 

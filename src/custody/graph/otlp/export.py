@@ -18,6 +18,7 @@ from custody.graph.otlp.json_writer import dump_json
 from custody.graph.otlp.protobuf_spans import dump_proto
 from custody.graph.otlp.report import ExportOtlpReport
 from custody.graph.otlp.span_export import otlp_of
+from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.ledger.sessions import session_named
 from custody.store import Seen, Store, batched
@@ -107,7 +108,7 @@ def _all(store: Store) -> Iterator[_Group]:
             execution = captured[0].execution
             told.add(execution)
             yield _Group(merged_spans([*_spans(store.spans_of(execution)), *captured]), captured=True)
-    for execution in store.spans.executions():
+    for execution in SpanTables(store).executions():
         if execution not in told:
             yield _Group(merged_spans(_spans(store.spans_of(execution))), captured=False)
 

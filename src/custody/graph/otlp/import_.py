@@ -17,6 +17,7 @@ from custody.graph.otlp.event import Made, event_of
 from custody.graph.otlp.report import ImportOtlpReport, SpanMended, SpanPlace
 from custody.graph.otlp.span_file import Piece, pieces
 from custody.graph.otlp.span_intake import span_arrival
+from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import Mend, Trouble
 from custody.store import Store
 from custody.workspace.workspace import Desk
@@ -151,7 +152,7 @@ class _Importing:
         if not batch:
             return
         self._compare(batch)
-        there = self._store.spans.there({(one.execution, one.parent) for one in batch if one.parent is not None})
+        there = SpanTables(self._store).there({(one.execution, one.parent) for one in batch if one.parent is not None})
         done = self._store.append([one.arrival for one in batch])
         self._new += len(done.made)
         for one in batch:
@@ -160,7 +161,7 @@ class _Importing:
 
     def _compare(self, batch: Sequence[_Span]) -> None:
         """Say which spans were there, came again, or came with another content."""
-        seen = self._store.spans.observed({one.arrival.entry.key for one in batch})
+        seen = SpanTables(self._store).observed({one.arrival.entry.key for one in batch})
         here: dict[NaturalKey, set[Digest]] = {}
         for one in batch:
             entry = one.arrival.entry

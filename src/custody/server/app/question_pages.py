@@ -5,6 +5,7 @@ from itertools import islice
 from custody.cite.app.registry import cite_page
 from custody.core.ids import RecordRef, Seq, StoreId
 from custody.core.wire.time import text_from
+from custody.dupes.app.change_index import list_changes
 from custody.dupes.app.report import named_row
 from custody.server.app.cursor import cursor, no_cursor, number_behind, number_in, parts_of
 from custody.server.wire.questions import ChangesPage, DecisionKept, DecisionsPage, SourcesPage
@@ -38,7 +39,7 @@ def changes(desk: Desk, after: str | None, limit: int) -> ChangesPage:
     """Changes in the order in which they were indexed."""
     behind = number_behind(after, CHANGE)
     with desk.reading() as store, store.db.reading():
-        rows = list(islice(store.dupes.all_changes(after=behind), limit + 1))
+        rows = list(islice(list_changes(store, after=behind), limit + 1))
     following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
     return ChangesPage(items=[named_row(row) for row in rows[:limit]], next=following)
 

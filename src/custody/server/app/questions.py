@@ -18,6 +18,7 @@ from custody.core.errors import InputError, RulesError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.wire.report import SessionReport
+from custody.dupes import ChangeRow
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.app.change_reader import NO_COMMIT
 from custody.dupes.app.check import dupes_check
@@ -29,7 +30,6 @@ from custody.git import Ancestry
 from custody.graph.app.questions import Look, graph_show
 from custody.graph.wire.report import GraphShowReport
 from custody.ledger.sessions import log_session
-from custody.store.change_index import ChangeRow
 from custody.trust.app.show import trust_show, trust_why
 from custody.trust.model import UnknownAgent
 from custody.trust.wire.report import TrustShowReport, TrustWhyReport

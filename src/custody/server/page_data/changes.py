@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.dupes import ChangeRow
+from custody.dupes.app.change_index import count_changes
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.app.change_reader import NO_COMMIT, Asked, ReadChange, Unread, read_changes
 from custody.dupes.app.check import dupes_look
@@ -19,7 +21,6 @@ from custody.gate.app.gate import Request, gate
 from custody.gate.wire.report import GateReport
 from custody.server.app.questions import NotThere, has_repository, in_repository, onto_of
 from custody.server.page_data.cache import Place, Turns, chains_of, place_of
-from custody.store.change_index import ChangeRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 
@@ -77,7 +78,7 @@ def changes_listed(desk: Desk, *, state: str, words: str, before: int | None, li
         changes = ChangeList(store.db)
         rows = changes.listed(before=before, limit=limit + 1, landed=landed, words=words)
         matching = changes.count(landed, words)
-        indexed = store.dupes.count()
+        indexed = count_changes(store)
     following = rows[limit - 1].id if len(rows) > limit else None
     return ChangesListed(tuple(named_row(row) for row in rows[:limit]), matching, indexed, following)
 

@@ -7,6 +7,7 @@ ones. Who descends from whom is read from git only for the cluster that somebody
 from dataclasses import dataclass
 
 from custody.core.errors import InputError
+from custody.dupes.app.change_index import changes_by_id, count_changes, is_index_outdated, list_changes
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.app.cluster import cluster_told, clusters_among
 from custody.dupes.app.labels import model_for
@@ -83,7 +84,7 @@ def clusters_known(desk: Desk) -> Groups:
     """The clusters among everything indexed, landed commits too; none where the index cannot be compared."""
     rules = loaded(desk)[0].of(DedupeRules)
     with desk.reading() as store:
-        if store.dupes.is_of_another(SIGNATURE_VERSION):
+        if is_index_outdated(store):
             raise InputError(
                 "the index was made by another version of custody",
                 hint="run 'custody dupes index', which makes it anew",
@@ -94,11 +95,11 @@ def clusters_known(desk: Desk) -> Groups:
 def _state(store: Store, rules: DedupeRules) -> object:
     """What clusters follow from: the same state gives the same ones."""
     last = ChangeList(store.db).listed(before=None, limit=1, landed=None)
-    return last, store.dupes.count(), SIGNATURE_VERSION, rules, model_for(store, rules)
+    return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
 
 
 def _found(desk: Desk, store: Store, rules: DedupeRules) -> Groups:
-    rows = {row.id: row for row in store.dupes.all_changes()}
+    rows = {row.id: row for row in list_changes(store)}
     clusters, pairs = clusters_among(desk, store, rows, rules)
     groups = (Group(one, tuple(named_row(rows[change]) for change in one.members)) for one in clusters)
     return Groups(tuple(groups), len(rows), pairs)
@@ -125,6 +126,6 @@ def cluster_seen(desk: Desk, group: Group) -> ClusterTold:
         return ClusterTold(id=group.members[0].head, members=members, edges=[], canonical_why=NO_REPOSITORY)
     rules = loaded(desk)[0].of(DedupeRules)
     with desk.reading() as store:
-        rows = store.dupes.changes(some)
+        rows = changes_by_id(store, some)
     here = Cluster(group.cluster.id, tuple(change for change in some if change in rows), group.cluster.centre)
     return cluster_told(desk.repository, here, rows, rules)

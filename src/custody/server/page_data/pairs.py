@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
+from custody.dupes import ChangeRow
 from custody.dupes.app.report import named_row, overlap_told, shown
 from custody.dupes.app.show import dupes_show
 from custody.dupes.evidence import Overlap, Place, overlap_of
@@ -13,7 +14,6 @@ from custody.dupes.rules import DedupeRules
 from custody.dupes.wire.report import ChangeNamed, DupesEvidence, OverlapTold
 from custody.server.app.questions import NotThere, in_repository
 from custody.server.page_data.changes import FileTouched, change_found, change_like, changes_read, file_touched
-from custody.store.change_index import ChangeRow
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk
 

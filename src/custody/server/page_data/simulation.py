@@ -9,6 +9,7 @@ from custody.core.errors import InputError
 from custody.server.app.questions import has_repository
 from custody.server.page_data.cache import Lately, place_of
 from custody.server.page_data.trust import few_enough, heads_of
+from custody.trust.app.decisions import count_decisions
 from custody.trust.app.folder import trust_rules
 from custody.trust.app.simulate import IN_FORCE, Gathered, Source, gather, simulation_told
 from custody.trust.rules import TIERS, TrustRules
@@ -167,7 +168,7 @@ def _past(desk: Desk, days: int, source: Source) -> _Past:
     if source == "git" and not here:
         raise InputError("this service has no repository of the project", hint="look at records instead")
     with desk.reading() as store:
-        few_enough(store.standing.decisions())
+        few_enough(count_decisions(store))
         state = (heads_of(store), desk.repository.head().commit if here else None, rules, days, source)
     now_ns = desk.now_ns()
     since_ns = now_ns - days * NS_PER_DAY

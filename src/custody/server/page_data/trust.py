@@ -15,7 +15,16 @@ from custody.server.page_data.cache import Lately, place_of
 from custody.store import Store
 from custody.trust.app.approval_case import spent_by
 from custody.trust.app.chance import memory_of, said_by
-from custody.trust.app.decisions import Asked, account_of, agents_in, asked_at, known_account, settled, unknown
+from custody.trust.app.decisions import (
+    Asked,
+    account_of,
+    agents_in,
+    asked_at,
+    count_decisions,
+    known_account,
+    settled,
+    unknown,
+)
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import standing_of
 from custody.trust.approval import Author, Proposed, budget_of
@@ -217,7 +226,7 @@ def agent_chance(desk: Desk, agent: str, *, at: str | None) -> ChanceTold:
     """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
     asked = asked_at(desk, at)
     with desk.reading() as store, settled(store):
-        few_enough(store.standing.decisions())
+        few_enough(count_decisions(store))
         state = (heads_of(store), asked.rules, asked.until_ns)
         memory = _MEMORIES.get(place_of(desk), state, asked.now_ns, lambda: memory_of(store, asked.rules, asked.now_ns))
     return said_by(memory, Case(agent, HERE, opened_ns=asked.now_ns)).told()
@@ -239,7 +248,7 @@ def few_enough(decisions: int) -> None:
 
 def _account(desk: Desk, agent: str, asked: Asked) -> Account:
     with desk.reading() as store:
-        few_enough(store.standing.decisions(agent))
+        few_enough(count_decisions(store, agent))
     try:
         return known_account(desk, agent, asked)
     except UnknownAgent as error:

@@ -22,6 +22,7 @@ from custody.trust.engine import beginning, carry, standing_at, trust_at
 from custody.trust.levels import Case as Changing
 from custody.trust.model import Approval, Running, Trust
 from custody.trust.past_decisions import HERE, Memory
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.change import Change
 
@@ -113,7 +114,7 @@ class Asking:
 
     @cached_property
     def _imported(self) -> int:
-        return self._store.standing.imported(IMPORT_EVENT)
+        return StandingTables(self._store).imported(IMPORT_EVENT)
 
     @cached_property
     def _own_memory(self) -> Memory:
@@ -144,7 +145,7 @@ class Asking:
             areas=areas_of(change.files, rules),
             people=frozenset(_signatures(change.people)),
             unknown_lines=self._unknown_lines,
-            newest_ns=max(self._store.standing.newest_ns(), last_ns),
+            newest_ns=max(StandingTables(self._store).newest_ns(), last_ns),
         )
 
 
@@ -189,7 +190,7 @@ def _erased(store: Store, author: Author, head: str, since_ns: int) -> int:
     """How many erased decisions were about the author or this very head, or may have used up a budget."""
     return sum(
         agent == author.agent or head in name or at_ns > since_ns
-        for (agent, name), at_ns in ((decision_named(key), at_ns) for key, at_ns in store.standing.erased())
+        for (agent, name), at_ns in ((decision_named(key), at_ns) for key, at_ns in StandingTables(store).erased())
     )
 
 

@@ -18,6 +18,7 @@ from custody.trust.app.decision_log import arrival_of_decision
 from custody.trust.app.decisions import Asked, appended, asked_at, settled
 from custody.trust.approval import Case, Proposed, budget_left, budget_of, nobody_known
 from custody.trust.model import Approval, DecisionType
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
 from custody.trust.wire.report import AgentAsked, ReasonAgainst, TrustApproveReport
@@ -141,7 +142,7 @@ class _Landing:
                 continue  # a claim that it wrote this: what landed is none of its merits
             twice = [other for other in answer.said[:place] if other.case.author.agent == author.agent]
             id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
-            if not self._store.standing.named(author.agent, "id", [id_]):
+            if not StandingTables(self._store).named(author.agent, "id", [id_]):
                 yield arrival_of_decision(
                     self._desk, author.agent, id_, self._fields(one, answer), self._asked.now_ns, exact=EXACT
                 )

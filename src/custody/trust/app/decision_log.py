@@ -17,6 +17,7 @@ from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
 from custody.trust.engine import carry, replay, standing_at
 from custody.trust.model import Decided, DecisionType, Entry, Standing, Step
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.wire.report import TrustRecordReport
 from custody.workspace.workspace import Desk
@@ -89,7 +90,7 @@ class Log:
         before: list[Position] = []
 
         def look() -> Sequence[Arrival]:
-            if known := self._store.standing.named(self.agent, "id", [id]):
+            if known := StandingTables(self._store).named(self.agent, "id", [id]):
                 raise InputError(
                     f"'{id}' is decided already, in record {min(known)}",
                     hint="a decision that was wrong is overridden: 'custody trust record --overrides'",
@@ -103,7 +104,7 @@ class Log:
     def _recorded(self, made: Record, before: Position, asked: Asked) -> Recorded:
         (entry,) = entries_from([Seen(made, view) for view in self._store.views.of(made)])
         with settled(self._store):
-            generation = self._store.standing.generation()
+            generation = StandingTables(self._store).generation()
             after = carried_on(self._store, self.agent, asked, before)
             if may_follow(self._store, self.agent, before.folded, [entry]):
                 steps: Iterable[Step] = carry(self.agent, before.folded, [entry], self.rules).steps

@@ -26,6 +26,7 @@ from custody.trust.model import (
     Stakes,
     UnknownAgent,
 )
+from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.workspace import Desk
 
@@ -99,7 +100,12 @@ class _Behind(Exception):
 
 def agents_in(store: Store) -> list[AgentName]:
     """Everybody about whom a decision was recorded, by name."""
-    return store.standing.agents()
+    return StandingTables(store).agents()
+
+
+def count_decisions(store: Store, agent: str | None = None) -> int:
+    """Return how many decisions were recorded, about one agent or about any."""
+    return StandingTables(store).decisions(agent)
 
 
 def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[Entry]:

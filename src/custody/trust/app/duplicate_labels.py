@@ -11,6 +11,7 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.dupes.app.change_index import changes_by_head, evidence_about
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.app.labels import Answered, Ends, answers_about, keep_answer
 from custody.dupes.app.select import typed_change
@@ -74,7 +75,7 @@ def _kept(desk: Desk, store: Store, mine: Ends, others: Sequence[Ends], answer: 
 def _both_landed(store: Store, head: CommitSha) -> Iterator[Ends]:
     """The landed changes that this one was called a duplicate of, where landing both is an answer."""
     found: dict[CommitSha, Ends] = {}
-    for row in store.dupes.evidence(head):
+    for row in evidence_about(store, head):
         evidence = msgspec.json.decode(row.body, type=DupesEvidence)
         other = CommitSha(evidence.other.head)
         flagged = evidence.says == Says.DUPLICATE.value and not evidence.relations and not evidence.exact
@@ -84,12 +85,12 @@ def _both_landed(store: Store, head: CommitSha) -> Iterator[Ends]:
 
 
 def _has_landed(store: Store, head: CommitSha) -> bool:
-    if any(row.on_main for row in store.dupes.by_head(head)):
+    if any(row.on_main for row in changes_by_head(store, head)):
         return True
     return any(known_about(store, agent, [head]).landed for agent in agents_decided(store, [head]))
 
 
 def _ends(store: Store, subject: Subject) -> Ends:
     """As the index has it, so that the answer is about what was compared."""
-    rows = store.dupes.by_head(subject.head)
+    rows = changes_by_head(store, subject.head)
     return Ends(rows[-1].base if rows else subject.base or "", subject.head)

@@ -11,6 +11,7 @@ from custody.store import Seen, Store, StoreUnwritable
 from custody.trust.app.decisions import Asked, entries_from, entries_of, settled
 from custody.trust.engine import beginning, carry, follows, standing_at
 from custody.trust.model import Decided, Entry, Folded, Running, Standing
+from custody.trust.queries.standing import StandingTables
 from custody.trust.wire.standing import KeptStanding, decode_standing, encode_standing
 
 VERSION = 1
@@ -31,7 +32,7 @@ class Position:
 def standing_of(store: Store, agent: str, asked: Asked) -> Standing:
     """Where ``agent`` stands; what was folded is kept for the next question, where the store can be written."""
     with settled(store):
-        generation = store.standing.generation()
+        generation = StandingTables(store).generation()
         position = position_of(store, agent, asked)
     keep_due(store, agent, asked, position, generation)
     return standing_at(AgentName(agent), position.folded, asked.now_ns, asked.rules)
@@ -58,7 +59,7 @@ def carried_on(store: Store, agent: str, asked: Asked, position: Position, runni
     if any(seq > read.get(chain, 0) for chain, seq in position.read.items()):
         return anew(store, agent, asked, running)  # a chain was cut, or another one was put in its place
     since = {chain: position.read.get(chain, 0) for chain in read}
-    if not store.standing.has_since(agent, since):
+    if not StandingTables(store).has_since(agent, since):
         return Position(position.folded, read, position.fresh)
     tail = [entry for chain, seq in since.items() for entry in _entries_behind(store, agent, chain, seq)]
     if not may_follow(store, agent, position.folded, tail):
@@ -83,7 +84,7 @@ def _concerns(store: Store, agent: str, tail: list[Entry]) -> bool:
     ids = {entry.id for entry in tail}
     heads = {name for entry in tail if isinstance(entry, Decided) and entry.unreviewed for name in entry.names}
     asked = (("id", ids), ("target", ids), ("commit_sha", heads), ("head", heads))
-    return any(store.standing.named(agent, column, names) - own for column, names in asked if names)
+    return any(StandingTables(store).named(agent, column, names) - own for column, names in asked if names)
 
 
 def _read(store: Store) -> dict[StoreId, int]:
@@ -91,7 +92,7 @@ def _read(store: Store) -> dict[StoreId, int]:
 
 
 def _kept(store: Store, agent: str, asked: Asked) -> Position | None:
-    text = store.standing.kept(agent, _rules(asked))
+    text = StandingTables(store).kept(agent, _rules(asked))
     kept = None if text is None else decode_standing(text)
     if kept is None:
         return None
@@ -131,7 +132,7 @@ def keep_due(store: Store, agent: str, asked: Asked, position: Position, generat
     )
     try:
         with store.db.writing():
-            store.standing.keep(agent, _rules(asked), encode_standing(kept), generation=generation)
+            StandingTables(store).keep(agent, _rules(asked), encode_standing(kept), generation=generation)
     except StoreUnwritable:
         return  # the next question folds it again
 

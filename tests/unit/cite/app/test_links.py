@@ -11,6 +11,7 @@ from custody.cite.app.links import Wanted, cite_check_links
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import DAY_NS, HOUR_NS, Answer, Found, Look, NotAsked
+from custody.cite.queries.registry import RegistryTables
 from custody.cite.rules import CiteRules
 from custody.cite.wire.links import CiteLink, CiteLinksReport
 from custody.core.errors import InputError
@@ -209,7 +210,7 @@ def test_progress_is_told_and_a_look_is_a_record(desk: Desk) -> None:
     checked(watched, a_look(1), a_look(2))
     assert told[-3:] == [("checking links", 3), 1, 1]
     with desk.reading() as store:
-        assert store.registry.shelf(store.own()).check(1) is not None
+        assert RegistryTables(store).shelf(store.own()).check(1) is not None
 
 
 REPORT = b"""\

@@ -16,6 +16,7 @@ from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.event_fold import apply
 from custody.cite.events import Stamp
 from custody.cite.model import ResearchSource
+from custody.cite.queries.registry import RegistryTables
 from custody.cite.shelf import MemoryShelf
 from custody.cite.wire.registry import CiteShowReport
 from custody.core.ids import AgentName, CallId, SessionId
@@ -132,7 +133,7 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
     with Desk(folder).reading() as store:
         own = store.own()
         assert own is not None
-        done = store.registry.adopted(own)
+        done = RegistryTables(store).adopted(own)
         asked: list[Any] = []
         look_up = store.views.look_up
 
@@ -165,7 +166,7 @@ def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
     with Desk(folder).reading() as store:
         own = store.own()
         assert own is not None
-        assert store.registry.adopted(own) == 4
+        assert RegistryTables(store).adopted(own) == 4
 
 
 def test_a_passage_that_was_read_is_kept_as_an_excerpt(folder: Path) -> None:

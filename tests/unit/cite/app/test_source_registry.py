@@ -8,6 +8,7 @@ import pytest
 
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.queries.registry import RegistryTables
 from custody.cite.registry_view import excerpts_of
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from
@@ -148,7 +149,7 @@ def test_a_registry_moves_with_its_chain_and_stays_apart(folder: Path, tmp_path:
     assert ids(opened(other)) == ["S1"], "another store's numbers are not ours"
     with Desk(folder).reading() as here, Desk(other).reading() as there:
         own = here.own()
-        mine, theirs = (list(store.registry.shelf(own).entries()) for store in (here, there))
+        mine, theirs = (list(RegistryTables(store).shelf(own).entries()) for store in (here, there))
     assert mine == theirs
 
 

@@ -8,6 +8,7 @@ from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.graph.app.learn import OPEN
 from custody.graph.app.questions import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
+from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from tests.builders.calls import HOUR, NS, World
 from tests.builders.cli import spool_of
@@ -57,22 +58,22 @@ def test_asking_twice_counts_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     assert shown(world).edges == shown(world).edges
     with world.desk.reading() as store:
-        assert list(store.graph.units().values()) == [2]
+        assert list(GraphTables(store).units().values()) == [2]
 
 
 def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(world: World) -> None:
     world.calls("s1", "Read", "Edit", at=world.now - HOUR)
     assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.desk.reading() as store:
-        assert store.graph.units() == {"session:s1": OPEN}
-        assert list(store.graph.edges()) == []
+        assert GraphTables(store).units() == {"session:s1": OPEN}
+        assert list(GraphTables(store).edges()) == []
     world.calls("s1", "Bash", at=world.now - HOUR + 60)
     assert edges(shown(world))["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
     world.now += 48 * HOUR
     later = shown(world)
     assert edges(later)["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.desk.reading() as store:
-        assert store.graph.units() == {"session:s1": 3}
+        assert GraphTables(store).units() == {"session:s1": 3}
     assert shown(world).edges == later.edges
 
 

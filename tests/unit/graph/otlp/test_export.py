@@ -17,6 +17,7 @@ from custody.graph.otlp.event import event_of
 from custody.graph.otlp.export import Wanted, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.span_export import otlp_of
+from custody.graph.queries.spans import SpanTables
 from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_event
@@ -32,7 +33,7 @@ def kept(desk: Desk) -> list[SpanSeen]:
     with desk.reading() as store:
         found = [
             seen.view
-            for execution in store.spans.executions()
+            for execution in SpanTables(store).executions()
             for seen in store.spans_of(execution)
             if isinstance(seen.view, SpanSeen)
         ]

@@ -9,9 +9,11 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.dupes import ChangeRow
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
 from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.queries.change_index import DupesTables
 from custody.gate.app.gate import Request, gate
 from custody.ledger import integrity
 from custody.ledger.verify import verified
@@ -20,7 +22,6 @@ from custody.server.page_data import clusters as pages_clusters
 from custody.server.page_data.changes import change_judged, change_like, changes_listed
 from custody.server.page_data.clusters import clusters_known
 from custody.server.page_data.pairs import pair_seen
-from custody.store.change_index import ChangeRow
 from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -124,7 +125,7 @@ def test_a_change_says_what_it_is_like_and_nothing_is_kept_of_that(world: World)
     assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in html
     assert "src/app.py" in words
     with world.desk.reading() as store:
-        assert store.dupes.evidence(world.heads[1]) == []
+        assert DupesTables(store).evidence(world.heads[1]) == []
     assert "It is like none of" in words_of(rendered(world.desk, "change", name="#3"))
 
 
@@ -132,7 +133,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
     world.built.commit({b"src/app.py": RETRY}, world.root, message=b"Land a retry")
     world.index()
     with world.desk.reading() as store:
-        row = store.dupes.by_head(world.heads[1])[0]
+        row = DupesTables(store).by_head(world.heads[1])[0]
     looked = change_like(world.desk, row)
     checked = dupes_check(world.desk, f"main..{world.heads[1]}")
     keys = [(one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in looked.suggestions]
@@ -260,10 +261,10 @@ def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
 def hostile(world: World) -> World:
     """The same index with two changes more, whose names and titles want to do harm."""
     with world.desk.writing() as store, store.db.writing():
-        like = store.dupes.by_head(world.heads[0])[0]
+        like = DupesTables(store).by_head(world.heads[0])[0]
         for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
             row = a_row(number, like, title=title, name=f"refs/heads/{title}")
-            store.dupes.put(row, [(5, 1), (number, 2)], [number * 7 + n for n in range(3)])
+            DupesTables(store).put(row, [(5, 1), (number, 2)], [number * 7 + n for n in range(3)])
     return world
 
 
@@ -285,11 +286,11 @@ def test_nothing_in_a_title_acts_and_a_long_one_is_cut(hostile: World) -> None:
 
 def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
     with world.desk.writing() as store, store.db.writing():
-        like = store.dupes.by_head(world.heads[0])[0]
+        like = DupesTables(store).by_head(world.heads[0])[0]
         for number in range(100, 1_100):
             pair = number // 2
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
-            store.dupes.put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
+            DupesTables(store).put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
     # Whatever their hashes say, the signatures are all the same: the pairs are told apart by what they share.
     assert len(clusters_known(world.desk).groups) > 500
     html = rendered(world.desk, "changes-clusters")

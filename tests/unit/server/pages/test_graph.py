@@ -14,6 +14,7 @@ from custody.core.wire.time import text_from
 from custody.graph.app.learn import Learnt, graph_rules
 from custody.graph.edge_style import COLOURS
 from custody.graph.model import EdgeType
+from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.shelf import EdgeRow, NodeRow
 from custody.server.app.questions import NotThere
 from custody.server.page_data.graph import DRAWN_MAX, THEMES, Wanted, graph_picture
@@ -333,7 +334,7 @@ def keep(world: World, edges: Sequence[tuple[str, str, str, str, int]]) -> None:
     ]
     nodes = sorted({name for row in rows for name in (row.start, row.end)})
     with world.desk.writing() as store, store.db.writing():
-        store.graph.put([NodeRow(name=name, count=1) for name in nodes], rows)
+        GraphTables(store).put([NodeRow(name=name, count=1) for name in nodes], rows)
 
 
 def many(world: World, count: int) -> None:

@@ -22,7 +22,8 @@ from custody.trust.app.record import Wanted, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, standing_of
 from custody.trust.model import Decided, DecisionType, Entry, Overridden, Recovered, Standing
-from custody.workspace.workspace import READERS
+from custody.trust.queries.standing import StandingTables
+from custody.workspace.workspace import VIEWS
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store, surroundings
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, ROBOT, a_decision, a_landing, an_override, histories
@@ -40,7 +41,7 @@ def kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def a_store() -> Iterator[Store]:
     """A store that waits for no disk."""
-    with Store(overlay(None), READERS, surroundings()) as store:
+    with Store(overlay(None), VIEWS, surroundings()) as store:
         yield store
 
 
@@ -179,10 +180,10 @@ class TestKept:
         with a_sqlite_store(tmp_path) as store:
             store.append([arrival(a_decision(), "first")])
             with settled(store):
-                generation = store.standing.generation()
+                generation = StandingTables(store).generation()
                 position = position_of(store, ROBOT, Asked(CAUTIOUS, NOON))
             with store.db.writing():
-                store.standing.forget()
+                StandingTables(store).forget()
             trust_standing.keep_due(store, ROBOT, Asked(CAUTIOUS, NOON), position, generation)
             assert kept(store) == []
 

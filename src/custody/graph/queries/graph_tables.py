@@ -6,7 +6,8 @@ import msgspec
 
 from custody.graph.model import Witness
 from custody.graph.shelf import EdgeRow, NodeRow
-from custody.store.db import Db, Row, Value
+from custody.store import Store
+from custody.store.db import Row, Value
 from custody.store.tables import integer
 
 GRAPH = "graph"
@@ -26,8 +27,8 @@ _COUNTED = {
 class GraphTables:
     """Nodes, edges and the units that they were learnt from; a shelf for the engine."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
 
     def nodes(self) -> Iterator[NodeRow]:
         """Every node."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from custody.attribution.moments import place_of
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.store.db import Db, Row
-from custody.store.tables import Tables, integer, raw
+from custody.store import Store
+from custody.store.db import Row
+from custody.store.tables import integer, raw
 
 LINEAGE = "lineage"
 """The watermark's name for replayed states."""
@@ -67,9 +68,9 @@ _STATE = "id, path, at_ns, store_id, seq, n, observed, agent, session, call, rev
 class LineageTables:
     """Rows of lineage in and out."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._db: Db = tables.db
+    def __init__(self, store: Store) -> None:
+        self._tables = store.tables
+        self._db = store.db
 
     # --- how far --------------------------------------------------------------------------------------------------
 

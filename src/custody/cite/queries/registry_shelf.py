@@ -9,11 +9,11 @@ from custody.cite.events import Excerpted, WasRead
 from custody.cite.events import RegistryEvent as Happened
 from custody.cite.links import Memory
 from custody.cite.model import ArtifactType
+from custody.cite.queries.registry_codec import happened
 from custody.cite.shelf import HINTED_MAX, Entry
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef, Seq, StoreId
 from custody.store.db import Db, Row, StoreDamaged, Value
-from custody.store.registry_codec import happened
 from custody.store.tables import PAGE, Tables, batched, integer, key_digest, raw
 
 T = TypeVar("T")

@@ -6,7 +6,9 @@ No truth lives here: a row is a function of decisions and rules. Whoever makes r
 from collections.abc import Collection, Mapping, Sequence
 
 from custody.core.ids import AgentName, NaturalKey, RecordRef, Seq, StoreId
-from custody.store.db import Db, Row, Value
+from custody.core.record import Record
+from custody.store import DerivedTables, Store
+from custody.store.db import Row, Value
 from custody.store.tables import PAGE, batched, integer
 
 TRUST = "trust"
@@ -23,11 +25,11 @@ _AGENTS = """
 """
 
 
-class StandingTables:
+class StandingTables(DerivedTables):
     """Rows of trust in and out."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
 
     def agents(self) -> list[AgentName]:
         """Everybody about whom a decision was recorded, by name."""
@@ -67,6 +69,14 @@ class StandingTables:
             " ON CONFLICT (view, store_id) DO UPDATE SET seq = excluded.seq",
             (TRUST, self.generation() + 1),
         )
+
+    def forget_views(self, store: StoreId) -> None:
+        """Inside a write: the same when decisions of a chain are about to be made again."""
+        self.forget()
+
+    def read_again(self, records: Sequence[Record]) -> None:
+        """Inside a write: the same when a decision may have been erased or have come back."""
+        self.forget()
 
     def named(self, agent: str, column: str, names: Collection[str]) -> set[RecordRef]:
         """The records of decisions about ``agent`` with one of ``names`` in a column."""

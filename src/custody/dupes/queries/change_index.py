@@ -6,27 +6,15 @@ from itertools import groupby
 from operator import itemgetter
 
 from custody.core.ids import CommitSha
-from custody.store.db import Db, Row
+from custody.dupes.change_row import ChangeRow
+from custody.store import Store
+from custody.store.db import Row, Value
 from custody.store.tables import integer, raw
 
 TOGETHER = 400
 """Values in one statement."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow:
-    """An indexed change; ``id`` grows with the order of indexing."""
-
-    id: int
-    repo: str
-    base: CommitSha
-    head: CommitSha
-    name: str
-    title: str
-    opened_ns: int
-    on_main: bool
-    version: str
-    signature: bytes
+ROWS_COPIED_TOGETHER = 5_000
+"""Rows of the index copied at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +43,8 @@ _CHANGE = "id, repo, base, head, name, title, opened_ns, on_main, version, signa
 class DupesTables:
     """Changes, their exact hashes, their terms, what could not be read, and stored evidence."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -276,3 +264,29 @@ def _together(values: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def _marks(values: Sequence[int]) -> str:
     return ", ".join("?" * len(values))
+
+
+def copy_rows_until(source: Store, changes: int, into: Store) -> None:
+    """Copy the index of changes as it was when it had so many."""
+    with into.db.writing():
+        for table, columns, key in (
+            ("dupe_change", "id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
+            ("dupe_exact", "hash, kind, change", ("hash", "kind", "change")),
+            ("dupe_post", "term, change", ("term", "change")),
+        ):
+            _copy_rows(source, changes, into, table, columns, key)
+        into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
+
+
+def _copy_rows(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
+    number = "id" if table == "dupe_change" else "change"
+    names = [name.strip() for name in columns.split(",")]
+    marks, order = ", ".join("?" * len(names)), ", ".join(key)
+    after: tuple[Value, ...] = (-(2**63),) * len(key)
+    while rows := source.db.rows(
+        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
+        f" ORDER BY {order} LIMIT {ROWS_COPIED_TOGETHER}",
+        (*after, changes),
+    ):
+        into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+        after = tuple(rows[-1][names.index(name)] for name in key)

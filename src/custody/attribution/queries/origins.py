@@ -10,39 +10,24 @@ from custody.core.ids import Digest, StoreId
 from custody.core.paths import RepoPath
 from custody.core.wire.body import digest_from, digest_text
 from custody.core.wire.canonical import dump, parse
+from custody.store import Store, StoreDamaged
 from custody.store.codec import BODY_BYTES_MAX
-from custody.store.db import Db, StoreDamaged
-from custody.store.tables import Tables
 
 SETTING = "origins:"
 """How the names of settings begin that name a chain's list of origins."""
-
-PULLED = "pulled:"
-"""How the names of settings begin that say of a chain that it was pulled."""
 
 
 class OriginTables:
     """The origins of lines that other stores sent, by chain and file."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._db: Db = tables.db
+    def __init__(self, store: Store) -> None:
+        self._tables = store.tables
+        self._db = store.db
 
     def lists(self) -> dict[StoreId, Digest]:
         """The chains of which origins came, each with the digest of its list."""
         rows = self._db.rows("SELECT name, value FROM setting WHERE name LIKE ? ORDER BY name", (f"{SETTING}%",))
         return {StoreId(str(name).removeprefix(SETTING)): digest_from(str(value)) for name, value in rows}
-
-    def pulled(self) -> set[StoreId]:
-        """The chains that came from a remote that the user named, not from a file."""
-        rows = self._db.rows("SELECT name FROM setting WHERE name LIKE ?", (f"{PULLED}%",))
-        return {StoreId(str(name).removeprefix(PULLED)) for (name,) in rows}
-
-    def mark_pulled(self, store: StoreId) -> None:
-        """Inside a write: remember that a chain came from a remote."""
-        self._db.run(
-            "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (f"{PULLED}{store}", "1")
-        )
 
     def files(self, store: StoreId) -> dict[RepoPath, Digest]:
         """The files of which a chain's origins tell; none of a chain without any."""

@@ -3,7 +3,7 @@
 No truth lives here. A store that continues another's chain has that store's sources under the same numbers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,12 +13,12 @@ from custody.core.ids import RecordRef, Seq, StoreId
 from custody.core.record import Head, Record
 from custody.core.wire.arrival import CONTINUES, REGISTRY
 from custody.core.wire.canonical import Json
-from custody.store.db import Db
-from custody.store.tables import PAGE, Tables, batched, integer, key_digest, raw
+from custody.store import DerivedTables, Store
+from custody.store.tables import PAGE, batched, integer, key_digest, raw
 
 if TYPE_CHECKING:
     from custody.cite.events import Lost
-    from custody.store.registry_shelf import TableShelf
+    from custody.cite.queries.registry_shelf import TableShelf
 
 # The parsers of ``cite`` take a while to import, and most stores hold no source: nothing of it is imported up here.
 
@@ -37,16 +37,16 @@ TABLES = (
 )
 
 
-class RegistryTables:
+class RegistryTables(DerivedTables):
     """Every chain's registry, and how far each was read."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._db: Db = tables.db
+    def __init__(self, store: Store) -> None:
+        self._tables = store.tables
+        self._db = store.db
 
     def shelf(self, registry: StoreId | None) -> "TableShelf":
         """The sources that a chain's records registered; an empty shelf before the first record."""
-        from custody.store.registry_shelf import TableShelf
+        from custody.cite.queries.registry_shelf import TableShelf
 
         return TableShelf(self._tables, registry or StoreId(""))
 
@@ -101,7 +101,7 @@ class RegistryTables:
             self._db.run(f"DELETE FROM {name}")
         self._db.run("DELETE FROM state WHERE view = ?", (REGISTRY,))
 
-    def read_again(self, records: Iterable[Record]) -> None:
+    def read_again(self, records: Sequence[Record]) -> None:
         """Inside a write: make the registries again that hold what these records said."""
         for store in sorted({record.store for record in records if record.entry.kind == REGISTRY}):
             for chain in self._built_on(store):
@@ -177,7 +177,7 @@ _INTO = msgspec.json.Decoder(_Into)
 def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:
     """What a record says; one that was erased still says which number was given."""
     from custody.cite.event_fold import apply
-    from custody.store.registry_codec import happened
+    from custody.cite.queries.registry_codec import happened
 
     shelf.ref = record.ref
     try:

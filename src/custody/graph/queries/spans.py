@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from custody.core.ids import Digest, ExecutionId, NaturalKey, RecordRef, Seq, StoreId
-from custody.store.db import Db, Value
+from custody.store import Store
+from custody.store.db import Value
 from custody.store.tables import batched, integer, raw
 
 PAIRS = 250
@@ -16,8 +17,8 @@ Observed = dict[NaturalKey, dict[Digest, list[RecordRef]]]
 class SpanTables:
     """Rows of spans, read."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
 
     def there(self, spans: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
         """Which of these spans, by execution and id, anything was recorded of."""

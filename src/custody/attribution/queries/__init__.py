@@ -1,0 +1,1 @@
+"""SQL over replayed states and over the origins of lines that other stores sent."""

@@ -1,0 +1,1 @@
+"""SQL over spans and over what was learned from calls."""

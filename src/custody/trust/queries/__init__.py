@@ -1,0 +1,1 @@
+"""SQL over decisions and stored trust."""
