@@ -20,7 +20,7 @@ from custody.cite.shelf import Entry
 from custody.core.ids import StoreId
 from custody.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
 from custody.store.tables import key_digest
-from custody.workspace.workspace import VIEWS
+from custody.workspace.wiring import VIEWS
 
 BATCH = 10_000
 SMALL, LARGE = 5_000, 1_000_000

@@ -13,7 +13,7 @@ from custody.core.ids import CommitSha, EventId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.store import Heads, Store, Surroundings, open_sqlite
-from custody.workspace.workspace import VIEWS
+from custody.workspace.wiring import VIEWS
 
 BATCH = 5_000
 EDITS_PER_PATH = 200

@@ -18,7 +18,7 @@ from custody.trust.approval import Author, Proposed
 from custody.trust.model import Standing
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
-from custody.workspace.workspace import VIEWS
+from custody.workspace.wiring import VIEWS
 
 NS = 1_000_000_000
 AGENT = "asked"

@@ -4,7 +4,7 @@ from itertools import count
 from pathlib import Path
 
 from custody.store import Heads, Store, Surroundings, open_postgres, open_sqlite
-from custody.workspace.workspace import VIEWS
+from custody.workspace.wiring import VIEWS
 
 NOON = 1_769_860_800_000_000_000
 

@@ -19,7 +19,8 @@ from custody.store.db import Value
 from custody.store.migrate import migrate
 from custody.store.postgres import PostgresDb, connect
 from custody.store.project_schema import SCHEMA, SERVICE_ROLE, schema_of
-from custody.workspace.workspace import VIEWS, Desk
+from custody.workspace.wiring import VIEWS
+from custody.workspace.workspace import Desk
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON, surroundings
 from tests.builders.teams import Team, a_login, a_team, a_team_desk, as_role

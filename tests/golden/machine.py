@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from custody.cli.main import main
@@ -37,12 +38,12 @@ class Masks:
         """Return ``text`` with the folder, ids and digests under fixed names."""
         text = text.replace(str(self.folder), "FOLDER")
         for kind, pattern in (("EVENT", _EVENT_ID), ("DIGEST", _DIGEST), ("STORE", _STORE_ID), ("SPAN", _SPAN_ID)):
-            text = pattern.sub(lambda match, kind=kind: self._name(kind, match[0]), text)
+            text = pattern.sub(partial(self._name, kind), text)
         return _SIZE.sub(lambda match: f"N {match[1]}" if match[1] else "0", text)
 
-    def _name(self, kind: str, value: str) -> str:
+    def _name(self, kind: str, match: re.Match[str]) -> str:
         count = sum(name.startswith(kind) for name in self._names.values())
-        return self._names.setdefault(value, f"{kind}-{count + 1}")
+        return self._names.setdefault(match[0], f"{kind}-{count + 1}")
 
 
 @dataclass

@@ -5,9 +5,10 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from custody.config import TABLES, VARIABLES, Rule, documents, rules_of
+from custody.config import VARIABLES, Rule, documents
 from custody.core.wire.rules_digest import Rules
 from custody.trust.rules import TIERS
+from custody.workspace.wiring import rule_tables
 from tools import markdown
 from tools.problems import Undocumented
 
@@ -48,16 +49,16 @@ file of the repository, not a link. In YAML there are no aliases, anchors, tags 
 
 def rules_page() -> str:
     """``rules.md``."""
-    return _HEAD + _documents() + "".join(_table(table, kind) for table, kind in TABLES.items())
+    return _HEAD + _documents() + "".join(_table(table, kind) for table, kind in rule_tables().classes.items())
 
 
 def _documents() -> str:
     """The documents' names; those that are a rule's own name in its own file are told in one sentence."""
     rows = [
-        (f"`{file.path}`", markdown.code(name), f"`{rule}`")
-        for file in documents()
+        (f"`{file.path}`", markdown.code(name), f"`{rule.name}`")
+        for file in documents(rule_tables())
         for name, rule in file.keys.names.items()
-        if f"dedupe.{name}" != rule
+        if f"dedupe.{name}" != rule.name
     ]
     variables = [
         (f"`{name}`", f"entry {entry + 1} ({TIERS[entry]}) of `trust.tier_score_min`")
@@ -74,7 +75,7 @@ def _documents() -> str:
 
 
 def _table(table: str, kind: type[Rules]) -> str:
-    rows = documented(rules_of(table).values(), meanings(kind))
+    rows = documented(rule_tables().rules_of(table).values(), meanings(kind))
     says = " ".join((inspect.getdoc(kind) or "").split())
     return f"\n## {table}\n\n{says}\n\n{markdown.table(('rule', 'default', 'meaning'), rows)}"
 

@@ -8,11 +8,10 @@ from functools import reduce
 
 from custody.attribution.text import key_of, lines_of
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
-from custody.core.views import FileEdit, FileState, Text
+from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
 SHELL = ":shell:"
 """In the id of an edit that was read out of a shell command: what was seen on disk around the call says more."""
-TRANSCRIPT = "transcript"
 IMPORTED = "import"
 """The kind of what was brought in from elsewhere, whatever it had been there."""
 SNAPSHOT = ":snapshot"

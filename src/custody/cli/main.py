@@ -4,12 +4,15 @@ import os
 import sys
 from importlib import import_module
 from types import MappingProxyType, TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from custody import __version__
 from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status
+
+if TYPE_CHECKING:
+    from custody.workspace.workspace import Desk
 
 SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
@@ -171,6 +174,14 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
     """
     ctx.obj = (folder, database)
     ctx.meta["custody.project"] = project
+    ctx.meta["custody.remotes"] = _open_remote
+
+
+def _open_remote(desk: "Desk", name: str | None) -> "Desk":
+    from custody.share.remote_cache import cached
+    from custody.share.sync import the_service
+
+    return cached(desk, the_service(name))
 
 
 def main() -> NoReturn:

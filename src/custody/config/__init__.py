@@ -3,8 +3,8 @@
 May touch the environment and the user's own file, both named by the caller. It reads a repository's files only through
 the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
 
-A file of a repository can set rules and nothing else: this package knows the fields of the Rules classes and no other
-key.
+A file of a repository can set rules and nothing else: the fields of the Rules classes, which the caller passes, are
+the only keys.
 """
 
 from custody.config.document_files import VARIABLES, documents
@@ -12,22 +12,21 @@ from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.overlay import Effective, Setting
 from custody.config.rule import Origin, Rule
 from custody.config.rule_files import Read, Source, load, rule_files
-from custody.config.rule_tables import TABLES, rules_of
+from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import nearest
 
 __all__ = [
     "FILE_BYTES_MAX",
-    "TABLES",
     "VARIABLES",
     "Effective",
     "Origin",
     "Read",
     "Rule",
+    "RuleTables",
     "Setting",
     "Source",
     "documents",
     "load",
     "nearest",
     "rule_files",
-    "rules_of",
 ]

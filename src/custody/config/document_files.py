@@ -3,16 +3,19 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 
 from custody.config.rule import Assignment, Origin, placed, printable, shown
-from custody.config.rule_tables import rules_of
+from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import Keys, is_near, table_at, unknown
 from custody.core.errors import InputError
-from custody.dupes.rules import CHANNELS
-from custody.trust.rules import TIERS
 
+TRUST_FILE, CHANNEL_FILE, THRESHOLD_FILE = DOCUMENT_PATHS = (
+    ".ai-git/config.yaml",
+    "config/classification_rules.yaml",
+    "config/thresholds.yaml",
+)
+CHANNEL_RULES = "dedupe.channel_patterns."
 TRUST = "trust.decay_half_life_days", "trust.recovery_rate", "trust.ema_alpha"
 THRESHOLDS = MappingProxyType(
     {
@@ -81,22 +84,22 @@ def _once(assignments: list[Assignment]) -> list[Assignment]:
     return assignments
 
 
-@cache
-def documents() -> tuple[DocumentFile, ...]:
+def documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
     """Every file that the documents describe."""
-    channels = {channel: f"dedupe.channel_patterns.{channel}" for channel in CHANNELS}
-    own = {name.removeprefix("dedupe."): name for name in rules_of("dedupe") if name not in channels.values()}
+    rules = tables.rules
+    dedupe = tables.rules_of("dedupe").items()
+    channels = {name.removeprefix(CHANNEL_RULES): rule for name, rule in dedupe if name.startswith(CHANNEL_RULES)}
+    own = {name.removeprefix("dedupe."): rule for name, rule in dedupe if not name.startswith(CHANNEL_RULES)}
+    thresholds = {key: rules[name] for key, name in THRESHOLDS.items()}
     return (
-        DocumentFile(Keys(".ai-git/config.yaml", {name: name for name in TRUST}), is_shared=True),
-        DocumentFile(Keys("config/classification_rules.yaml", channels)),
-        DocumentFile(Keys("config/thresholds.yaml", THRESHOLDS | own)),
+        DocumentFile(Keys(TRUST_FILE, {name: rules[name] for name in TRUST}), is_shared=True),
+        DocumentFile(Keys(CHANNEL_FILE, channels)),
+        DocumentFile(Keys(THRESHOLD_FILE, thresholds | own)),
     )
 
 
 PREFIX = "ANSIBEL_TRUST_THRESHOLD_"
-VARIABLES: Mapping[str, int] = MappingProxyType(
-    {f"{PREFIX}{tier.upper()}": TIERS.index(tier) for tier in ("high", "medium")}
-)
+VARIABLES: Mapping[str, int] = MappingProxyType({f"{PREFIX}HIGH": 3, f"{PREFIX}MEDIUM": 2})
 """The variables of document 001, and the entry of ``trust.tier_score_min`` that each sets."""
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from custody.config.rule import DEFAULT, Assignment, Origin, Rule, Value, default_text
-from custody.config.rule_tables import TABLES, rules_of
+from custody.config.rule_tables import RuleTables
 from custody.core.errors import InputError, RulesError
 from custody.core.wire.rules_digest import Rules
 
@@ -47,18 +47,18 @@ class Effective:
         return next(rules for rules in self.tables.values() if isinstance(rules, kind))
 
 
-def overlay(assignments: Iterable[Assignment]) -> Effective:
+def overlay(tables: RuleTables, assignments: Iterable[Assignment]) -> Effective:
     """Put ``assignments``, weakest first, over the defaults; relations between rules are checked once all are in."""
-    settings = {rule.name: Setting(rule, rule.default) for table in TABLES for rule in rules_of(table).values()}
+    settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
     for assignment in assignments:
         settings[assignment.rule] = settings[assignment.rule].under(assignment)
-    made = {table: _made(table, settings) for table in TABLES}
+    made = {table: _made(tables, table, settings) for table in tables}
     return Effective(MappingProxyType(made), tuple(settings.values()))
 
 
-def _made(table: str, settings: Mapping[str, Setting]) -> Rules:
+def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:
     values: dict[str, object] = {}
-    for name in rules_of(table):
+    for name in tables.rules_of(table):
         rule, value = settings[name].rule, settings[name].value
         if rule.key is None:
             values[rule.field] = value
@@ -67,7 +67,7 @@ def _made(table: str, settings: Mapping[str, Setting]) -> Rules:
             assert isinstance(mapping, dict)
             mapping[rule.key] = value
     try:
-        return TABLES[table](**values)
+        return tables.classes[table](**values)
     except RulesError as error:
         raise InputError(f"{error.message}; {_blame(error, settings)}", hint=_defaults(error, settings)) from error
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from custody.config.document_files import documents, from_environment
+from custody.config.document_files import DOCUMENT_PATHS, documents, from_environment
 from custody.config.overlay import Effective, overlay
 from custody.config.rule import Assignment, Origin
-from custody.config.rule_tables import TABLES, rules_of
+from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import Keys, table_at
 from custody.config.user_file import read_user_file, shown_path, user_file
 from custody.core.errors import InputError
@@ -34,28 +34,30 @@ class Source:
 
 def rule_files() -> tuple[RepoPath, ...]:
     """The files of a repository that may set rules."""
-    return tuple(RepoPath.of(name) for name in (*(one.path for one in documents()), "pyproject.toml", "custody.toml"))
+    return tuple(RepoPath.of(name) for name in (*DOCUMENT_PATHS, "pyproject.toml", "custody.toml"))
 
 
-def load(read: Read, environment: Mapping[str, str], policy: str | None = None) -> tuple[Effective, tuple[Source, ...]]:
+def load(
+    tables: RuleTables, read: Read, environment: Mapping[str, str], policy: str | None = None
+) -> tuple[Effective, tuple[Source, ...]]:
     """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
 
     With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.
     """
     found = [
-        *_of_documents(read),
-        _of_toml("pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
-        _of_toml("custody.toml", read(RepoPath.of("custody.toml"))),
+        *_of_documents(tables, read),
+        _of_toml(tables, "pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
+        _of_toml(tables, "custody.toml", read(RepoPath.of("custody.toml"))),
         _of_variables(environment),
-        *_of_user(environment),
-        *_of_policy(policy),
+        *_of_user(tables, environment),
+        *_of_policy(tables, policy),
     ]
-    effective = overlay(assignment for _, assignments in found for assignment in assignments)
+    effective = overlay(tables, (assignment for _, assignments in found for assignment in assignments))
     return effective, tuple(source for source, _ in found)
 
 
-def _of_documents(read: Read) -> Iterator[Found]:
-    for document in documents():
+def _of_documents(tables: RuleTables, read: Read) -> Iterator[Found]:
+    for document in documents(tables):
         data = read(RepoPath.of(document.path))
         if data is None:
             yield Source(document.path, "absent"), []
@@ -74,21 +76,23 @@ def _of_variables(environment: Mapping[str, str]) -> Found:
     return Source("environment", "read" if assignments else "absent", len(assignments)), assignments
 
 
-def _of_user(environment: Mapping[str, str]) -> Iterator[Found]:
+def _of_user(tables: RuleTables, environment: Mapping[str, str]) -> Iterator[Found]:
     if path := user_file(environment):
         name = shown_path(path, environment)
-        yield _of_toml(name, read_user_file(path, name), is_users=True)
+        yield _of_toml(tables, name, read_user_file(path, name), is_users=True)
 
 
-def _of_policy(path: str | None) -> Iterator[Found]:
+def _of_policy(tables: RuleTables, path: str | None) -> Iterator[Found]:
     if path is not None:
         data = read_user_file(path, path)
         if data is None:
             raise InputError(f"there is no file '{path}'", hint="a policy is a file like custody.toml, with [trust]")
-        yield _of_toml(path, data, is_users=True)
+        yield _of_toml(tables, path, data, is_users=True)
 
 
-def _of_toml(file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False) -> Found:
+def _of_toml(
+    tables: RuleTables, file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False
+) -> Found:
     if data is None:
         return Source(file, "absent"), []
     from custody.config.toml_reader import parse_toml
@@ -98,7 +102,6 @@ def _of_toml(file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_u
         if key not in values:
             return Source(file, "foreign"), []
         values = table_at(values[key], Origin(file, ".".join(above[:depth])))
-    names = {name: name for table in TABLES for name in rules_of(table)}
-    keys = Keys(file, names, is_users=is_users, above="".join(f"{key}." for key in above))
+    keys = Keys(file, tables.rules, is_users=is_users, above="".join(f"{key}." for key in above))
     assignments = list(keys.settings(values))
     return Source(file, "read", len(assignments)), assignments

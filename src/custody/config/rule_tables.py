@@ -1,46 +1,43 @@
-"""Which tables there are: one row per domain."""
+"""The tables of rules: one class for each domain, handed in by whoever knows them."""
 
-from collections.abc import Mapping
-from dataclasses import fields
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from custody.attribution.rules import AttributeRules
-from custody.cite.rules import CiteRules
 from custody.config.rule import Rule, kind_of
 from custody.core.wire.rules_digest import Rules
-from custody.dupes.rules import DedupeRules
-from custody.gate.rules import GateRules
-from custody.graph.rules import GraphRules
-from custody.trust.rules import TrustRules
-
-TABLES: Mapping[str, type[Rules]] = MappingProxyType(
-    {
-        "attribute": AttributeRules,
-        "cite": CiteRules,
-        "dedupe": DedupeRules,
-        "gate": GateRules,
-        "graph": GraphRules,
-        "trust": TrustRules,
-    }
-)
-"""The classes of rules by the name of their table, in the order in which they are shown."""
 
 
-@cache
-def rules_of(table: str) -> Mapping[str, Rule]:
-    """Every rule of a table by its dotted name; of a mapping, every key is a rule."""
-    kind = TABLES[table]
+@dataclass(frozen=True)
+class RuleTables:
+    """The classes of rules by the name of their table, in the order in which they are shown."""
+
+    classes: Mapping[str, type[Rules]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.classes)
+
+    def rules_of(self, table: str) -> Mapping[str, Rule]:
+        """Every rule of a table by its dotted name; of a mapping, every key is a rule."""
+        return self._by_table[table]
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rule]:
+        """Every rule of all tables by its dotted name."""
+        return MappingProxyType({name: rule for rules in self._by_table.values() for name, rule in rules.items()})
+
+    @cached_property
+    def _by_table(self) -> dict[str, Mapping[str, Rule]]:
+        return {table: MappingProxyType(_rules(table, kind)) for table, kind in self.classes.items()}
+
+
+def _rules(table: str, kind: type[Rules]) -> dict[str, Rule]:
     defaults = kind()
     hints = get_type_hints(kind)
     rules = [rule for field in fields(kind) for rule in _of(table, field.name, hints[field.name], defaults)]
-    return MappingProxyType({rule.name: rule for rule in rules})
-
-
-def known(rule: str) -> Rule:
-    """The rule with this dotted name."""
-    return rules_of(rule.partition(".")[0])[rule]
+    return {rule.name: rule for rule in rules}
 
 
 def _of(table: str, field: str, hint: Any, defaults: object) -> list[Rule]:

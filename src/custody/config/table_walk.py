@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Origin, placed, shown
-from custody.config.rule_tables import known
+from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Origin, Rule, placed, shown
 from custody.core.errors import InputError
 
 USERS = frozenset(
@@ -21,7 +20,7 @@ class Keys:
     """What a file may set: its name, the rule behind each dotted key, and whether it is the user's own."""
 
     file: str
-    names: Mapping[str, str]
+    names: Mapping[str, Rule]
     is_users: bool = False
     above: str = ""
     """Stands before every key of this file when it is named to people."""
@@ -34,7 +33,7 @@ class Keys:
             if "." in key:  # a quoted key; taken for two keys it could set a rule a second time
                 raise self._refused(origin, key, at)
             if name in self.names:
-                rule = known(self.names[name])
+                rule = self.names[name]
                 yield Assignment(rule.name, rule.read(value, origin), origin)
             elif any(other.startswith(f"{name}.") for other in self.names):
                 yield from self.settings(table_at(value, origin), f"{name}.")

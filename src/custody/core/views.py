@@ -21,6 +21,9 @@ from custody.core.ids import (
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 
+TRANSCRIPT = "transcript"
+"""The kind of a record that is a line of an agent's transcript."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:

@@ -9,8 +9,10 @@ from custody.core.lines import Lines
 from custody.dupes.model import Category
 from custody.dupes.verdict import Says
 from custody.gate.codes import Level, Reason
+from custody.ledger.gap import Gap
 from custody.trust.approval import Author
 from custody.trust.model import Approval
+from custody.workspace.period import Period
 
 
 class Whose(Enum):
@@ -56,28 +58,11 @@ class AddedTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """Something that could not be recorded, and when; None where that was not noted."""
-
-    at_ns: int | None
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """The state of what answers rest on: the gaps, and everything that is not as it was stored."""
 
     gaps: tuple[Gap, ...] = ()
     damage: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """When a change was made, by its commits: its base, the first of them, the last of them."""
-
-    base_ns: int
-    first_ns: int
-    last_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from custody.git.commit_log import Commit
 from custody.git.commit_object import parse_commit
 from custody.git.diff_command import Comparison
 from custody.git.exchange import Exchange, Moved
-from custody.git.mirror import Mirror
+from custody.git.mirror import BRANCHES, PULLS, Mirror, pull_of
 from custody.git.notes import NotesWritten
 from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo
 from custody.git.object_reader import ObjectReader
@@ -22,16 +22,19 @@ from custody.git.person import Moment, Person
 from custody.git.process import Limits
 from custody.git.raw_diff import CommitChanges, FileChange, Kind, Side
 from custody.git.ref_parser import Head, Ref
-from custody.git.remotes import Address, Remote, Remotes
-from custody.git.repository import Repository, WorkCommit, discover
+from custody.git.remotes import Address, Remote, Remotes, address_of
+from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover
 from custody.git.safe_file import read_small
 from custody.git.tree_parser import TreeEntry
 from custody.git.version import git_version
 from custody.git.walk_command import Walk
-from custody.git.work_tree_file import NoWorkFile, WorkFile
+from custody.git.work_tree_file import NoWorkFile, WorkFile, read_work_file
 from custody.git.work_tree_reader import WorkLimits
 
 __all__ = [
+    "BRANCHES",
+    "BRANCH_PREFIXES",
+    "PULLS",
     "Address",
     "Ancestry",
     "Answers",
@@ -75,8 +78,11 @@ __all__ = [
     "WorkCommit",
     "WorkFile",
     "WorkLimits",
+    "address_of",
     "discover",
     "git_version",
     "parse_commit",
+    "pull_of",
     "read_small",
+    "read_work_file",
 ]

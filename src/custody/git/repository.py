@@ -44,6 +44,8 @@ from custody.git.work_tree_reader import USUAL_WORK, WorkLimits
 OBJECT_BYTES_MAX = 64 << 20
 SHALLOW_BYTES_MAX = 64 << 20
 
+BRANCH_PREFIXES = ("refs/heads/", "refs/remotes/")
+
 _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
 
@@ -114,6 +116,15 @@ class Repository:
     def refs(self, prefix: str = "refs/") -> Answers[Ref]:
         """The references below ``prefix``, by name."""
         return Answers(self._open.start("for-each-ref", REF_FORMAT, "--", ref_prefix(prefix)), parse_refs)
+
+    def tips(self) -> list[CommitSha]:
+        """The commits that branches end at and no other branch contains."""
+        ends = {CommitSha(ref.id) for prefix in BRANCH_PREFIXES for ref in self.refs(prefix)}
+        head = self.head().commit
+        ends |= set() if head is None else {head}
+        pairs = [Ancestry(end, other) for end in ends for other in ends if end != other]
+        contained = {pair.ancestor for pair in self.ancestries(pairs)} if pairs else set()
+        return sorted(ends - contained)
 
     def cuts(self) -> frozenset[CommitSha]:
         """The commits whose parents were left out of a shallow clone."""

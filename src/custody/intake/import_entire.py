@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
-from custody.attribution.app.origin_maps import tips
 from custody.capture import TRANSCRIPT_READERS, Found, TranscriptReader, lines_for
 from custody.capture.claims.entire import Folder, Session, checkpoint_of_ref, folders, session_of, trailers
 from custody.core.errors import InputError
@@ -310,7 +309,7 @@ def _link(desk: Desk, done: _Read) -> None:
 
 
 def _links(desk: Desk, by_checkpoint: dict[str, list[_Copy]], done: _Read) -> Iterator[Arrival]:
-    with desk.repository.log(tips(desk.repository)) as commits:
+    with desk.repository.log(desk.repository.tips()) as commits:
         for commit in commits:
             named = trailers(commit.message.decode("utf-8", "replace"))
             done.commits += bool(named)

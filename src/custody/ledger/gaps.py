@@ -4,7 +4,7 @@ from pathlib import Path
 
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import StoreError
-from custody.gate.model import Gap
+from custody.ledger.gap import Gap, gap_of
 from custody.workspace.workspace import Desk
 
 FILE = "gaps"
@@ -44,11 +44,3 @@ def _has_gaps(folder: Path) -> bool:
             f"cannot read what could not be recorded, in '{folder / FILE}': {error.strerror}", hint="check who owns it"
         ) from error
     return True
-
-
-def gap_of(line: str) -> Gap:
-    """One line of the file; one that the shell counted does not say when."""
-    first, _, rest = line.partition(" ")
-    if first.isascii() and first.isdigit():
-        return Gap(int(first), rest)
-    return Gap(None, line)

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from custody.attribution.moments import TRANSCRIPT
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
 from custody.core.paths import RepoPath
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import FileEdit, Prompt, Session, SourceRead, ToolCall
+from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceRead, ToolCall
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
 from custody.intake.install.agent_names import check_agent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from custody.attribution.app.context import Attributing
-from custody.attribution.app.origin_maps import Earlier, origin_files, tips
+from custody.attribution.app.origin_maps import Earlier, origin_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, StoreId
 from custody.core.paths import RepoPath
@@ -94,7 +94,7 @@ def commit_of(exchange: Exchange, evidence: Attributing, wanted: Wanted, old: Sh
     stale = old is not None and _is_stale(store, old.about, wanted)
     usable = old if old is not None and not stale and old.about.texts == wanted.texts else None
     files = dict(_chunks(exchange, store, wanted, usable))
-    ends = [] if wanted.texts else tips(evidence.repository)
+    ends = [] if wanted.texts else evidence.repository.tips()
     if not wanted.texts:
         files |= _origins(exchange, evidence, head.store, ends, usable)
     files[ABOUT.encode()] = exchange.keep(encode_about(about_of(head, texts=wanted.texts, tips=list(ends))))

@@ -42,6 +42,7 @@ def cached(desk: Desk, remote: NamedRemote) -> CacheDesk:
         now_ns=desk.now_ns,
         token=desk.token,
         spooled=False,
+        resources=desk.resources,
         cache=desk.home / FOLDER / remote.name,
     )
     try:

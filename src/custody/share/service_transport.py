@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.attribution.app.chain_origins import have_origins_changed, origin_digests, origin_lists, read_origins
 from custody.attribution.app.context import Attributing, attributing
-from custody.attribution.app.origin_maps import origin_files, tips
+from custody.attribution.app.origin_maps import origin_files
 from custody.attribution.wire.origins import FileOrigins, encode_origins
 from custody.core.chain_check import Damage, DamageCode
 from custody.core.digest import digest_of
@@ -122,7 +122,7 @@ class _Sending:
     def _changed_origins(self, there: Head) -> dict[RepoPath, bytes]:
         """What the service should be told of lines and was not; a file of which nothing is left is told empty."""
         evidence, chain = self.evidence, self.head.store
-        made = origin_files(evidence, chain, tips(evidence.repository))
+        made = origin_files(evidence, chain, evidence.repository.tips())
         kept = decode_origins_held(self.service.get(f"{CHAINS}/{chain}/origins")).files if there.seq else {}
         gone = (RepoPath.of(path) for path in kept if RepoPath.of(path) not in made)
         fresh = {path: data for path, data in made.items() if kept.get(str(path)) != digest_text(digest_of(data))}

@@ -7,6 +7,7 @@ random numbers are passed in.
 from custody.store.db import Db, StoreDamaged, StoreUnwritable
 from custody.store.heads import Heads, KeptHead
 from custody.store.migrate import SCHEMA_VERSION
+from custody.store.project_schema import SERVICE_ROLE
 from custody.store.projection import DerivedTables, Reader, Seen
 from custody.store.record_filter import EVERYTHING, Only
 from custody.store.record_pages import PageTables
@@ -25,11 +26,12 @@ from custody.store.store import (
     ViewWiring,
 )
 from custody.store.tables import Body, batched, erased_digest
-from custody.store.team import open_postgres
+from custody.store.team import drop_project, make_project, open_postgres
 
 __all__ = [
     "EVERYTHING",
     "SCHEMA_VERSION",
+    "SERVICE_ROLE",
     "SESSIONS_READ_MAX",
     "AgentRow",
     "Appended",
@@ -55,8 +57,10 @@ __all__ = [
     "batched",
     "claimed_until",
     "copy_until",
+    "drop_project",
     "erased_digest",
     "erased_since",
+    "make_project",
     "open_postgres",
     "open_sqlite",
     "open_sqlite_to_read",

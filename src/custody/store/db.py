@@ -62,6 +62,9 @@ class Db(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """One moment: everything read inside is from it."""
 
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open on this connection."""
+
     def version(self) -> int:
         """The schema's version: 0 in an empty database."""
 

@@ -81,12 +81,16 @@ class PostgresDb:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """One moment: everything read inside is from it."""
-        if self._connection.info.transaction_status:
+        if self.in_transaction():
             yield
             return
         with translated(), self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
+
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open on this connection."""
+        return bool(self._connection.info.transaction_status)
 
     def version(self) -> int:
         """The schema's version: 0 in an empty database."""

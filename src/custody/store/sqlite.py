@@ -87,7 +87,7 @@ class SqliteDb:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """One moment: everything read inside is from it."""
-        if self.connection.in_transaction:
+        if self.in_transaction():
             yield
             return
         self.run("BEGIN")
@@ -95,6 +95,10 @@ class SqliteDb:
             yield
         finally:
             self._roll_back()
+
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open on this connection."""
+        return self.connection.in_transaction
 
     def version(self) -> int:
         """The schema's version: 0 in an empty database."""

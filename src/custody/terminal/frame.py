@@ -10,6 +10,7 @@ import click
 from custody.core.errors import EXIT, InputError, Outcome
 from custody.core.project import DEFAULT_PROJECT, project_name
 from custody.core.wire.report import Report, encode_report
+from custody.workspace.resources import CommandResources
 from custody.workspace.workspace import Desk, Progress
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+RESOURCES = "custody.resources"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON on one line.")
 
@@ -32,14 +35,43 @@ database_option = click.option(
 """For verbs about a team's database itself: there people look for it behind the verb."""
 
 
-def the_desk(ctx: click.Context, at: Path | None = None) -> Desk:
-    """Where this verb works, from the options before the verb, or at the repository that it was given itself."""
+def the_desk(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Desk:
+    """Where this verb works, from the options before the verb, or at the repository that it was given itself.
+
+    It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
+    """
     folder, database = ctx.obj
     path = Path(folder) if at is None else at
     if not path.is_dir():
         raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
     project = ctx.meta.get("custody.project") or DEFAULT_PROJECT
-    return Desk(path, database, talk=say, progress=_progress(ctx), project=project_name(project))
+    return Desk(
+        path,
+        database,
+        talk=say,
+        progress=_progress(ctx),
+        project=project_name(project),
+        resources=None if is_service else _resources(ctx),
+    )
+
+
+def _resources(ctx: click.Context) -> CommandResources:
+    """What this command shares, closed when it ends."""
+    if RESOURCES not in ctx.meta:
+        resources = ctx.meta[RESOURCES] = CommandResources()
+        ctx.call_on_close(resources.close)
+    shared: CommandResources = ctx.meta[RESOURCES]
+    return shared
+
+
+OpenRemote = Callable[[Desk, str | None], Desk]
+"""Opens a service's evidence beside that of a workspace; without a name, that of the only service."""
+
+
+def remote_desk(ctx: click.Context, name: str | None) -> Desk:
+    """Where this verb works when it is to answer from a service's evidence beside our own."""
+    opener: OpenRemote = ctx.meta["custody.remotes"]
+    return opener(the_desk(ctx), name)
 
 
 def say(sentence: str) -> None:

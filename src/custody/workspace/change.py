@@ -7,8 +7,8 @@ from itertools import permutations
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.gate.model import Period
 from custody.git import Ancestry, Commit, Comparison, FileDiff, Person, Repository, Shown, Walk
+from custody.workspace.period import Period
 
 NS = 1_000_000_000
 NOT_SHOWN = {Shown.BINARY: "is a binary file", Shown.TOO_LARGE: "is too large to be compared line by line"}

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from custody.config import FILE_BYTES_MAX, TABLES, Effective, Read, Setting, Source, load, nearest, rule_files
+from custody.config import FILE_BYTES_MAX, Effective, Read, Setting, Source, load, nearest, rule_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -13,15 +13,17 @@ from custody.core.wire.body import digest_text
 from custody.core.wire.report import RuleInForce, RulesReport, RulesSource
 from custody.core.wire.rules_digest import rule_value, rules_digest
 from custody.git import NoObject, Object, ObjectReader, Repository, WorkFile
+from custody.workspace.wiring import rule_tables
 from custody.workspace.workspace import Desk
 
 
 def rules(desk: Desk, table: str | None = None) -> RulesReport:
     """Every rule with its value and origin, perhaps of one table only, and the digests that evidence carries."""
-    if table is not None and table not in TABLES:
-        raise InputError(f"no table of rules is named '{table}'", hint=f"the nearest is '{nearest(table, TABLES)}'")
+    tables = rule_tables()
+    if table is not None and table not in tables:
+        raise InputError(f"no table of rules is named '{table}'", hint=f"the nearest is '{nearest(table, tables)}'")
     effective, sources = loaded(desk)
-    shown = [table] if table is not None else list(TABLES)
+    shown = [table] if table is not None else list(tables)
     return RulesReport(
         rules=[_in_force(setting) for setting in effective.settings if setting.rule.table in shown],
         digests={name: digest_text(rules_digest({name: effective.tables[name]})) for name in shown},
@@ -34,7 +36,11 @@ def loaded(
     desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None
 ) -> tuple[Effective, tuple[Source, ...]]:
     """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""
-    return load(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
+
+    def read() -> tuple[Effective, tuple[Source, ...]]:
+        return read_rules(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
+
+    return desk.once(("rules", desk.folder, policy, frozenset(environment.items())), read)
 
 
 def loaded_at(
@@ -42,7 +48,14 @@ def loaded_at(
 ) -> tuple[Effective, tuple[Source, ...]]:
     """The rules as the files of a commit set them, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
-        return load(_commit(repository, objects, commit), environment)
+        return read_rules(_commit(repository, objects, commit), environment)
+
+
+def read_rules(
+    read: Read, environment: Mapping[str, str], policy: str | None = None
+) -> tuple[Effective, tuple[Source, ...]]:
+    """The rules in force where ``read`` gives the files of a repository, for a user with this environment."""
+    return load(rule_tables(), read, environment, policy)
 
 
 def _commit(repository: Repository, objects: ObjectReader[Object], commit: CommitSha) -> Read:

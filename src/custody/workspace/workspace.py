@@ -1,40 +1,26 @@
 """The one wiring place: which repository, which store, which spool, for everything that a verb does."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
+from typing import TypeVar
 
 from custody.capture.hook.event_home import fallback_of, gaps_in, state_folder
 from custody.capture.spool import Spool
 from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.project import DEFAULT_PROJECT, project_name
-from custody.core.views import View
-from custody.core.wire.canonical import Json
-from custody.core.wire.event import GENERIC
-from custody.core.wire.event_views import views_of
-from custody.core.wire.reader_version import (
-    HOOK_VERSION,
-    READER_VERSION,
-    REGISTRY_VERSION,
-    TRACES_VERSION,
-    TRANSCRIPT_VERSION,
-)
 from custody.git import Repository, discover
 from custody.store import (
     SCHEMA_VERSION,
     Db,
-    DerivedTables,
     Heads,
-    Reader,
     SqliteDb,
     Store,
     StoreUnwritable,
     Surroundings,
-    ViewWiring,
     open_postgres,
     open_sqlite,
     open_sqlite_to_read,
@@ -42,65 +28,11 @@ from custody.store import (
 )
 from custody.workspace.clock import now_ns, token
 from custody.workspace.drain import drain, drain_lost, show
-from custody.workspace.late_import import import_late
+from custody.workspace.resources import CommandResources
+from custody.workspace.wiring import VIEWS
 
-# Agents' readers are many and large, and most questions read no record of theirs.
+T = TypeVar("T")
 
-
-def _hook_views(payload: Json) -> tuple[View, ...]:
-    from custody.capture import hook_views
-
-    return hook_views(payload)
-
-
-def _snapshot_views(payload: Json) -> tuple[View, ...]:
-    from custody.capture import snapshot_views
-
-    return snapshot_views(payload)
-
-
-def _transcript_views(payload: Json) -> tuple[View, ...]:
-    from custody.capture import transcript_views
-
-    return transcript_views(payload)
-
-
-def _trace_views(payload: Json) -> tuple[View, ...]:
-    from custody.capture.claims.traces import trace_views
-
-    return trace_views(payload)
-
-
-def _link_views(payload: Json) -> tuple[View, ...]:
-    from custody.capture.claims.traces import link_views
-
-    return link_views(payload)
-
-
-def _registry_views(payload: Json) -> tuple[View, ...]:
-    views: tuple[View, ...] = import_late("custody.cite.queries.registry_codec:registry_views")(payload)
-    return views
-
-
-READERS = MappingProxyType(
-    {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
-    | {"hook": Reader(HOOK_VERSION, _hook_views), "snapshot": Reader(HOOK_VERSION, _snapshot_views)}
-    | {"transcript": Reader(TRANSCRIPT_VERSION, _transcript_views)}
-    | {"trace": Reader(TRACES_VERSION, _trace_views), "trace_link": Reader(TRACES_VERSION, _link_views)}
-    | {"registry": Reader(REGISTRY_VERSION, _registry_views)}
-)
-
-
-DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries.standing:StandingTables")
-"""The tables that packages derive from records: the store keeps each current with its views."""
-
-
-def _make_derived(name: str, store: Store) -> DerivedTables:
-    tables: DerivedTables = import_late(name)(store)
-    return tables
-
-
-VIEWS = ViewWiring(READERS, tuple(partial(_make_derived, name) for name in DERIVED))
 
 Talk = Callable[[str], None]
 """Takes a sentence for the user that is not part of the answer."""
@@ -129,11 +61,17 @@ class Desk:
     """Whether events that wait in this repository belong to this project."""
     bound: bool = False
     """Whether a team database is refused where row-level security does not hold for us: services ask for this."""
+    resources: CommandResources | None = None
+    """What one command shares; without it every question opens a store of its own, as a service's requests do."""
 
     @cached_property
     def repository(self) -> Repository:
         """The repository around the folder."""
-        return discover(self.folder)
+        return self.once(("repository", self.folder), lambda: discover(self.folder))
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, asked once per command for each ``key``; without a command, each time."""
+        return make() if self.resources is None else self.resources.once(key, make)
 
     @cached_property
     def home(self) -> Path | None:
@@ -175,18 +113,19 @@ class Desk:
     def reading(self) -> Iterator[Store]:
         """A store that shows everything acknowledged: drained where it can be written, else seen in memory."""
         try:
-            store = self._open()
+            # An empty one if nothing was ever recorded: looking makes no file.
+            store = self._settled() if self.exists() else self._store(overlay(None))
         except (StoreUnwritable, SpoolError) as error:
             self.talk(f"{error.message}; reading without writing")
             store = self._overlay()
-        with store:
+        with self._in_use(store):
             yield store
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
         """A store that can be written, drained."""
-        with self._store(self._database()) as store:
-            self._settle(store)
+        store = self._settled()
+        with self._in_use(store):
             yield store
 
     @property
@@ -231,17 +170,41 @@ class Desk:
             )
         return folder / "custody.db"
 
-    def _open(self) -> Store:
-        """The store itself, written to if events wait; an empty one in memory if nothing was ever recorded."""
-        if not self.exists():
-            return self._store(overlay(None))
+    def _settled(self) -> Store:
+        """The store itself, written to if events wait: the one that the command has open already, if it has."""
+        store = None if self.resources is None else self.resources.idle_store(self._store_key)
+        if store is not None:
+            if any(spool.names() for spool in self.spools):
+                self._settle(store)
+            return store
         store = self._store(self._database())
         try:
             self._settle(store)
         except BaseException:
             store.db.close()
             raise
+        if self.resources is not None:
+            self.resources.share(self._store_key, store)
         return store
+
+    @property
+    def _store_key(self) -> Hashable:
+        """What two workspaces of a command have alike if one open store serves both."""
+        place = self.folder_of_project, self.database, self.project
+        return *place, self.spooled, self.bound, self.now_ns, self.token
+
+    @contextmanager
+    def _in_use(self, store: Store) -> Iterator[None]:
+        """Close a store after use, unless the command shares it."""
+        if self.resources is None or not self.resources.is_shared(store):
+            with store:
+                yield
+            return
+        try:
+            yield
+        except StoreError:
+            self.resources.forget(store)
+            raise
 
     def _overlay(self) -> Store:
         """A private copy of the store with the waiting events in it; nothing on disk changes."""
@@ -281,6 +244,12 @@ class Desk:
         folder = self.folder_of_project
         heads = None if folder is None else Heads(folder / db.place)
         return Store(db, VIEWS, Surroundings(self.now_ns, self.token, heads))
+
+
+def has_repository(desk: Desk) -> bool:
+    """Whether the repository of this desk's project is here."""
+    # Events that wait in a repository belong to one project; so does all else that is in it.
+    return desk.spooled and desk.home is not None
 
 
 def _is_there(path: Path) -> bool:

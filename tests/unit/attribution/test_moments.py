@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.moments import IMPORTED, TRANSCRIPT, Moment, applied, merged, moment_of, with_taken
+from custody.attribution.moments import IMPORTED, Moment, applied, merged, moment_of, with_taken
 from custody.core.digest import digest_of
 from custody.core.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.views import FileEdit, FileState, Text
+from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
 ROBOT, SESSION, PATH = AgentName("robot"), SessionId("s1"), RepoPath(b"app.py")
 HEAD = CommitSha("a" * 40)

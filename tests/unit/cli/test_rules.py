@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from custody.config import TABLES, rules_of
 from custody.workspace.rules_in_force import rules as rules_at
+from custody.workspace.wiring import rule_tables
 from custody.workspace.workspace import Desk
 from tests.builders.cli import Ran, a_git_folder, custody
 from tools.pages import rules as page
@@ -64,9 +64,9 @@ def refused(ran: Ran, words: str) -> bool:
 
 def test_a_fresh_repository_has_the_defaults(repository: Path) -> None:
     made = report(repository)
-    assert [rule["rule"] for rule in made["rules"]] == [name for table in TABLES for name in rules_of(table)]
+    assert [rule["rule"] for rule in made["rules"]] == list(rule_tables().rules)
     assert all(rule["value"] == rule["default"] and rule["origins"] == ["default"] for rule in made["rules"])
-    assert sorted(made["digests"]) == sorted(TABLES)
+    assert sorted(made["digests"]) == sorted(rule_tables())
     assert {source["state"] for source in made["sources"]} == {"absent"}
     assert not (repository / ".git" / "custody").exists(), "looking must not make anything"
 
@@ -196,7 +196,9 @@ def test_every_rule_has_its_row_on_the_page() -> None:
     rows = [
         line.split("`")[1]
         for line in page.rules_page().splitlines()
-        if line.startswith(tuple(f"| `{t}." for t in TABLES))
+        if line.startswith(tuple(f"| `{t}." for t in rule_tables()))
     ]
-    assert sorted(rows) == sorted(name for table in TABLES for name in rules_of(table))
-    assert all(page.meanings(kind).keys() == kind.__dataclass_fields__.keys() for kind in TABLES.values())
+    assert sorted(rows) == sorted(rule_tables().rules)
+    assert all(
+        page.meanings(kind).keys() == kind.__dataclass_fields__.keys() for kind in rule_tables().classes.values()
+    )

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.config import FILE_BYTES_MAX, TABLES, load, rules_of
+from custody.config import FILE_BYTES_MAX
 from custody.config.table_walk import USERS, words_of
 from custody.core.errors import InputError
+from custody.workspace.rules_in_force import read_rules
+from custody.workspace.wiring import rule_tables
 from tests.builders.rules import home_with, reader
 
 TOML = "custody.toml"
@@ -23,7 +25,7 @@ USER = "belong into your own file"
 
 def refusal(files: dict[str, bytes | str], **variables: str) -> InputError:
     with pytest.raises(InputError) as refused:
-        load(reader(files), variables)
+        read_rules(reader(files), variables)
     assert type(refused.value) is InputError
     assert refused.value.hint
     return refused.value
@@ -198,13 +200,13 @@ def test_a_documents_file_sets_none_either() -> None:
 
 def test_no_rule_is_named_like_a_setting_of_the_users() -> None:
     """Else a repository's file could set what only a user may, because it would be a rule."""
-    words = {word for table in TABLES for rule in rules_of(table) for word in words_of(rule.replace(".", "_"))}
+    words = {word for rule in rule_tables().rules for word in words_of(rule.replace(".", "_"))}
     assert words & USERS == set()
 
 
 def test_the_users_file_sets_nothing_else_either_until_a_verb_needs_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'remote' in '~/config/custody/config.toml' is nothing that custody knows"):
-        load(reader({}), home_with(tmp_path, "[remote]\n"))
+        read_rules(reader({}), home_with(tmp_path, "[remote]\n"))
 
 
 @pytest.mark.parametrize(
@@ -262,10 +264,10 @@ PIECES = st.lists(st.sampled_from((*SIGNS, *WORDS)), max_size=40).map("".join)
 @given(FILES, st.binary(max_size=60) | PIECES | PIECES.map(lambda text: "[trust]\n" + text))
 def test_any_bytes_are_read_or_refused(file: str, content: bytes | str) -> None:
     with suppress(InputError):
-        load(reader({file: content}), {})
+        read_rules(reader({file: content}), {})
 
 
-@given(st.text(max_size=100).filter(lambda name: name not in (*TABLES, "cautious", "document")))
+@given(st.text(max_size=100).filter(lambda name: name not in (*rule_tables(), "cautious", "document")))
 def test_what_a_file_holds_never_reaches_the_terminal_as_it_is(name: str) -> None:
     escaped = "".join(f"\\U{ord(character):08x}" for character in name)
     assert refusal({TOML: f'"{escaped}" = 1'}).message.isprintable()

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.config import TABLES, Effective, load, rules_of
+from custody.config import Effective
 from custody.core.errors import InputError
 from custody.core.wire.rules_digest import rules_digest
 from custody.trust.rules import TrustRules
+from custody.workspace.rules_in_force import read_rules
+from custody.workspace.wiring import rule_tables
 from tests.builders.rules import home_with, reader, toml
 
 PLACES = ("document", "pyproject.toml", "custody.toml", "user")
@@ -27,7 +29,7 @@ SHARES = st.integers(1, 99).map(lambda n: n / 100)
 
 def effective(files: Mapping[str, str], users: str | None = None, **variables: str) -> Effective:
     with tempfile.TemporaryDirectory() as home:
-        return load(reader(files), home_with(Path(home), users) | variables)[0]
+        return read_rules(reader(files), home_with(Path(home), users) | variables)[0]
 
 
 @given(st.sampled_from(sorted(DOCUMENTS)), st.dictionaries(st.sampled_from(PLACES), SHARES))
@@ -51,7 +53,7 @@ def test_the_strongest_place_wins_and_is_named(rule: str, places: dict[str, floa
         "user": f"~/config/custody/config.toml: {rule}",
     }
     strongest = max(places, key=PLACES.index, default=None)
-    assert setting.value == (rules_of(rule.partition(".")[0])[rule].default if strongest is None else places[strongest])
+    assert setting.value == (rule_tables().rules[rule].default if strongest is None else places[strongest])
     assert [str(origin) for origin in setting.origins] == ["default" if strongest is None else origins[strongest]]
     others = [other for other in made.settings if other is not setting]
     assert all(other.value == other.rule.default for other in others)
@@ -119,7 +121,7 @@ def test_equal_values_have_equal_digests_wherever_they_are_set(values: dict[str,
         effective({"custody.toml": toml(dict(list(values.items())[::2]))}, toml(dict(list(values.items())[1::2]))),
     ]
     assert len({rules_digest(one.tables) for one in made}) == 1
-    for table in TABLES:
+    for table in rule_tables():
         assert len({rules_digest({table: one.tables[table]}) for one in made}) == 1
     for setting in made[0].settings:
         if setting.rule.name in values:
@@ -146,7 +148,7 @@ def test_a_value_equal_to_its_default_keeps_the_place_where_it_was_set_and_the_d
 
 
 def test_every_rule_can_be_set_in_a_file_to_what_it_is() -> None:
-    every = {name: rule.default for table in TABLES for name, rule in rules_of(table).items()}
+    every = {name: rule.default for table in rule_tables() for name, rule in rule_tables().rules_of(table).items()}
     made = effective({"custody.toml": toml(every)})
     assert {str(setting.origins[0]) for setting in made.settings} == {f"custody.toml: {name}" for name in every}
     assert made.tables == effective({}).tables

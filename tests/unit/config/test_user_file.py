@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from custody.config import FILE_BYTES_MAX, load
+from custody.config import FILE_BYTES_MAX
 from custody.config.user_file import shown_path, user_file
 from custody.core.errors import InputError
 from custody.trust.rules import TrustRules
+from custody.workspace.rules_in_force import read_rules
 from tests.builders.rules import home_with, reader
 
 
 def alpha(environment: dict[str, str]) -> float:
-    return load(reader({}), environment)[0].of(TrustRules).ema_alpha
+    return read_rules(reader({}), environment)[0].of(TrustRules).ema_alpha
 
 
 def test_it_is_looked_for_where_the_specification_says() -> None:
@@ -36,7 +37,7 @@ def test_it_is_named_as_the_user_would() -> None:
 
 def test_it_counts_over_the_repository_and_may_be_a_link(tmp_path: Path) -> None:
     environment = home_with(tmp_path, "trust.ema_alpha = 0.2")
-    assert load(reader({"custody.toml": "trust.ema_alpha = 0.4"}), environment)[0].of(TrustRules).ema_alpha == 0.2
+    assert read_rules(reader({"custody.toml": "trust.ema_alpha = 0.4"}), environment)[0].of(TrustRules).ema_alpha == 0.2
     file = tmp_path / "config" / "custody" / "config.toml"
     file.rename(tmp_path / "kept")
     file.symlink_to(tmp_path / "kept")

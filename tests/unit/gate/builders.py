@@ -14,10 +14,12 @@ from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust as trust_check
 from custody.gate.codes import Code, Level
 from custody.gate.engine import judge
-from custody.gate.model import AddedTo, Answered, Gap, Period, Recorded, Seen, Stretch, Unseen, Verdict, Whose
+from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Unseen, Verdict, Whose
 from custody.gate.rules import GateRules, LevelName
+from custody.ledger.gap import Gap
 from custody.trust.approval import Author
 from custody.trust.model import Against, Approval, Never
+from custody.workspace.period import Period
 
 HOUR_NS = 3_600 * 1_000_000_000
 NOON_NS = 1_700_000_000 * 1_000_000_000

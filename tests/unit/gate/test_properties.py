@@ -12,8 +12,9 @@ from custody.core.lines import Lines
 from custody.dupes.model import Category
 from custody.dupes.verdict import Says
 from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Answered, Before, Gap, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Before, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
+from custody.ledger.gap import Gap
 from custody.trust.model import Against, Approval, Never
 from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from custody.config import load
 from custody.core.errors import InputError, RulesError
 from custody.gate.codes import Code, Level
 from custody.gate.rules import GateRules, LevelName
+from custody.workspace.rules_in_force import read_rules
 from tests.builders.rules import reader, taken_though_impossible
 from tests.unit.gate.builders import rules_with
 
@@ -70,7 +70,7 @@ def test_unseen_is_not_milder_than_none_either() -> None:
 
 def test_a_repositorys_file_sets_levels_by_code() -> None:
     text = '[gate]\ntier_max = 2\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
-    effective, _ = load(reader({"custody.toml": text}), {})
+    effective, _ = read_rules(reader({"custody.toml": text}), {})
     rules = effective.of(GateRules)
     assert (rules.tier_max, rules.level(Code.ATTR_UNSEEN), rules.level(Code.ATTR_WEAK)) == (
         2,
@@ -81,7 +81,7 @@ def test_a_repositorys_file_sets_levels_by_code() -> None:
 
 def test_a_file_whose_levels_do_not_fit_is_told_where_it_set_them() -> None:
     with pytest.raises(InputError) as caught:
-        load(reader({"custody.toml": '[gate.levels]\nATTR-WEAK = "block"\n'}), {})
+        read_rules(reader({"custody.toml": '[gate.levels]\nATTR-WEAK = "block"\n'}), {})
     assert caught.value.message == (
         "'gate.levels' has ATTR-UNSEEN at review, milder than ATTR-WEAK at block: losing evidence would help;"
         " set by custody.toml: gate.levels.ATTR-WEAK"

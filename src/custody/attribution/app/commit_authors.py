@@ -7,13 +7,12 @@ from custody.attribution.app.answers import Answer
 from custody.attribution.app.commit_claims import Attested, attested_in
 from custody.attribution.app.context import Attributing
 from custody.attribution.app.findings import Answers
-from custody.attribution.app.origin_maps import BRANCHES, tips
 from custody.attribution.model import Attributed
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import Comparison, Kind, Repository, Walk
+from custody.git import BRANCH_PREFIXES, Comparison, Kind, Repository, Walk
 
 NS = 1_000_000_000
 DAY_NS = 24 * 3600 * NS
@@ -92,8 +91,10 @@ def _walked(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[lis
 
 def _ends(repository: Repository) -> list[CommitSha]:
     """Where branches of code end; the branches in which Entire keeps its checkpoints hold no code."""
-    kept = {ref.id for prefix in BRANCHES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name}
-    return [end for end in tips(repository) if end not in kept]
+    kept = {
+        ref.id for prefix in BRANCH_PREFIXES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name
+    }
+    return [end for end in repository.tips() if end not in kept]
 
 
 def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: RepoPath) -> Iterator[Wrote]:

@@ -12,14 +12,14 @@ from custody.attribution.app.trace_match import traced_findings
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import BETWEEN, UNKNOWN
 from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
-from custody.attribution.moments import IMPORTED, TRANSCRIPT
+from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import Line
 from custody.attribution.queries.lineage import Told
 from custody.core.digest import content_hash
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
 from custody.core.view_merge import merged_calls
-from custody.core.views import FileEdit, Session, ToolCall, TracedFile
+from custody.core.views import TRANSCRIPT, FileEdit, Session, ToolCall, TracedFile
 from custody.git import Ancestry
 from custody.ledger.claim import is_claim, recorded_only
 from custody.store import EVERYTHING, SESSIONS_READ_MAX

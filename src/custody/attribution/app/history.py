@@ -11,7 +11,7 @@ from custody.attribution.app.history_batch import Touch, touches_of
 from custody.attribution.app.removed_lines import Gone, hunk_of
 from custody.attribution.app.replay import Lineage
 from custody.attribution.lineage import Known
-from custody.attribution.moments import IMPORTED, TRANSCRIPT
+from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import (
     NO_LINES,
     Commit,
@@ -31,6 +31,7 @@ from custody.attribution.queries.lineage import StateRow
 from custody.attribution.text import keys_of, lines_of, text_of
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.views import TRANSCRIPT
 from custody.git import Commit as GitCommit
 from custody.git import Comparison, FileAt, FileDiff, Kind, Object, ObjectReader, Repository, Walk, parse_commit
 

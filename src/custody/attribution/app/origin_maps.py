@@ -24,9 +24,7 @@ from custody.attribution.wire.origins import (
 from custody.attribution.wire.origins import Like as LikeTold
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
-from custody.git import Ancestry, Comparison, NoObject, Repository, Walk
-
-BRANCHES = ("refs/heads/", "refs/remotes/")
+from custody.git import Comparison, NoObject, Repository, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +47,6 @@ class _Naming:
         if state not in self.places:
             self.places[state] = self.lineage.tables.place(state)
         return self.places[state]
-
-
-def tips(repository: Repository) -> list[CommitSha]:
-    """The commits that branches end at and no other branch holds."""
-    found = {CommitSha(ref.id) for prefix in BRANCHES for ref in repository.refs(prefix)}
-    head = repository.head().commit
-    found |= set() if head is None else {head}
-    pairs = [Ancestry(one, other) for one in found for other in found if one != other]
-    inside = {pair.ancestor for pair in repository.ancestries(pairs)} if pairs else set()
-    return sorted(found - inside)
 
 
 def origin_files(

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from custody.cite.rules import CiteRules
-from custody.config import load
 from custody.core.errors import InputError
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import loaded, read_rules
 from custody.workspace.workspace import Desk
 
 STDIN = "-"
@@ -28,7 +27,7 @@ def _in_force(desk: Desk) -> CiteRules:
         desk.repository  # noqa: B018 - only whether there is one
     except InputError:
         # A report may lie anywhere: without a repository there are no rules of one.
-        return load(lambda _path: None, os.environ)[0].of(CiteRules)
+        return read_rules(lambda _path: None, os.environ)[0].of(CiteRules)
     return loaded(desk)[0].of(CiteRules)
 
 

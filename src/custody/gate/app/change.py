@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.gate.model import Period
 from custody.git import Comparison, NoWorkFile, Repository, Walk, WorkCommit
 from custody.workspace.change import NS, Change, additions_of, change_of
+from custody.workspace.period import Period
 from custody.workspace.workspace import Desk
 
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from custody.attribution.model import Grade
 from custody.gate.codes import Code, Reason, Spot
-from custody.gate.model import Gap, Period, Recorded, Seen, Stretch, Unseen, Whose
+from custody.gate.model import Recorded, Seen, Stretch, Unseen, Whose
 from custody.gate.rules import GateRules
+from custody.ledger.gap import Gap
+from custody.workspace.period import Period
 
 HOUR_NS = 3_600 * 1_000_000_000
 SHOWN_MAX = 3

@@ -10,9 +10,8 @@ from custody.intake.backfill import back_fill
 from custody.intake.install.init import TITLES, found
 from custody.intake.install.site import Site, Wired, turned_off, unreadable, wired
 from custody.intake.settings import AGENTS
-from custody.server.app.questions import has_repository
 from custody.store import AgentRow, Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 SET_UP, NOT_SET_UP = "set up", "not set up"
 

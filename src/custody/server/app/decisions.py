@@ -12,7 +12,6 @@ from msgspec import structs
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
 from custody.intake.redaction import key_for, redacted
-from custody.server.app.questions import has_repository
 from custody.server.wire.questions import DecisionSaid
 from custody.trust.app.decision_log import Log, Recorded
 from custody.trust.app.decisions import Asked, account_of, asked_at, settled
@@ -21,7 +20,7 @@ from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.vocabulary import complexity_named, decision_named
 from custody.trust.model import Decided, Overridden, Standing, Step
 from custody.trust.wire.report import TrustRecordReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _OURS = ("commit:", "revert:")

@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
-from custody.git import Mirror
-from custody.git.mirror import BRANCHES, PULLS, pull_of
-from custody.git.remotes import address_of
+from custody.git import BRANCHES, PULLS, Mirror, address_of, pull_of
 from custody.server.app.control import control_of
 from custody.server.app.github_pull_requests import Bench
 from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings

@@ -17,8 +17,7 @@ from custody.server.wire.tenancy import (
     ProjectReport,
     ReadLine,
 )
-from custody.store.project_schema import SERVICE_ROLE
-from custody.store.team import drop_project, make_project
+from custody.store import SERVICE_ROLE, drop_project, make_project
 from custody.workspace.workspace import Desk
 
 

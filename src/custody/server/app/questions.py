@@ -36,7 +36,7 @@ from custody.trust.wire.report import TrustShowReport, TrustWhyReport
 from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
 from custody.why.why import why
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 Note = Callable[[str], None]
 """Keeps that words of a conversation are read; it is told which."""
@@ -44,12 +44,6 @@ Note = Callable[[str], None]
 
 class NotThere(InputError):
     """Nothing has the name that was asked for."""
-
-
-def has_repository(desk: Desk) -> bool:
-    """Whether the repository of this desk's project is here."""
-    # Events that wait in a repository belong to one project; so does all else that is in it.
-    return desk.spooled and desk.home is not None
 
 
 def in_repository(desk: Desk) -> Desk:

@@ -46,7 +46,7 @@ def command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: 
     if ctx.invoked_subcommand is not None:
         return 0
     chosen = {kind: does for kind, does in KINDS.items() if kind in (kinds or KINDS)}
-    worker = Worker(the_desk(ctx), MappingProxyType(chosen))
+    worker = Worker(the_desk(ctx, is_service=True), MappingProxyType(chosen))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         say("stopping when the job that runs has ended")

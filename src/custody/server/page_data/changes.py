@@ -19,10 +19,10 @@ from custody.dupes.rules import DedupeRules
 from custody.dupes.wire.report import ChangeNamed, DupesCheckReport
 from custody.gate.app.gate import Request, gate
 from custody.gate.wire.report import GateReport
-from custody.server.app.questions import NotThere, has_repository, in_repository, onto_of
+from custody.server.app.questions import NotThere, in_repository, onto_of
 from custody.server.page_data.cache import Place, Turns, chains_of, place_of
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 STATES = ("open", "landed", "all")
 _LANDED = {"open": False, "landed": True, "all": None}

@@ -17,11 +17,11 @@ from custody.dupes.queries.change_list import ChangeList
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire.report import ChangeNamed, ClusterMember, ClusterTold
-from custody.server.app.questions import NotThere, has_repository
+from custody.server.app.questions import NotThere
 from custody.server.page_data.cache import Lately, place_of
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 MEMBERS_TOLD_MAX = 100
 """Of a larger cluster, only so many changes are told."""

@@ -12,13 +12,12 @@ from custody.core.wire.time import text_from
 from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HooksSeen, hooks_seen
 from custody.intake.install.doctor import glance
 from custody.intake.install.init import TITLES, found
-from custody.ledger.gaps import gap_of
+from custody.ledger.gap import gap_of
 from custody.ledger.integrity import checked
 from custody.server.app.jobs import jobs_of_project
-from custody.server.app.questions import has_repository
 from custody.server.queries.activity import LookedAt
 from custody.server.wire.tenancy import JobLine
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 LOST_READ_MAX = 1_000
 GAPS_MAX = 100

@@ -8,9 +8,8 @@ from custody.core.ids import PENDING
 from custody.core.wire.report import Check
 from custody.core.wire.time import text_from
 from custody.intake.install.doctor import glance
-from custody.server.app.questions import has_repository
 from custody.server.queries.activity import LookedAt
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Any
 
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository
 from custody.server.page_data.cache import Lately, place_of
 from custody.server.page_data.trust import few_enough, heads_of
 from custody.trust.app.decisions import count_decisions
@@ -15,7 +14,7 @@ from custody.trust.app.simulate import IN_FORCE, Gathered, Source, gather, simul
 from custody.trust.rules import TIERS, TrustRules
 from custody.trust.simulate import Simulated, simulate
 from custody.trust.wire.chance import TrustSimulateReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 TRIED = "tried"
 NS_PER_DAY = 86_400 * 1_000_000_000

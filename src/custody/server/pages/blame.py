@@ -4,12 +4,11 @@ import shlex
 from typing import Any
 
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository
 from custody.server.page_data.blame import Place, file_blamed, has_disk
 from custody.server.page_data.files import Wish, files_listed
 from custody.server.pages.blame_lines import CLASSES, FileLines, Only
 from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 HEAD = "HEAD"
 ENTRIES = 100

@@ -1,12 +1,11 @@
 """One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
 
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository
 from custody.server.page_data.changes import change_found, change_judged, change_like, change_seen
 from custody.server.page_data.pairs import PairSeen, kept_pair_seen, pair_seen
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 WHOLE = ("no", "yes", "word")
 NAMED = "its ref, the number of its pull request, or the first digits of its head"

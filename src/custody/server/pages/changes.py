@@ -1,11 +1,10 @@
 """Changes: the clusters of those that should not all land, and everything that is indexed."""
 
-from custody.server.app.questions import has_repository
 from custody.server.page_data.changes import STATES, ChangesListed, changes_listed
 from custody.server.page_data.clusters import cluster_of, cluster_seen, clusters_listed
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 CHANGES_SHOWN = 40
 CLUSTERS_SHOWN = 500

@@ -6,7 +6,7 @@ from functools import partial
 
 from custody.attribution.wire.stats import Period, StatsReport
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository, lines_counted
+from custody.server.app.questions import lines_counted
 from custody.server.page_data.cache import Lately, place_of
 from custody.server.page_data.changes import changes_listed
 from custody.server.page_data.overview import overview_seen
@@ -15,7 +15,7 @@ from custody.server.pages.attempt import attempted
 from custody.server.pages.charts import Part, Series
 from custody.server.pages.live import head_of
 from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 CHANGES_SHOWN = 10
 SESSIONS_SHOWN = 8

@@ -4,12 +4,11 @@ import math
 from typing import get_args
 
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository
 from custody.server.page_data.simulation import SLIDERS, policy_tried, slider_values
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
 from custody.trust.app.simulate import Source
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 DAYS, DAYS_MAX = 365, 730
 SOURCES: tuple[Source, ...] = ("records", "auto", "git")

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from custody.cite.wire.audit import CiteFinding
 from custody.server.app.question_pages import sources
-from custody.server.app.questions import has_repository, source_shown
+from custody.server.app.questions import source_shown
 from custody.server.page_data.reports import Documents, audited, documents
 from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 SHOWN = 100
 LINES = 400

@@ -6,14 +6,13 @@ from typing import Any
 
 from custody.attribution.wire.blame import TIER_WORDS
 from custody.core.errors import InputError
-from custody.server.app.questions import has_repository
 from custody.server.page_data.blame import has_disk, place_explained
 from custody.server.pages.blame import LINE_MAX, crumbs, nowhere, place_of
 from custody.server.pages.blame_lines import CLASSES
 from custody.server.pages.page import Asked, Page, View
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
 from custody.why.why import WHOLE
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Desk, has_repository
 
 TAKES = {
     "file": "The file, from the repository's root.",

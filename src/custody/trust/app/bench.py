@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from custody.config import load
 from custody.core.errors import InputError, WorldError
 from custody.trust.app.folder import trust_rules
 from custody.trust.levels import Case
@@ -27,6 +26,7 @@ from custody.trust.wire.chance import (
     moment_ns,
     stream_row,
 )
+from custody.workspace.rules_in_force import read_rules
 from custody.workspace.workspace import Desk
 
 TARGETS = (0.01, 0.05, 0.1)
@@ -67,7 +67,7 @@ def trust_bench(desk: Desk, path: Path, targets: tuple[float, ...] = ()) -> Trus
 
 def rules_at(desk: Desk) -> TrustRules:
     """The rules in force here; outside a repository, which a stream does not need, those of the user."""
-    return trust_rules(desk) if _is_somewhere(desk) else load(lambda _path: None, os.environ)[0].of(TrustRules)
+    return trust_rules(desk) if _is_somewhere(desk) else read_rules(lambda _path: None, os.environ)[0].of(TrustRules)
 
 
 def _is_somewhere(desk: Desk) -> bool:

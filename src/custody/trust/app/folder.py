@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 
 from custody.capture.spool import Spool
-from custody.config import FILE_BYTES_MAX, load
+from custody.config import FILE_BYTES_MAX
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
-from custody.git.work_tree_file import NoWorkFile, read_work_file
+from custody.git import NoWorkFile, read_work_file
 from custody.trust.rules import TrustRules
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import loaded, read_rules
 from custody.workspace.workspace import Desk
 
 CONFIG = "config.yaml"
@@ -47,7 +47,7 @@ def trust_rules(desk: Desk, environment: Mapping[str, str] = os.environ, policy:
     """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
     if not isinstance(desk, FolderDesk):
         return loaded(desk, environment, policy)[0].of(TrustRules)
-    effective, _ = load(lambda path: _beside(desk.folder, path), environment, policy)
+    effective, _ = read_rules(lambda path: _beside(desk.folder, path), environment, policy)
     return replace(effective.of(TrustRules), profile="document")
 
 

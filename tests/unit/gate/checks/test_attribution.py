@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from custody.attribution.model import Grade
-from custody.gate.model import Gap, Stretch, Unseen, Whose
+from custody.gate.model import Stretch, Unseen, Whose
+from custody.ledger.gap import Gap
 from tests.unit.gate.builders import (
     HOUR_NS,
     NOON_NS,

@@ -23,7 +23,7 @@ from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, standing_of
 from custody.trust.model import Decided, DecisionType, Entry, Overridden, Recovered, Standing
 from custody.trust.queries.standing import StandingTables
-from custody.workspace.workspace import VIEWS
+from custody.workspace.wiring import VIEWS
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store, surroundings
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, ROBOT, a_decision, a_landing, an_override, histories

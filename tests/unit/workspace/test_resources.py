@@ -1,0 +1,158 @@
+"""A command opens its store once, reads its rules once and finds its repository once; a service does so per request."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from custody.cli.main import cli
+from custody.core.errors import StoreError
+from custody.core.wire.arrival import lost
+from custody.store import StoreUnwritable
+from custody.workspace import rules_in_force, workspace
+from custody.workspace.resources import CommandResources
+from custody.workspace.workspace import Desk
+from tests.builders.cli import a_git_folder, recorded, spool_of
+from tests.builders.events import an_event
+from tests.builders.lines import Scene, text
+
+OLD = text("import alpha_module", "price = read_price(source)")
+NEW = OLD + text("def discount(prices, percent):", "    return price * count * rate")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often stores were opened, repositories found and rules read."""
+    counts = Counter[str]()
+    for module, name in ((workspace, "open_sqlite"), (workspace, "discover"), (rules_in_force, "load")):
+        _count(monkeypatch, counts, module, name)
+    return counts
+
+
+def _count(monkeypatch: pytest.MonkeyPatch, counts: Counter[str], module: object, name: str) -> None:
+    real = getattr(module, name)
+
+    def counting(*args: object, **more: object) -> object:
+        counts[name] += 1
+        return real(*args, **more)
+
+    monkeypatch.setattr(module, name, counting)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A person's file, and an agent's lines in the next commit."""
+    made = Scene(tmp_path / "repository")
+    base = made.committed(at=-100, app__py=OLD)
+    made.edited("app.py", OLD, NEW, at=10, head=base)
+    made.committed(base, at=20, app__py=NEW)
+    return made
+
+
+def run(folder: Path, *words: str) -> None:
+    cli.main(["-C", str(folder), *words], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("blame", "app.py"),
+        ("cite", "list"),
+        ("doctor",),
+        ("dupes", "index"),
+        ("gate", "HEAD~1..HEAD"),
+        ("graph", "show"),
+        ("log",),
+        ("stats",),
+        ("verify",),
+        ("why", "app.py:3"),
+    ],
+    ids="-".join,
+)
+def test_a_command_opens_its_store_once(scene: Scene, counted: Counter[str], words: tuple[str, ...]) -> None:
+    run(scene.built.path, *words)
+    assert (counted["open_sqlite"], counted["discover"]) == (1, 1)
+    assert counted["load"] <= 1
+
+
+def test_without_a_command_every_question_opens_a_store(tmp_path: Path, counted: Counter[str]) -> None:
+    desk = Desk(recorded(a_git_folder(tmp_path / "repository")))
+    with desk.reading() as outer, desk.reading() as inner:
+        assert inner is not outer
+    assert counted["open_sqlite"] == 2
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Desk]:
+    """The workspace of a command in a repository where three events wait."""
+    resources = CommandResources()
+    yield Desk(recorded(a_git_folder(tmp_path / "repository")), resources=resources)
+    resources.close()
+
+
+def records(desk: Desk) -> int:
+    with desk.reading() as store:
+        return sum(int(head.seq) for head in store.tables.chains())
+
+
+def test_an_event_that_arrives_during_a_command_is_seen(command: Desk, counted: Counter[str]) -> None:
+    before = records(command)
+    spool_of(command.folder).put(an_event(id="4"))
+    assert records(command) == before + 1
+    assert counted["open_sqlite"] == 1
+
+
+def test_workspaces_of_a_command_share_a_store_where_only_the_folder_differs(command: Desk) -> None:
+    (command.folder / "below").mkdir()
+    with command.reading() as store, replace(command, folder=command.folder / "below").writing() as same:
+        assert same is store
+    with command.reading() as store, replace(command, now_ns=lambda: 0).reading() as other:
+        assert other is not store
+
+
+def test_a_store_in_the_middle_of_a_transaction_is_not_shared(command: Desk) -> None:
+    with command.reading() as store, store.db.reading(), command.writing() as other:
+        assert other is not store
+    with command.reading() as again:
+        assert again is store
+
+
+def test_another_thread_opens_its_own(command: Desk) -> None:
+    with ThreadPoolExecutor(1) as pool, command.reading():
+        assert pool.submit(records, command).result() == records(command)
+
+
+def test_a_store_that_failed_is_opened_again(command: Desk) -> None:
+    with pytest.raises(StoreError), command.reading() as failed:
+        failed.db.run("no statement")
+    with command.reading() as store:
+        assert store is not failed
+
+
+def test_what_is_written_where_nothing_was_recorded_is_read_afterwards(tmp_path: Path) -> None:
+    resources = CommandResources()
+    desk = Desk(a_git_folder(tmp_path / "repository"), resources=resources)
+    assert records(desk) == 0
+    assert not (desk.folder / ".git" / "custody").exists(), "looking makes no file"
+    with desk.reading() as empty, desk.writing() as store:
+        assert store is not empty
+        store.append([lost("1 something", 1)])
+    assert records(desk) == 1
+    resources.close()
+
+
+def test_writing_after_a_read_only_look_is_refused_as_ever(command: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    records(command)
+    read_only = replace(command, resources=CommandResources())
+    monkeypatch.setattr(workspace, "open_sqlite", _refuse)
+    assert records(read_only) == records(read_only) == 3
+    with pytest.raises(StoreUnwritable), read_only.writing():
+        pass
+
+
+def _refuse(path: Path) -> NoReturn:
+    raise StoreUnwritable(f"cannot write the store '{path}': Read-only file system")
