@@ -14,8 +14,8 @@ from custody.store import Heads, Store, Surroundings, batched, open_sqlite
 from custody.trust.app.approval_case import spent_by
 from custody.trust.app.decisions import Asked, agents_in
 from custody.trust.app.standing import standing_of
-from custody.trust.approval import Author, Proposed
-from custody.trust.model import Standing
+from custody.trust.approval import Proposed
+from custody.trust.model import Author, Standing
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.wiring import VIEWS

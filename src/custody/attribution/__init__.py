@@ -2,3 +2,17 @@
 
 The files at the top are pure: they may import ``core`` and the standard library's value tools, and no other question.
 """
+
+from custody.attribution.model import (
+    TIERS,
+    Attributed,
+    Grade,
+    Trace,
+)
+
+__all__ = [
+    "TIERS",
+    "Attributed",
+    "Grade",
+    "Trace",
+]

@@ -8,6 +8,9 @@ from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, Sessi
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 
+TIERS = ("1", "2", "3", "4", "5", "6")
+"""How sure an answer is, the surest first."""
+
 
 class Grade(Enum):
     """How good evidence is, from a bare claim to one that somebody else vouches for."""

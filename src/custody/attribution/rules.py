@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from custody.attribution.model import TIERS
 from custody.core.rules import (
     check_falling,
     check_keys,
@@ -17,7 +18,6 @@ from custody.core.rules import (
 
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
-TIERS = ("1", "2", "3", "4", "5", "6")
 REVISION_DIGITS_MIN = 7
 """What document 000 calls the shortest revision that can be compared; a rule may ask for more, never for less."""
 REVISION_DIGITS_MAX = 64

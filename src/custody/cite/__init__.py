@@ -3,3 +3,13 @@
 The files at the top and ``checks`` are pure: they may import ``core``, ``sketch``, their own parsers and the standard
 library's value tools, and no other question.
 """
+
+from custody.cite.codes import (
+    Code,
+    Finding,
+)
+
+__all__ = [
+    "Code",
+    "Finding",
+]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from custody.cite.checks import list_checks as listed
 from custody.cite.checks import marker_checks as pointing
 from custody.cite.checks import numbering, shape
-from custody.cite.codes import Code
+from custody.cite.codes import Code, Finding
 from custody.cite.coverage import Coverage, coverage_of
 from custody.cite.rules import CiteRules
 from custody.cite.subject import Found, Subject
@@ -35,16 +35,6 @@ CHECKS: MappingProxyType[Code, Check] = MappingProxyType(
 """Every check by the code that it gives; coverage and support are looked at beside them."""
 
 _ORDER = {code: at for at, code in enumerate(Code)}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong: its code, its place, a sentence."""
-
-    code: Code
-    line: int
-    column: int
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ Numbers in brackets without a list, and lists to which nothing points, are usual
 
 from collections import Counter
 
-from custody.cite.audit import Finding, audit_of
-from custody.cite.codes import Code
+from custody.cite.audit import audit_of
+from custody.cite.codes import Code, Finding
 from custody.cite.document import Kind
 from custody.cite.rules import CiteRules
 from custody.cite.subject import Subject

@@ -35,6 +35,16 @@ class Code(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: its code, its place, a sentence."""
+
+    code: Code
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class About:
     """What a finding is called in a few words, what it means, and what to do about it."""
 

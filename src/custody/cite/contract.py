@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from custody.cite.audit import Audit, Finding
-from custody.cite.codes import Code
+from custody.cite.audit import Audit
+from custody.cite.codes import Code, Finding
 from custody.cite.model import ResearchSource, SourceError, number_of
 from custody.cite.results import HierarchicalFinding
 from custody.cite.rules import CiteRules

@@ -4,6 +4,16 @@ The files at the top and ``facts`` are pure: they may import ``core``, ``sketch`
 tools, and no other question.
 """
 
+from custody.dupes.category import (
+    Category,
+    Relation,
+    Says,
+)
 from custody.dupes.change_row import ChangeRow
 
-__all__ = ["ChangeRow"]
+__all__ = [
+    "Category",
+    "ChangeRow",
+    "Relation",
+    "Says",
+]

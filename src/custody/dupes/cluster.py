@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.dupes.model import Category
+from custody.dupes.category import Category
 from custody.dupes.rules import DedupeRules
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from custody.core.ids import CommitSha
+from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import Changed
 from custody.sketch.bottom_k import Bottom
@@ -151,28 +152,6 @@ class Sketched:
     signature: Signature
     exact: Mapping[str, str] = field(hash=False)
     terms: Mapping[str, tuple[int, ...]] = field(hash=False)
-
-
-class Category(Enum):
-    """What two changes are to each other, by the document's rules."""
-
-    SAME_CHANGE = "SAME_CHANGE"
-    SAME_FEATURE = "SAME_FEATURE"
-    COMPETING_IMPLEMENTATION = "COMPETING_IMPLEMENTATION"
-    RELATED = "RELATED"
-    NOT_RELATED = "NOT_RELATED"
-
-
-class Relation(Enum):
-    """What a change is to another beyond being like it."""
-
-    BACKPORT_OF = "backport of"
-    REVERT_OF = "revert of"
-    RELAND_OF = "reland of"
-    STACKED_ON = "stacked on"
-    SUPERSET_OF = "superset of"
-    SUBSET_OF = "subset of"
-    ALREADY_ON_MAIN = "already on main"
 
 
 Similarities = Mapping[str, float | None]

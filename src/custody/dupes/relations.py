@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.dupes.model import Category, Relation, Scored, Signature
+from custody.dupes.category import Category, Relation
+from custody.dupes.model import Scored, Signature
 from custody.dupes.references import says_reland, says_revert
 from custody.dupes.rules import DedupeRules
 from custody.sketch.bottom_k import containment

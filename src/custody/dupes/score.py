@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
+from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import Category, ExactKind, Likeness, Scored, Signature, Similarities
+from custody.dupes.model import ExactKind, Likeness, Scored, Signature, Similarities
 from custody.dupes.rules import DedupeRules
 
 Verdict = tuple[Category, str]

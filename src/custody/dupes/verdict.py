@@ -1,20 +1,10 @@
 """What is said aloud about a pair: a duplicate, likely one, related but not sure, or nothing. Advice, never more."""
 
 from collections.abc import Collection
-from enum import Enum
 
-from custody.dupes.model import Category, Chance, ExactKind, Scored
+from custody.dupes.category import Category, Says
+from custody.dupes.model import Chance, ExactKind, Scored
 from custody.dupes.rules import DedupeRules
-
-
-class Says(Enum):
-    """The word for a pair."""
-
-    DUPLICATE = "duplicate"
-    COMPETING = "competing"
-    UNSURE = "related, not sure"
-    NOTHING = "nothing"
-
 
 ALOUD = frozenset((Says.DUPLICATE, Says.COMPETING, Says.UNSURE))
 

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.attribution.model import Grade
-from custody.cite.codes import Code as CiteCode
+from custody.attribution import Grade
+from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.dupes.model import Category
-from custody.dupes.verdict import Says
+from custody.dupes import Category, Says
 from custody.gate.codes import Level, Reason
 from custody.ledger.gap import Gap
-from custody.trust.approval import Author
+from custody.trust import Author
 from custody.trust.model import Approval
 from custody.workspace.period import Period
 
@@ -84,20 +83,11 @@ class Twin:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
-    """What citations lack, in the audit's words and at its place."""
-
-    code: CiteCode
-    line: int
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class Text:
     """A text that the change brings (a document, a message, its description), and what its citations lack."""
 
     name: str
-    lacks: tuple[Lack, ...] | Unseen
+    lacks: tuple[Finding, ...] | Unseen
     is_file: bool = True
 
 

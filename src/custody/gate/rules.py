@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from custody.attribution.model import Grade
-from custody.attribution.rules import TIERS
+from custody.attribution import TIERS, Grade
 from custody.core.errors import RulesError
 from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
 from custody.gate.codes import CODES, Code, Level, Reason, Spot

@@ -1,7 +1,7 @@
 """Chains as they are shared: stretches of records as lines, checked on arrival, copied verbatim or refused whole."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from custody.attribution.app.chain_origins import drop_origins, put_origins
@@ -13,12 +13,11 @@ from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Head, Record, head_at
-from custody.core.views import SpanSeen, ToolCall, View
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import VERBATIM, outline_of, views_from
-from custody.graph.names import SHELLS, Given, fine_name
+from custody.graph.app.call_names import shorten_command
 from custody.share.wire.export import (
     BodyLine,
     OutlineLine,
@@ -69,30 +68,7 @@ def _said(store: Store, record: Record, brought: set[Digest], *, texts: bool) ->
 
 
 def _outline(store: Store, record: Record) -> bytes:
-    return outline_of(tuple(_named(view) for view in store.views.of(record)))
-
-
-def _named(view: View) -> View:
-    """The view with a command replaced by the few words of it that a call goes by."""
-    if isinstance(view, ToolCall) and view.about is not None:
-        return replace(view, about=_short(view.name, view.about))
-    if isinstance(view, SpanSeen):
-        words = ("about", "command")
-        kept = ((n, _short(view.name, v) if n in words and isinstance(v, str) else v) for n, v in view.attributes)
-        return replace(view, attributes=tuple(kept))
-    return view
-
-
-def _short(tool: str, about: str) -> str:
-    """What a call's name depends on: a path or a subagent's type as it is, of a command program and sub-command.
-
-    >>> _short("Bash", "cd x && git commit -m 'a secret'"), _short("Read", "a/b.py"), _short("Bash", "python -m pip x")
-    ('git commit', 'a/b.py', 'python -m pip')
-    """
-    if tool.rpartition(":")[2].casefold() not in SHELLS:
-        return about if fine_name(tool, Given(path=about, subagent=about)) != tool or "\n" not in about else ""
-    program, *rest = fine_name(tool, Given(command=about)).removeprefix(tool).split() or [""]
-    return " ".join((program, "-m", *rest) if program == "python" and rest else (program, *rest))
+    return outline_of(tuple(shorten_command(view) for view in store.views.of(record)))
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------

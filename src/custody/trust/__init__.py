@@ -2,3 +2,13 @@
 
 The files at the top are pure: they may import ``core`` and the standard library's value tools, and no other question.
 """
+
+from custody.trust.model import (
+    Approval,
+    Author,
+)
+
+__all__ = [
+    "Approval",
+    "Author",
+]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from custody.core.glob import matches
-from custody.trust.model import Against, Approval, Never, Trust
+from custody.trust.model import Against, Approval, Author, Never, Trust
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import against_record, against_size, lines_max
 
@@ -45,15 +45,6 @@ class Proposed:
     people: frozenset[str] = frozenset()
     unknown_lines: int = 0
     newest_ns: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """An agent that wrote a part of the change, as attribution tells it: by its name, its model, and who runs it."""
-
-    agent: str
-    model: str | None = None
-    operator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,6 +237,15 @@ class Against:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Author:
+    """An agent that wrote a part of the change, as attribution tells it: by its name, its model, and who runs it."""
+
+    agent: str
+    model: str | None = None
+    operator: str | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Approval:
     """Whether a change may land without review; true when there is no reason against it.

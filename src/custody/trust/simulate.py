@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from custody.core.ids import AgentName
-from custody.trust.approval import Author, Case, Proposed, Spent, budget_since_ns, may_land
+from custody.trust.approval import Case, Proposed, Spent, budget_since_ns, may_land
 from custody.trust.chance import is_good
 from custody.trust.engine import beginning, trust_at
 from custody.trust.fold import Fold
-from custody.trust.model import Approval, Decided, DecisionType, Never
+from custody.trust.model import Approval, Author, Decided, DecisionType, Never
 from custody.trust.past_decisions import Memory, Past, Source, happenings, moments_of
 from custody.trust.rules import TrustRules
 

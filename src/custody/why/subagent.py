@@ -4,7 +4,7 @@ The hooks of Claude Code and Cursor say of a call only which subagent made it; t
 so in its answer, which comes later and in a record of its own, with Cursor in the event that the subagent starts.
 """
 
-from custody.attribution.model import Trace
+from custody.attribution import Trace
 from custody.capture.typed_field import fields, string
 from custody.core.ids import CallId
 from custody.core.views import ToolCall

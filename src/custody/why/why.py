@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from custody.attribution import Attributed, Trace
 from custody.attribution.app.answers import Answer
 from custody.attribution.app.blame import Reporting
 from custody.attribution.app.context import Attributing, FileVersion, attributing
 from custody.attribution.app.findings import Answers
-from custody.attribution.carry import align
-from custody.attribution.model import Attributed, Trace
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
@@ -149,17 +148,9 @@ class _Chain:
         base = self._version.base
         if base is None:
             return ()
-        number = self._number_in(base, line)
+        number = self._evidence.find_line_in_base(self._version, line)
         with self._evidence.repository.blame(base, self._version.path, [Lines(number, number)]) as entries:
             return tuple(entry.commit.id for entry in entries)[:1]
-
-    def _number_in(self, base: CommitSha, line: int) -> int:
-        """Where the line stands in the commit below the work tree."""
-        if self._version.commit is not None:
-            return line
-        committed = self._evidence.history.texts(base, self._version.path)
-        places = {new + 1: old + 1 for old, new in align(committed, self._version.texts)}
-        return places.get(line, line)
 
     def _session(self, trace: Trace) -> SessionLink:
         store = self._evidence.store

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.rules import TIERS, AttributeRules
+from custody.attribution import TIERS
+from custody.attribution.rules import AttributeRules
 from custody.core.errors import RulesError
 from tests.builders.rules import taken_though_impossible
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
+from custody.dupes.category import Category
 from custody.dupes.cluster import Link, clusters_of
-from custody.dupes.model import Category
 from custody.dupes.rules import DedupeRules
 
 RULES = DedupeRules()

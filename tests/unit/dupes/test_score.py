@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import Category, ExactKind, Likeness, Signature
+from custody.dupes.model import ExactKind, Likeness, Signature
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import prod_score, scored
 from custody.dupes.similarity import DOCUMENTS, SIGNALS, similarities

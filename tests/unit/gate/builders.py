@@ -17,8 +17,7 @@ from custody.gate.engine import judge
 from custody.gate.model import AddedTo, Answered, Recorded, Seen, Stretch, Unseen, Verdict, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.ledger.gap import Gap
-from custody.trust.approval import Author
-from custody.trust.model import Against, Approval, Never
+from custody.trust.model import Against, Approval, Author, Never
 from custody.workspace.period import Period
 
 HOUR_NS = 3_600 * 1_000_000_000

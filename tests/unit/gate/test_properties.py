@@ -7,18 +7,19 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from custody.attribution.model import Grade
-from custody.cite.codes import Code as CiteCode
+from custody.cite import Code as CiteCode
+from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.dupes.model import Category
-from custody.dupes.verdict import Says
+from custody.dupes import Category, Says
 from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Answered, Before, Lack, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules, LevelName
 from custody.ledger.gap import Gap
 from custody.trust.model import Against, Approval, Never
 from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
+FINDINGS = st.builds(Finding, st.sampled_from(CiteCode), st.integers(1, 9), st.just(1), st.just("so"))
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Bounds that a change of up to four lines a stretch meets exactly, and misses by a line to either side."""
 HOURS = (0.0, 1.0, 24.0)
@@ -104,7 +105,7 @@ some_twins = st.builds(
 some_texts = st.builds(
     Text,
     st.just("report.md"),
-    st.just(UNSEEN) | st.lists(st.builds(Lack, st.sampled_from(CiteCode), st.integers(1, 9), st.just("so"))).map(tuple),
+    st.just(UNSEEN) | st.lists(FINDINGS).map(tuple),
 )
 some_befores = st.builds(
     Before, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))

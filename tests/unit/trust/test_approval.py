@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.trust.approval import (
-    Author,
     Case,
     Proposed,
     Spent,
@@ -23,7 +22,7 @@ from custody.trust.approval import (
     nobody_known,
 )
 from custody.trust.engine import trust_at
-from custody.trust.model import TrustTier
+from custody.trust.model import Author, TrustTier
 from custody.trust.rules import TrustRules
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 

@@ -11,9 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import AgentName
-from custody.trust.approval import Author, Case, Proposed, Spent, budget_since_ns, may_land
+from custody.trust.approval import Case, Proposed, Spent, budget_since_ns, may_land
 from custody.trust.engine import replay, trust_at
-from custody.trust.model import ChangeComplexity, Decided, DecisionType, Entry, Running, Stakes, Trust, TrustTier
+from custody.trust.model import (
+    Author,
+    ChangeComplexity,
+    Decided,
+    DecisionType,
+    Entry,
+    Running,
+    Stakes,
+    Trust,
+    TrustTier,
+)
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import lines_max
 from tests.unit.trust.builders import DAY, NOON, ROBOT, a_decision, a_landing, a_recovery

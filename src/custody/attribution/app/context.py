@@ -8,11 +8,12 @@ from functools import cached_property
 from custody.attribution.app.history import History
 from custody.attribution.app.removed_lines import Gone
 from custody.attribution.app.replay import Lineage
-from custody.attribution.carry import Gap, equal_blocks, gaps_of
+from custody.attribution.carry import Gap, align, equal_blocks, gaps_of
 from custody.attribution.lineage import Known
 from custody.attribution.origin_search import Commit, Hunk, Line, Removed, spliced
 from custody.attribution.rules import AttributeRules, Profile
 from custody.attribution.text import lines_of, text_of
+from custody.config import Effective
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import RepoPath
@@ -91,6 +92,14 @@ class Attributing:
         old = [] if head is None else self.history.version(head, path)
         return FileVersion(path, None, head, texts, self._uncommitted(path, old, committed, texts))
 
+    def find_line_in_base(self, version: FileVersion, line: int) -> int:
+        """Return where a line of ``version`` stands in the commit below it; the same number where it is new there."""
+        if version.commit is not None or version.base is None:
+            return line
+        committed = self.history.texts(version.base, version.path)
+        places = {new + 1: old + 1 for old, new in align(committed, version.texts)}
+        return places.get(line, line)
+
     def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
         """A file's lines as of a commit or (None) as they are on disk; an ``InputError`` says why there are none."""
         return self._on_disk(path) if commit is None else self._committed(path, commit)
@@ -153,10 +162,10 @@ class Attributing:
 
 @contextmanager
 def attributing(
-    desk: Desk, profile: Profile | None = None, rules: AttributeRules | None = None
+    desk: Desk, profile: Profile | None = None, effective: Effective | None = None
 ) -> Iterator[Attributing]:
     """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
-    rules = rules or loaded(desk)[0].of(AttributeRules)
+    rules = (effective or loaded(desk)[0]).of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
     with reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:

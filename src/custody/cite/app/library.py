@@ -10,8 +10,9 @@ from custody.cite.app.saved_report import SavedReport, save_report_object
 from custody.cite.app.source_context import AttentionAwareContextManager
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.app.source_validation import SourceValidationPipeline, guarded_client
-from custody.cite.audit import Audit, Finding
+from custody.cite.audit import Audit
 from custody.cite.breaker import CircuitBreaker
+from custody.cite.codes import Finding
 from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, Unrestorable
 from custody.cite.context import Context, tokens_of
 from custody.cite.contract import citation_contract, executor_context, missing_citations_reminder

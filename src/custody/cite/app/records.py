@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+from custody.attribution import Grade
 from custody.attribution.app.blame import class_of
 from custody.attribution.app.context import Attributing, attributing
 from custody.attribution.app.findings import Answers
-from custody.attribution.model import Grade
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.report_file import STDIN
 from custody.cite.app.repository_content import holding_of

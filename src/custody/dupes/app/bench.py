@@ -17,6 +17,7 @@ from custody.dupes.app.fork_points import own_commits
 from custody.dupes.app.index import index_one, sketch_all
 from custody.dupes.app.search import Found, Like, Searching
 from custody.dupes.app.select import REFS, changes_in, graph_of
+from custody.dupes.category import Category, Says
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.labelled_pairs import (
     Told,
@@ -26,12 +27,11 @@ from custody.dupes.labelled_pairs import (
     recall_at,
     recall_at_precision,
 )
-from custody.dupes.model import Category
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import NAMED
 from custody.dupes.similarity import similarities
-from custody.dupes.verdict import Says, verdict
+from custody.dupes.verdict import verdict
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesBenchReport
 from custody.store import Store, Surroundings, ViewWiring, open_sqlite

@@ -7,23 +7,26 @@ from dataclasses import dataclass
 
 import msgspec
 
+from custody.config import Effective
 from custody.core.errors import InputError
+from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import dump
 from custody.core.wire.rules_digest import rules_digest
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, Asked, ReadChange, Unread, read_changes
 from custody.dupes.app.git_relations import arounds
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.report import evidence_told, named
+from custody.dupes.app.report import evidence_told, named, shown
 from custody.dupes.app.search import Found, Like, Searching
 from custody.dupes.app.select import typed_change
+from custody.dupes.category import Category, Relation, Says
 from custody.dupes.evidence import overlap_of
 from custody.dupes.model import Described
 from custody.dupes.queries.change_index import DupesTables, EvidenceRow
-from custody.dupes.relations import relations
+from custody.dupes.relations import Related, relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketched
-from custody.dupes.verdict import ALOUD, Says, verdict
+from custody.dupes.verdict import ALOUD, verdict
 from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, Suggestion
 from custody.git import Repository
 from custody.store import Store
@@ -34,6 +37,21 @@ SHOWN = 5
 """Suggestions that are told unless the caller wants more."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """An indexed change that another one is like, and what is said about the two."""
+
+    head: CommitSha
+    title: str
+    on_main: bool
+    says: Says
+    category: Category
+    relations: frozenset[Relation]
+    rule: str
+    is_exact: bool
+    chance: float
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A change that was looked for: as it was read, what the search found, and what each suggestion rests on."""
@@ -41,6 +59,8 @@ class Checked:
     read: ReadChange
     found: Found
     told: tuple[DupesEvidence, ...]
+    matches: tuple[Match, ...]
+    """The same suggestions in the same order, in this package's own nouns."""
 
 
 def dupes_check(desk: Desk, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
@@ -102,20 +122,37 @@ def check_change(repository: Repository, store: Store, asked: Asked, rules: Dedu
     best = found.likes[: rules.exact_max]
     others = _others(repository, best, rules)
     around = arounds(repository, asked, best)
-    told = tuple(
-        evidence_told(
-            read,
-            like,
-            verdict(like.scored, like.chance, like.exact, like.terms, rules),
-            relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules),
-            overlap_of(read.described, other, rules) if isinstance(other, Described) else other,
-            found,
-            digest,
-            model.version,
-        )
-        for like, other, near in zip(best, others, around, strict=True)
+    told: list[DupesEvidence] = []
+    matches: list[Match] = []
+    for like, other, near in zip(best, others, around, strict=True):
+        says = verdict(like.scored, like.chance, like.exact, like.terms, rules)
+        related = relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules)
+        overlap = overlap_of(read.described, other, rules) if isinstance(other, Described) else other
+        told.append(evidence_told(read, like, says, related, overlap, found, digest, model.version))
+        matches.append(_match(like, says, related))
+    return Checked(read, found, tuple(told), tuple(matches))
+
+
+def find_matches(repository: Repository, store: Store, asked: Asked, effective: Effective) -> tuple[Match, ...]:
+    """Return what a change is like among everything indexed, best first, by the rules that are passed in.
+
+    Nothing is stored. An ``InputError`` says why the change could not be looked up.
+    """
+    return check_change(repository, store, asked, effective.of(DedupeRules), "").matches
+
+
+def _match(like: Like, says: Says, related: Sequence[Related]) -> Match:
+    return Match(
+        head=like.change.head,
+        title=shown(like.change.title),
+        on_main=like.change.on_main,
+        says=says,
+        category=like.scored.category,
+        relations=frozenset(relation for relation, _ in related),
+        rule=like.scored.rule,
+        is_exact=bool(like.exact),
+        chance=like.chance.probability,
     )
-    return Checked(read, found, told)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from custody.dupes.app.change_reader import Asked, ReadChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import named_row
 from custody.dupes.canonical import Canonical, NoCanonical, Standing, canonical_of, scopes_of
+from custody.dupes.category import Says
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.changeset import change_set
@@ -24,7 +25,7 @@ from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import scored
 from custody.dupes.similarity import similarities
-from custody.dupes.verdict import Says, verdict
+from custody.dupes.verdict import verdict
 from custody.dupes.wire.report import ClusterMember, ClusterTold, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store

@@ -3,12 +3,12 @@
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.search import Found, Like
+from custody.dupes.category import Says
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.evidence import Names, Overlap
 from custody.dupes.queries.change_list import ChangeListed
 from custody.dupes.relations import Related
 from custody.dupes.signature import SIGNATURE_VERSION
-from custody.dupes.verdict import Says
 from custody.dupes.wire.report import (
     AccountLine,
     ChangeNamed,

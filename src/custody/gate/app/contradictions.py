@@ -4,12 +4,11 @@ Origins of lines are kept beside the records, where somebody may change them; an
 again otherwise. An answer is believed as far as its own records bear it out.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from custody.attribution.app.context import Attributing
-from custody.attribution.text import is_informative, key_of, words_of
+from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line
 from custody.attribution.wire.blame import Attribution
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
@@ -57,7 +56,7 @@ class Doubts:
         for one in answers:
             if not self._is_founded(one, lines[one.start_line]):
                 self._unfounded.append(path.display)
-        claims = self._claims(path, texts, [line for some in lines.values() for line in some])
+        claims = find_agents_by_line(self._evidence, path, texts, [line for some in lines.values() for line in some])
         return frozenset(
             one.start_line
             for one in answers
@@ -95,25 +94,13 @@ class Doubts:
     def _owned(self) -> set[StoreId]:
         return trusted_chains(self._store)
 
-    # --- claimed by several ---------------------------------------------------------------------------------------
-
-    def _claims(self, path: RepoPath, texts: Sequence[str], lines: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        """The agents that are recorded to have brought each of these lines, of those that stand once in the file."""
-        often = Counter(map(key_of, texts))
-        single = {key_of(line): line for line in lines if is_informative(line) and often[key_of(line)] == 1}
-        found = self._evidence.lineage.tables.brought_by(path, list(single))
-        return {single[key]: agents for key, agents in found.items()}
-
     # --- founded --------------------------------------------------------------------------------------------------
 
     def _is_founded(self, one: Attribution, lines: Sequence[str]) -> bool:
         """Whether a record of the very session holds most of the words of these lines."""
-        wanted = [word for line in lines if MARKER not in line for word in words_of(line)]
-        for seen in self._records_of(one):
-            words = _words_in(seen)
-            if words is None or sum(word in words for word in wanted) >= WORDS_SHARE_MIN * len(wanted):
-                return True
-        return False
+        readable = [line for line in lines if MARKER not in line]
+        texts = (_text_in(seen) for seen in self._records_of(one))
+        return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
 
     def _records_of(self, one: Attribution) -> Iterator[Seen]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
@@ -150,13 +137,8 @@ def _content(edit: FileEdit) -> tuple[object, ...]:
     return edit.id, edit.path, edit.before, edit.after, edit.proposed, edit.part
 
 
-def _words_in(seen: Seen) -> frozenset[str] | None:
-    """The words of the text that a record brought; None where there is no text any more."""
+def _text_in(seen: Seen) -> str | None:
+    """The text that a record brought; None where there is no text any more."""
     view = seen.view
     text = view.after if isinstance(view, FileEdit) else view.text if isinstance(view, FileState) else None
-    return None if text is None or text.content is None else _words(text.content)
-
-
-@lru_cache(maxsize=64)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(words_of(text))
+    return None if text is None else text.content

@@ -4,31 +4,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from custody.attribution import Grade
 from custody.attribution.app.blame import Reporting
 from custody.attribution.app.context import attributing
-from custody.attribution.model import Grade
-from custody.attribution.rules import AttributeRules
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError, StoreError
 from custody.core.lines import Lines
 from custody.dupes.app.change_index import newest_change
-from custody.dupes.rules import DedupeRules
 from custody.gate.app.change import Judged
 from custody.gate.app.contradictions import Doubts
 from custody.gate.app.has_prose import has_words
 from custody.gate.app.policy import Policy
 from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
 from custody.gate.rules import GateRules
-from custody.graph.rules import GraphRules
 from custody.ledger.gaps import gaps
 from custody.ledger.integrity import checked
 from custody.store import Store
-from custody.trust.app.approval_case import Asking, by_agent
-from custody.trust.app.approve import Said, agent_asked
+from custody.trust import Author
+from custody.trust.app.approve import decide_approvals
 from custody.trust.app.authors import Operators, author_of
-from custody.trust.app.decisions import Asked, settled
-from custody.trust.approval import Author
-from custody.trust.rules import TrustRules
 from custody.trust.wire.report import AgentAsked
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Desk
@@ -70,7 +64,7 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
     else:
-        befores = _befores(desk, looked, policy, rules)
+        befores = _befores(desk, looked, policy)
     seen = replace(looked.seen, twins=twins, texts=texts, befores=befores, policy=policy.changed)
     return replace(looked, seen=seen, skipped=skipped)
 
@@ -85,7 +79,7 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
         return Looked(Seen((), change.period, known))
     left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
     try:
-        with attributing(desk, rules=policy.rules.of(AttributeRules)) as evidence:
+        with attributing(desk, effective=policy.rules) as evidence:
             reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
             if one.version is not None:
                 evidence.history.prepare(one.version, [addition.path for addition in change.additions])
@@ -96,8 +90,7 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
             evidence.save()
             seen = Seen((*files, *left_out), change.period, recorded)
             edited = {path.display: found for path, found in told.items() if not isinstance(found, Unseen)}
-            asked = _asked(evidence.store, one, Asked(policy.rules.of(TrustRules), now_ns), seen)
-            return replace(asked, edited=edited)
+            return replace(_asked(evidence.store, one, policy, seen, now_ns), edited=edited)
     except StoreError as error:
         unknown = Unseen(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
@@ -143,7 +136,7 @@ def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> Str
     return Stretch(lines, Whose(one.kind), one.tier, grade, author_of(one, operators))
 
 
-def _asked(store: Store, one: Judged, asked: Asked, seen: Seen) -> Looked:
+def _asked(store: Store, one: Judged, policy: Policy, seen: Seen, now_ns: int) -> Looked:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
     stretches = [one for file in seen.files if not isinstance(file.found, Unseen) for one in file.found]
     lines = Counter[Author]()
@@ -152,14 +145,9 @@ def _asked(store: Store, one: Judged, asked: Asked, seen: Seen) -> Looked:
             lines[stretch.author] += len(stretch.lines)
     if not lines:
         return Looked(seen)
-    asking = Asking(store, asked, one.change)
-    with settled(store):
-        known = [asking.known(author) for author in by_agent(lines)]
-        cases = [asking.case(one) for one in known]
-        said = [Said(case, asking.allowed(case), one.chance) for case, one in zip(cases, known, strict=True)]
-    agents = tuple(agent_asked(one, lines[one.case.author], asked.rules) for one in said)
-    answers = tuple(Answered(one.case.author, one.approval) for one in said)
-    return Looked(replace(seen, trust=answers), agents)
+    approvals = decide_approvals(store, one.change, lines, policy.rules, now_ns)
+    answers = tuple(Answered(said.case.author, said.approval) for said, _ in approvals)
+    return Looked(replace(seen, trust=answers), tuple(agent for _, agent in approvals))
 
 
 def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[Twin, ...] | Unseen | None:
@@ -172,17 +160,17 @@ def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[T
                 return None
             from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
 
-            return twins_of(one, store, policy.rules.of(DedupeRules))
+            return twins_of(one, store, policy.rules)
     except StoreError as error:
         return Unseen(error.message, error.hint or ASK_DOCTOR)
 
 
-def _befores(desk: Desk, looked: Looked, policy: Policy, rules: GateRules) -> tuple[Before, ...] | Unseen:
+def _befores(desk: Desk, looked: Looked, policy: Policy) -> tuple[Before, ...] | Unseen:
     """What agents called before they changed risky files."""
     from custody.gate.app.calls import befores_of
 
     try:
         with desk.reading() as store:
-            return befores_of(store, looked.edited, rules, policy.rules.of(GraphRules))
+            return befores_of(store, looked.edited, policy.rules)
     except StoreError as error:
         return Unseen(error.message, error.hint or ASK_DOCTOR)

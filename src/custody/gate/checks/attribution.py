@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from custody.attribution.model import Grade
+from custody.attribution import Grade
 from custody.gate.codes import Code, Reason, Spot
 from custody.gate.model import Recorded, Seen, Stretch, Unseen, Whose
 from custody.gate.rules import GateRules

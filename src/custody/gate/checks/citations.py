@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from custody.cite.codes import Code as CiteCode
+from custody.cite import Code as CiteCode
+from custody.cite import Finding
 from custody.core.lines import Lines
 from custody.gate.codes import Code, Reason, Spot
-from custody.gate.model import Lack, Seen, Unseen
+from custody.gate.model import Seen, Unseen
 from custody.gate.rules import GateRules
 
 SHOWN_MAX = 3
@@ -27,7 +28,7 @@ def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
             spots = [Spot(text.name)] if text.is_file else []
             yield rules.reason(Code.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
             continue
-        by_code = defaultdict[Code, list[Lack]](list)
+        by_code = defaultdict[Code, list[Finding]](list)
         for lack in text.lacks:
             by_code[_CODES.get(lack.code, Code.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
@@ -35,7 +36,7 @@ def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
             yield rules.reason(code, f"{text.name}: {_told(lacks)}", spots=spots)
 
 
-def _told(lacks: Sequence[Lack]) -> str:
-    places = "; ".join(f"line {one.line}: {one.what} ({one.code.value})" for one in lacks[:SHOWN_MAX])
+def _told(lacks: Sequence[Finding]) -> str:
+    places = "; ".join(f"line {one.line}: {one.message} ({one.code.value})" for one in lacks[:SHOWN_MAX])
     rest = len(lacks) - SHOWN_MAX
     return places if rest <= 0 else f"{places}; and {rest} more"

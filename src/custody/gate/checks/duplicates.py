@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from custody.dupes.model import Category
-from custody.dupes.verdict import Says
+from custody.dupes import Category, Says
 from custody.gate.codes import Code, Reason
 from custody.gate.model import Seen, Twin, Unseen
 from custody.gate.rules import GateRules

@@ -27,10 +27,10 @@ from custody.trust.app.decisions import (
 )
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import standing_of
-from custody.trust.approval import Author, Proposed, budget_of
+from custody.trust.approval import Proposed, budget_of
 from custody.trust.engine import trust_at
 from custody.trust.levels import Case
-from custody.trust.model import Account, Standing, Step, UnknownAgent
+from custody.trust.model import Account, Author, Standing, Step, UnknownAgent
 from custody.trust.past_decisions import HERE, Memory
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decayed

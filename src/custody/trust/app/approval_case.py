@@ -16,11 +16,11 @@ from custody.trust.app.chance import ChanceSaid, decisions, memory_of, said_by
 from custody.trust.app.decisions import Asked, entries_from
 from custody.trust.app.record import areas_of, changed_lines
 from custody.trust.app.standing import Position, anew, carried_on
-from custody.trust.approval import Author, Case, Proposed, Spent, Touched, budget_since_ns, may_land
+from custody.trust.approval import Case, Proposed, Spent, Touched, budget_since_ns, may_land
 from custody.trust.corrections import may_override
 from custody.trust.engine import beginning, carry, standing_at, trust_at
 from custody.trust.levels import Case as Changing
-from custody.trust.model import Approval, Running, Trust
+from custody.trust.model import Approval, Author, Running, Trust
 from custody.trust.past_decisions import HERE, Memory
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules

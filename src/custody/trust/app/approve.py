@@ -1,8 +1,9 @@
 """Ask whether a change may land without review, and record that it did: one look, alone among writers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from custody.config import Effective
 from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
@@ -17,7 +18,7 @@ from custody.trust.app.chance import ChanceSaid
 from custody.trust.app.decision_log import arrival_of_decision
 from custody.trust.app.decisions import Asked, appended, asked_at, settled
 from custody.trust.approval import Case, Proposed, budget_left, budget_of, nobody_known
-from custody.trust.model import Approval, DecisionType
+from custody.trust.model import Approval, Author, DecisionType
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
@@ -169,6 +170,22 @@ def _damage(desk: Desk) -> str | None:
     """The first thing in the store that is not as it was written."""
     findings = verify(desk).findings
     return findings[0].what if findings else None
+
+
+def decide_approvals(
+    store: Store, change: Change, lines: Mapping[Author, int], effective: Effective, now_ns: int
+) -> list[tuple[Said, AgentAsked]]:
+    """Return the answer about each author of ``lines``, with its report; every record is read again, no cache is used.
+
+    Nothing is recorded. Whether the store is damaged is not checked here.
+    """
+    asked = Asked(effective.of(TrustRules), now_ns)
+    asking = Asking(store, asked, change)
+    with settled(store):
+        known = [asking.known(author) for author in by_agent(lines)]
+        cases = [asking.case(author) for author in known]
+        said = [Said(case, asking.allowed(case), author.chance) for case, author in zip(cases, known, strict=True)]
+    return [(answer, agent_asked(answer, lines[answer.case.author], asked.rules)) for answer in said]
 
 
 def agent_asked(said: Said, lines: int, rules: TrustRules) -> AgentAsked:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from custody.attribution import Grade
 from custody.attribution.app.blame import Reporting
 from custody.attribution.app.context import Attributing, attributing
-from custody.attribution.model import Grade
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, StoreId
@@ -14,7 +14,7 @@ from custody.core.view_merge import merged_session
 from custody.core.views import Session
 from custody.ledger.claim import is_claim, trusted_chains
 from custody.store import Store
-from custody.trust.approval import Author
+from custody.trust.model import Author
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Desk
 

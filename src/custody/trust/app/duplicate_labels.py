@@ -11,11 +11,11 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.dupes import Says
 from custody.dupes.app.change_index import changes_by_head, evidence_about
 from custody.dupes.app.change_name import indexed_change
 from custody.dupes.app.labels import Answered, Ends, answers_about, keep_answer
 from custody.dupes.app.select import typed_change
-from custody.dupes.verdict import Says
 from custody.dupes.wire.report import DupesEvidence
 from custody.git import Repository
 from custody.store import Store

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from custody.cite import Finding
 from custody.cite.codes import Code as CiteCode
-from custody.gate.model import Lack, Text
+from custody.gate.model import Text
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, verdict
 
-UNCITED = Lack(CiteCode.NONE, 1, "the report cites nothing")
+UNCITED = Finding(CiteCode.NONE, 1, 1, "the report cites nothing")
 
 
 def with_texts(*texts: Text) -> list[str]:
@@ -18,7 +19,7 @@ def test_a_text_without_a_lack_is_no_reason() -> None:
 
 
 def test_each_text_has_at_most_one_reason_of_each_code() -> None:
-    broken = [Lack(CiteCode.UNKNOWN, line, f"[{line}] is not listed") for line in range(1, 6)]
+    broken = [Finding(CiteCode.UNKNOWN, line, 1, f"[{line}] is not listed") for line in range(1, 6)]
     assert with_texts(Text("report.md", (UNCITED, *broken))) == ["CITE-UNCITED", "CITE-BROKEN"]
     seen = replace(a_change(agents()), texts=(Text("report.md", tuple(broken)),))
     (reason,) = verdict(seen).reasons

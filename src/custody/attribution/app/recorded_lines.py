@@ -1,0 +1,38 @@
+"""What records say of single lines: which agents brought them, and how many of their words a text holds."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from custody.attribution.app.context import Attributing
+from custody.attribution.text import is_informative, key_of, words_of
+from custody.core.paths import RepoPath
+
+
+def find_agents_by_line(
+    evidence: Attributing, path: RepoPath, texts: Sequence[str], lines: Sequence[str]
+) -> Mapping[str, frozenset[str]]:
+    """Return the agents recorded to have brought each of ``lines`` into a file that holds ``texts``.
+
+    Lines that say little or that occur more than once in the file are left out: anybody may have brought them.
+    """
+    counts = Counter(map(key_of, texts))
+    single = {key_of(line): line for line in lines if is_informative(line) and counts[key_of(line)] == 1}
+    agents_by_key = evidence.lineage.tables.brought_by(path, list(single))
+    return {single[key]: agents for key, agents in agents_by_key.items()}
+
+
+def compute_word_share(lines: Sequence[str], text: str) -> float:
+    """Return the share of the words of ``lines`` that occur in ``text``; 1 for lines without words.
+
+    >>> compute_word_share(["total = price", "}"], "price = 3"), compute_word_share(["}"], "")
+    (0.5, 1.0)
+    """
+    words = [word for line in lines for word in words_of(line)]
+    there = _words(text)
+    return sum(word in there for word in words) / len(words) if words else 1.0
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(words_of(text))

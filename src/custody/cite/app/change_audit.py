@@ -1,0 +1,80 @@
+"""Audit the texts that a change brings: its documents, its messages, and what records say of its documents."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from custody.attribution.app.context import attributing
+from custody.cite.app.source_numbers import last_source_number
+from custody.cite.change_findings import brought, unregistered
+from custody.cite.codes import Finding
+from custody.cite.rules import CiteRules
+from custody.cite.subject import Found, Subject
+from custody.config import Effective
+from custody.core.errors import InputError, StoreError
+from custody.core.ids import CommitSha
+from custody.git import FileDiff
+from custody.workspace.workspace import Desk
+
+
+class ChangeAudit:
+    """Audit of a change's texts by the rules that are passed in."""
+
+    def __init__(self, desk: Desk, effective: Effective) -> None:
+        self._desk = desk
+        self._effective = effective
+        self._rules = effective.of(CiteRules)
+
+    def audit_document(self, after: bytes, before: bytes | None, *, is_report: bool) -> tuple[Finding, ...]:
+        """Return the findings about a document that it did not have ``before``; None means that it is new."""
+        return brought(after, before, self._rules, is_report=is_report)
+
+    def audit_message(self, text: bytes) -> tuple[Finding, ...]:
+        """Return the findings about a message, which may also cite ids of this store's registry."""
+        return (*brought(text, None, self._rules, is_report=False), *unregistered(text, self._last_source))
+
+    def audit_by_records(
+        self, documents: Iterable[tuple[FileDiff, bytes]], head: CommitSha | None
+    ) -> Iterator[tuple[FileDiff, tuple[Finding, ...]]]:
+        """Yield what records say of the lines that a change adds to its documents; nothing where nothing was recorded.
+
+        It ends early where the store or a file cannot be read: the check of attribution reports that.
+        """
+        if not self._desk.exists():
+            return
+        from custody.cite.app.records import Recording  # it loads much, and few changes have documents
+
+        try:
+            with attributing(self._desk, "lineage", self._effective) as evidence:
+                recording = Recording(evidence, head=head, believes_claims=False)
+                for file, content in documents:
+                    subject = Subject.of(content)
+                    recorded = recording.look_at(file.change.path, subject, self._rules)
+                    findings = _placed(recorded.found, subject)
+                    yield file, tuple(sorted(_added(findings, file), key=lambda finding: finding.line))
+        except (StoreError, InputError):
+            return
+
+    @cached_property
+    def _last_source(self) -> int:
+        """The last id that this store's registry gave; 0 where there is none, or none can be read."""
+        if not self._desk.exists():
+            return 0
+        try:
+            with self._desk.reading() as store:
+                return last_source_number(store)
+        except StoreError:
+            return 0  # the gate reports on the store elsewhere
+
+
+def _placed(findings: Iterable[Found], subject: Subject) -> Iterator[Finding]:
+    for finding in findings:
+        line, column = subject.layout.place(finding.at)
+        yield Finding(finding.code, line, column, finding.message)
+
+
+def _added(findings: Iterable[Finding], file: FileDiff) -> Iterator[Finding]:
+    """The findings in lines that the change adds."""
+    added = [lines for hunk in file.hunks if (lines := hunk.new_lines) is not None]
+    for finding in findings:
+        if any(lines.first <= finding.line <= lines.last for lines in added):
+            yield finding

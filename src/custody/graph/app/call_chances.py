@@ -1,0 +1,87 @@
+"""How usual the calls were that a session made before one of its calls, judged by the calls of other sessions."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from custody.config import Effective
+from custody.core.ids import CallId
+from custody.graph.app.learn import Unit, all_units, imported_units, units_of
+from custody.graph.app.session_spans import call_span
+from custody.graph.calls import Call
+from custody.graph.prediction import NextModel, Session
+from custody.graph.rules import GraphRules
+from custody.ledger.claim import is_claim, trusted_chains
+from custody.store import Store
+
+CHANCE_MIN = 1e-12
+"""Keeps the logarithm of a chance finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRun:
+    """Calls that a session made one after the other: the geometric mean of their chances, and their names."""
+
+    chance: float
+    names: tuple[str, ...]
+
+
+class CallChances:
+    """Chances of the calls of some ``sessions``, learned from all other sessions of the store."""
+
+    def __init__(self, store: Store, effective: Effective, sessions: Collection[str]) -> None:
+        self._store = store
+        self._rules = effective.of(GraphRules)
+        units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))
+        self._own = [unit for unit in units if unit.id in sessions]
+        others = [unit for unit in units if unit.id not in sessions]
+        self._taught = [calls for unit in self._recorded(others) for calls in unit.calls(self._rules)]
+
+    @property
+    def known_calls(self) -> int:
+        """How many calls of other sessions there are to learn from."""
+        return sum(map(len, self._taught))
+
+    def find_run_before(self, session: str, call: CallId, most: int, *, is_claimed: bool) -> CallRun | None:
+        """Return the last ``most`` calls before a call of a session, or that call itself if it was the first.
+
+        None if the call is not among those of its session. Unless ``is_claimed``, records that only claim something
+        about the session do not count.
+        """
+        own = [unit for unit in self._own if unit.id == session]
+        runs = (self._run(unit, call, most) for unit in self._sessions_first(own, is_claimed=is_claimed))
+        return next((run for run in runs if run is not None), None)
+
+    @cached_property
+    def _model(self) -> NextModel:
+        model = NextModel(self._rules)
+        model.fit(self._taught)
+        return model
+
+    def _recorded(self, units: Sequence[Unit]) -> Iterator[Unit]:
+        """These units as far as they were recorded here: a file that anybody may write does not teach what is usual."""
+        store = self._store
+        brought, owned = imported_units(store), store.tables.owned()
+        doubtful = [unit.name for unit in units if unit.name in brought]
+        recorded = {unit.name: unit for unit in units_of(store, doubtful, lambda record: not is_claim(record, owned))}
+        yield from (recorded.get(unit.name, unit) for unit in units)
+
+    def _sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
+        chains = trusted_chains(self._store)
+        names = [unit.name for unit in units]
+        own = units if is_claimed else units_of(self._store, names, lambda record: not is_claim(record, chains))
+        return sorted(own, key=lambda unit: unit.name, reverse=True)
+
+    def _run(self, unit: Unit, wanted: CallId, most: int) -> CallRun | None:
+        so_far = Session()
+        chances: list[tuple[float, Call]] = []
+        span = call_span(wanted)
+        for call in (call for calls in unit.calls(self._rules) for call in calls):
+            chances.append((self._model.chance(so_far, call), call))
+            so_far.see(call, self._rules.next_cache_decay)
+            if call.span == span:
+                last = chances[-most - 1 : -1] or chances[-1:]
+                mean = math.exp(math.fsum(math.log(max(chance, CHANCE_MIN)) for chance, _ in last) / len(last))
+                return CallRun(mean, tuple(call.name for _, call in last))
+        return None

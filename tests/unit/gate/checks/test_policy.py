@@ -1,0 +1,39 @@
+"""The check of the policy gives one reason with the first five of the rules that a change sets."""
+
+from dataclasses import replace
+
+import pytest
+
+from custody.gate.checks.policy import policy
+from custody.gate.codes import CODES, Code, Level, Reason
+from custody.gate.rules import GateRules, LevelName
+from tests.unit.gate.builders import a_change, rules_with
+
+
+def reasons(changed: tuple[str, ...], rules: GateRules | None = None) -> list[Reason]:
+    return list(policy(replace(a_change(), policy=changed), rules or GateRules()))
+
+
+def test_no_reason_for_a_change_that_sets_no_rule() -> None:
+    assert reasons(()) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (1, "the change sets rules: r1"),
+        (2, "the change sets rules: r1; r2"),
+        (5, "the change sets rules: r1; r2; r3; r4; r5"),
+        (6, "the change sets rules: r1; r2; r3; r4; r5; and 1 more"),
+        (9, "the change sets rules: r1; r2; r3; r4; r5; and 4 more"),
+    ],
+)
+def test_five_rules_are_named_and_the_others_counted(count: int, sentence: str) -> None:
+    (reason,) = reasons(tuple(f"r{number}" for number in range(1, count + 1)))
+    assert reason == Reason(Code.POLICY_CHANGED, Level.REVIEW, sentence, CODES[Code.POLICY_CHANGED].remedy, spots=())
+
+
+@pytest.mark.parametrize("level", ["approve", "review", "block"])
+def test_the_rules_set_its_level(level: LevelName) -> None:
+    (reason,) = reasons(("gate.calls from 'off' to 'on'",), rules_with({Code.POLICY_CHANGED: level}))
+    assert reason.level is Level(level)
