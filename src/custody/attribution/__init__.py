@@ -7,6 +7,7 @@ from custody.attribution.model import (
     TIERS,
     Attributed,
     Grade,
+    Segment,
     Trace,
 )
 
@@ -14,5 +15,6 @@ __all__ = [
     "TIERS",
     "Attributed",
     "Grade",
+    "Segment",
     "Trace",
 ]

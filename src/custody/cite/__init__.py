@@ -8,8 +8,14 @@ from custody.cite.codes import (
     Code,
     Finding,
 )
+from custody.cite.model import (
+    SourceError,
+    UnknownSource,
+)
 
 __all__ = [
     "Code",
     "Finding",
+    "SourceError",
+    "UnknownSource",
 ]

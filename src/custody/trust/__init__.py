@@ -4,11 +4,23 @@ The files at the top are pure: they may import ``core`` and the standard library
 """
 
 from custody.trust.model import (
+    Account,
     Approval,
     Author,
+    Decided,
+    Overridden,
+    Standing,
+    Step,
+    UnknownAgent,
 )
 
 __all__ = [
+    "Account",
     "Approval",
     "Author",
+    "Decided",
+    "Overridden",
+    "Standing",
+    "Step",
+    "UnknownAgent",
 ]

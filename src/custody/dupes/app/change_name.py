@@ -1,11 +1,22 @@
-"""Find an indexed change by what a person calls it."""
+"""Find an indexed change by its ref, the number of its pull request, or its head."""
 
 from custody.core.errors import InputError
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.queries.change_index import DupesTables
 from custody.store import Store
+from custody.workspace.workspace import Desk
 
 DIGITS_MIN = 4
+
+
+class UnknownChange(InputError):
+    """A name that no indexed change has, or more than one."""
+
+
+def find_change(desk: Desk, typed: str) -> ChangeRow:
+    """The indexed change with this name; see ``indexed_change``."""
+    with desk.reading() as store:
+        return indexed_change(store, typed)
 
 
 def indexed_change(store: Store, typed: str) -> ChangeRow:
@@ -23,9 +34,11 @@ def indexed_change(store: Store, typed: str) -> ChangeRow:
             return rows[-1]
     rows = tables.by_head(typed.lower()) if _is_start(typed) else []
     if not rows:
-        raise InputError(f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit")
+        raise UnknownChange(
+            f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit"
+        )
     if len({row.head for row in rows}) > 1:
-        raise InputError(f"'{typed}' fits {len(rows)} changes", hint="give more digits")
+        raise UnknownChange(f"'{typed}' fits {len(rows)} changes", hint="give more digits")
     return rows[-1]
 
 

@@ -1,28 +1,14 @@
-"""Document 000 for a client that ran git blame itself: its steps 3 to 8 over the store alone, without git.
+"""Blame as document 000 asks a service for it: the request's segments in, an answer in the document's names out."""
 
-Which commit came before which is not known here, so the signal of an ancestor revision is never seen; and a trace that
-names a file by the end of its path only counts when no trace that may have written the lines names the file itself.
-"""
-
-from collections.abc import Sequence
-
-from custody.attribution.answer_merge import Merged, merged
-from custody.attribution.app.blame_document import TABLE, document_rules
-from custody.attribution.app.proposals import Proposal, Proposals
-from custody.attribution.engine import attribute
-from custody.attribution.model import Attributed, Finding, Segment
-from custody.attribution.paths import could_name
-from custody.attribution.rules import AttributeRules
+from custody.attribution import Attributed, Segment
+from custody.attribution.app.blame_request import SegmentOrigin, blame_segments
 from custody.capture.claims.traces import moment
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha, ContentHash, RecordRef, SessionId
+from custody.core.ids import CommitSha, ContentHash
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import Prompt, TracedFile
-from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.time import checked_ns, ns_from
 from custody.server.wire.service import BlameAnswer, BlameAsked, BlamedSegment, SegmentBlamed
-from custody.store import Store
 from custody.workspace.workspace import Desk
 
 _NS = 1_000_000_000
@@ -33,23 +19,9 @@ _NO_HASH = ContentHash("")
 def blame_asked(desk: Desk, asked: BlameAsked, *, with_text: bool) -> BlameAnswer:
     """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
     path = RepoPath.of(asked.file_path)
-    rules = document_rules(desk)
-    digest = rules_digest({TABLE: rules})
-    segments = sorted((_segment(path, one) for one in asked.blame_data), key=lambda one: one.lines)
-    with desk.reading() as store, store.db.reading():
-        asking = _Asking(store, rules)
-        findings = [
-            attribute(
-                segment,
-                [p.candidate(segment, (), precedes=False) for p in asking.of(segment)],
-                rules,
-                rules_digest=digest,
-            )
-            for segment in segments
-        ]
-        return BlameAnswer(
-            file_path=asked.file_path, attributions=[asking.told(one, with_text=with_text) for one in merged(findings)]
-        )
+    segments = (_segment(path, segment) for segment in asked.blame_data)
+    origins = blame_segments(desk, segments, with_prompt=with_text)
+    return BlameAnswer(file_path=asked.file_path, attributions=[_told(origin) for origin in origins])
 
 
 def _segment(path: RepoPath, said: BlamedSegment) -> Segment:
@@ -74,58 +46,25 @@ def _at_ns(said: str | int | float | None) -> int | None:
     return checked_ns(int(said * _NS))
 
 
-class _Asking:
-    """Asks a store about one file."""
-
-    def __init__(self, store: Store, rules: AttributeRules) -> None:
-        self._store = store
-        self._proposals = Proposals(store, rules)
-        self._by: dict[RecordRef, Proposal] = {}
-
-    def of(self, segment: Segment) -> list[Proposal]:
-        """What may have written a segment and touches its file."""
-        found = [one for one in self._proposals.of(segment) if could_name(one.path, segment.path)]
-        exact = [one for one in found if one.path == segment.path]
-        for one in found:
-            self._by[one.record] = one
-        return exact or found
-
-    def told(self, one: Merged, *, with_text: bool) -> SegmentBlamed:
-        """An answer in the document's names."""
-        best = _best(one.findings)
-        if not isinstance(best, Attributed):
-            return _nobody(one.lines, best.reason)
-        view = self._by[best.candidate.records[0]].view
-        traced = view if isinstance(view, TracedFile) else None
-        url = None if traced is None else traced.conversation
-        return SegmentBlamed(
-            start_line=one.lines.first,
-            end_line=one.lines.last,
-            tier=best.tier,
-            confidence=best.confidence,
-            trace_id=best.candidate.trace.id,
-            agent=best.candidate.trace.agent,
-            model_id=None if traced is None else traced.model,
-            conversation_url=url,
-            conversation_content=self._asked(best, url) if with_text else None,
-            grade=best.candidate.grade.value,
-            signals=[signal.name for signal in best.evidence.signals],
-            reason=None,
-        )
-
-    def _asked(self, found: Attributed, url: str | None) -> str | None:
-        """The first thing that was asked: in the trace's own session, or in the conversation that it names."""
-        trace = found.candidate.trace
-        for session in (trace.session, None if url is None else SessionId(url)):
-            seen = None if session is None else self._store.first_prompt(trace.agent, session)
-            if seen is not None and isinstance(seen.view, Prompt):
-                return seen.view.text.content
-        return None
-
-
-def _best(findings: Sequence[Finding]) -> Finding:
-    """Of findings with the same trace and tier, the one that shows most."""
-    return max(findings, key=lambda one: one.evidence.score if isinstance(one, Attributed) else 0.0)
+def _told(origin: SegmentOrigin) -> SegmentBlamed:
+    """An answer in the document's names."""
+    finding, trace = origin.finding, origin.trace
+    if not isinstance(finding, Attributed):
+        return _nobody(origin.lines, finding.reason)
+    return SegmentBlamed(
+        start_line=origin.lines.first,
+        end_line=origin.lines.last,
+        tier=finding.tier,
+        confidence=finding.confidence,
+        trace_id=finding.candidate.trace.id,
+        agent=finding.candidate.trace.agent,
+        model_id=None if trace is None else trace.model,
+        conversation_url=None if trace is None else trace.conversation,
+        conversation_content=origin.prompt,
+        grade=finding.candidate.grade.value,
+        signals=[signal.name for signal in finding.evidence.signals],
+        reason=None,
+    )
 
 
 def _nobody(lines: Lines, why: str) -> SegmentBlamed:

@@ -13,12 +13,12 @@ from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
 from custody.intake.redaction import key_for, redacted
 from custody.server.wire.questions import DecisionSaid
+from custody.trust import Decided, Overridden, Standing, Step
 from custody.trust.app.decision_log import Log, Recorded
 from custody.trust.app.decisions import Asked, account_of, asked_at, settled
 from custody.trust.app.record import Wanted, override, record, record_commit, revert
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.vocabulary import complexity_named, decision_named
-from custody.trust.model import Decided, Overridden, Standing, Step
 from custody.trust.wire.report import TrustRecordReport
 from custody.workspace.workspace import Desk, has_repository
 

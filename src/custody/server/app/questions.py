@@ -11,31 +11,24 @@ from msgspec import structs
 
 from custody.attribution.app.stats import stats
 from custody.attribution.wire.stats import StatsReport
+from custody.cite import SourceError, UnknownSource
 from custody.cite.app.registry import cite_show
-from custody.cite.model import SourceError, UnknownSource
 from custody.cite.wire.registry import CiteShowReport
 from custody.core.errors import InputError, RulesError
-from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.wire.report import SessionReport
-from custody.dupes import ChangeRow
-from custody.dupes.app.change_name import indexed_change
-from custody.dupes.app.change_reader import NO_COMMIT
-from custody.dupes.app.check import dupes_check
-from custody.dupes.app.select import landing_tip
+from custody.dupes.app.change_name import UnknownChange, find_change
+from custody.dupes.app.indexed_changes import check_indexed
 from custody.dupes.app.show import dupes_show
-from custody.dupes.rules import DedupeRules
 from custody.dupes.wire.report import DupesCheckReport, DupesShowReport
-from custody.git import Ancestry
 from custody.graph.app.questions import Look, graph_show
 from custody.graph.wire.report import GraphShowReport
 from custody.ledger.sessions import log_session
+from custody.trust import UnknownAgent
 from custody.trust.app.show import trust_show, trust_why
-from custody.trust.model import UnknownAgent
 from custody.trust.wire.report import TrustShowReport, TrustWhyReport
 from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
 from custody.why.why import why
-from custody.workspace.rules_in_force import loaded
 from custody.workspace.workspace import Desk, has_repository
 
 Note = Callable[[str], None]
@@ -82,23 +75,11 @@ def agent_explained(desk: Desk, agent: str, *, at: str | None) -> TrustWhyReport
 def change_checked(desk: Desk, name: str, *, limit: int) -> DupesCheckReport:
     """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
     here = in_repository(desk)
-    with desk.reading() as store:
-        try:
-            row = indexed_change(store, name)
-        except InputError as error:
-            raise NotThere(error.message, hint="/api/v1/changes lists them") from error
-    alone = row.on_main or row.base == NO_COMMIT
-    return dupes_check(here, row.head if alone else f"{onto_of(here, row)}..{row.head}", limit=limit)
-
-
-def onto_of(desk: Desk, row: ChangeRow) -> CommitSha:
-    """The tip of the line that an indexed change would land on; its own base where that line has it already."""
-    rules = loaded(desk)[0].of(DedupeRules)
-    tip = landing_tip(desk.repository, rules)
-    if tip is None or tip == row.head:
-        return row.base
-    pair = Ancestry(row.head, tip)
-    return row.base if pair in desk.repository.ancestries({pair}) else tip
+    try:
+        row = find_change(desk, name)
+    except UnknownChange as error:
+        raise NotThere(error.message, hint="/api/v1/changes lists them") from error
+    return check_indexed(here, row, limit=limit)
 
 
 def evidence_shown(desk: Desk, name: str) -> DupesShowReport:

@@ -1,83 +1,14 @@
-"""Pictures for the page of the graph: what is asked for is drawn, in bounds, and what does not fit can be asked for.
-
-A session is drawn without the learnt graph being read: that may be large, and says nothing about one session.
-"""
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+"""Pictures for the page of the graph, and the runs behind an edge; what takes long to read stays at hand."""
 
 from custody.core.errors import InputError, RulesError
-from custody.core.views import SpanSeen
-from custody.graph.app.learn import all_units, graph_rules, units_of
-from custody.graph.app.outcomes import outcomes_of
-from custody.graph.app.questions import snapshot_from, units_chosen, units_named
-from custody.graph.edge_style import COLOURS, Palette, Theme, legend_of, style_of
-from custody.graph.elements import Element, View
-from custody.graph.engine import Snapshot
-from custody.graph.graph_view import difference_view, graph_view
-from custody.graph.lane_view import lanes_view
-from custody.graph.model import Edge, EdgeKey
-from custody.graph.rules import GraphRules
-from custody.graph.spans import forest_of
-from custody.graph.tree_view import tree_view
-from custody.graph.wire.report import GraphOutcome
+from custody.graph.app.edge_runs import Runs, edge_key, list_edge_runs
+from custody.graph.app.learn import graph_rules
+from custody.graph.app.questions import units_named
+from custody.graph.app.views import Picture, Wanted, draw_agent, draw_difference, draw_learnt, draw_session
 from custody.server.app.questions import NotThere
 from custody.server.page_data.graph_cache import learnt_at_hand, units_at_hand
 from custody.store import Store
 from custody.workspace.workspace import Desk
-
-DRAWN_MAX = 600
-"""Boxes of a session, or edges of a graph, that are drawn at once: a browser adds them without a pause."""
-AGENTS_MAX = 200
-EXECUTIONS_MAX = 50
-THEMES: tuple[Theme, ...] = ("dark", "light")
-
-ViewName = Literal["graph", "tree", "lanes", "difference"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be drawn, and what of it.
-
-    ``session`` is for a tree or lanes, ``root`` is a box of a tree that is opened, ``before`` and ``after`` are the two
-    sides of a difference; ``skip`` passes over what was drawn before.
-    """
-
-    view: ViewName = "graph"
-    session: str | None = None
-    root: str | None = None
-    before: str | None = None
-    after: str | None = None
-    agent: str | None = None
-    text: str | None = None
-    least: int = 0
-    skip: int = 0
-    palette: Palette = "document"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """What is drawn. ``hidden`` calls stand behind closed boxes, ``left_out`` ones or edges are for another picture.
-
-    ``units`` is how many sessions and executions it was learnt from; ``styles`` and ``legend`` are for Cytoscape, the
-    former once for each theme. A session that was ``captured`` has more to it than its calls.
-    """
-
-    view: ViewName
-    nodes: Sequence[Element]
-    edges: Sequence[Element]
-    table: Sequence[Element]
-    styles: Mapping[str, Any]
-    grounds: Mapping[str, str]
-    legend: Sequence[Any]
-    hidden: int = 0
-    left_out: int = 0
-    units: int = 0
-    aside: int = 0
-    captured: bool = False
-    repairs: Mapping[str, int] = field(default_factory=dict)
-    outcomes: Sequence[GraphOutcome] = ()
 
 
 def graph_picture(desk: Desk, wanted: Wanted) -> Picture:
@@ -85,41 +16,13 @@ def graph_picture(desk: Desk, wanted: Wanted) -> Picture:
     rules = graph_rules(desk)
     with desk.reading() as store:
         if wanted.view in ("tree", "lanes"):
-            return _of_session(desk, store, wanted, rules)
+            names = _units_of_session(store, wanted.session or "")
+            return draw_session(store, wanted, names, units_at_hand(desk, store, names), rules)
         if wanted.view == "difference":
-            return _difference(store, wanted, rules)
-        return _graph(desk, store, wanted, rules)
-
-
-def agents_calling(desk: Desk) -> list[str]:
-    """The agents of sessions with calls, by name: of another one there is nothing to draw."""
-    with desk.reading() as store:
-        found = store.views.distinct("observation", "agent", "session IN (SELECT session FROM tool_call)", ())
-    return [str(agent) for agent in found[:AGENTS_MAX]]
-
-
-def executions_traced(desk: Desk) -> list[str]:
-    """Some executions of traced programs, by name."""
-    with desk.reading() as store:
-        names = [name.partition(":")[2] for name in all_units(store) if name.startswith("execution:")]
-    return names[:EXECUTIONS_MAX]
-
-
-# --- one session ------------------------------------------------------------------------------------------------------
-
-
-def _of_session(desk: Desk, store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
-    names = _units_of_session(store, wanted.session or "")
-    units = units_at_hand(desk, store, names)
-    forest = forest_of(_sifted([span for unit in units for span in unit.spans], wanted), rules)
-    few = replace(rules, spans_drawn_max=min(DRAWN_MAX, rules.spans_drawn_max))
-    lanes = wanted.view == "lanes"
-    view = lanes_view(forest, few, skip=wanted.skip) if lanes else tree_view(forest, few, root=wanted.root)
-    repairs = {code.value: count for code, count in forest.repairs.counts.items()}
-    captured = not names or any(name.startswith("session:") for name in names)
-    told = outcomes_of(store, units)
-    drawn = _picture(view, wanted, units=len(units), repairs=repairs, outcomes=told, captured=captured)
-    return replace(drawn, left_out=max(view.hidden - wanted.skip, 0), hidden=0) if lanes else drawn
+            return draw_difference(store, wanted, rules)
+        if wanted.agent is not None:
+            return draw_agent(store, wanted.agent, wanted, rules)
+        return draw_learnt(learnt_at_hand(desk, store), wanted)
 
 
 def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
@@ -134,99 +37,13 @@ def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
         raise NotThere(error.message, hint=error.hint) from error
 
 
-def _sifted(spans: Sequence[SpanSeen], wanted: Wanted) -> Iterable[SpanSeen]:
-    """The calls of an agent, or with a text in their names, and whatever they were made in."""
-    if wanted.agent is None and wanted.text is None:
-        return spans
-    parents = {(span.execution, span.id): span.parent for span in spans if span.parent is not None}
-    kept: set[tuple[str, str]] = set()
-    for span in spans:
-        at: str | None = span.id if _is_wanted(span, wanted) else None
-        while at is not None and (span.execution, at) not in kept:
-            kept.add((span.execution, at))
-            at = parents.get((span.execution, at))  # type: ignore[arg-type]  # the same pair that was put
-    return [span for span in spans if (span.execution, span.id) in kept]
-
-
-def _is_wanted(span: SpanSeen, wanted: Wanted) -> bool:
-    named = f"{span.server}:{span.name}" if span.server is not None else span.name or ""
-    return wanted.agent in (None, span.agent) and (wanted.text or "").casefold() in named.casefold()
-
-
-# --- what was learnt --------------------------------------------------------------------------------------------------
-
-
-def _graph(desk: Desk, store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
-    if wanted.agent is None:
-        found = learnt_at_hand(desk, store, rules)
-        whole, units, repairs = found.engine.get_graph_snapshot(), found.units, found.repairs
-    else:
-        chosen = _of_agent(store, wanted.agent)
-        whole, units, repairs = snapshot_from(chosen, rules), len(chosen), {}
-    edges = _fitting(whole.edges, wanted)
-    drawn = edges[wanted.skip : wanted.skip + DRAWN_MAX]
-    part = Snapshot(_at_ends(whole, drawn, wanted), tuple(sorted(drawn, key=lambda edge: edge.key)), ())
-    left_out = len(edges) - wanted.skip - len(drawn)
-    return _picture(
-        graph_view(part), wanted, units=units, repairs=repairs, left_out=max(left_out, 0), aside=len(whole.aside)
-    )
-
-
-def _difference(store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
-    units = list(units_of(store, all_units(store)))
-    sides = [units_chosen(store, units, side or "") for side in (wanted.before, wanted.after)]
-    old, new = (snapshot_from(side, rules) for side in sides)
-    counts: dict[EdgeKey, Edge] = {}
-    for edge in (*old.edges, *new.edges):
-        held = counts.get(edge.key)
-        counts[edge.key] = edge if held is None or edge.count > held.count else held
-    edges = _fitting(counts.values(), wanted)
-    drawn = edges[wanted.skip : wanted.skip + DRAWN_MAX]
-    view = difference_view(old, new, {edge.key for edge in drawn})
-    left_out = max(len(edges) - wanted.skip - len(drawn), 0)
-    return _picture(view, wanted, units=len({unit.name for side in sides for unit in side}), left_out=left_out)
-
-
-def _of_agent(store: Store, agent: str) -> list[Any]:
-    sessions = {str(one) for one in store.views.distinct("observation", "session", "agent = ?", (agent,))}
-    names = [name for name in all_units(store) if _may_be(name, sessions)]
-    return units_chosen(store, list(units_of(store, names)), agent)
-
-
-def _may_be(name: str, sessions: Collection[str]) -> bool:
-    kind, _, id_ = name.partition(":")
-    return kind != "session" or id_ in sessions
-
-
-def _fitting(edges: Iterable[Edge], wanted: Wanted) -> list[Edge]:
-    """Edges seen often enough with the text in one of their ends, the commonest first."""
-    text = (wanted.text or "").casefold()
-    found = [
-        edge
-        for edge in edges
-        if edge.count >= wanted.least and (text in edge.start.casefold() or text in edge.end.casefold())
-    ]
-    return sorted(found, key=lambda edge: (-edge.count, edge.key))
-
-
-def _at_ends(whole: Snapshot, drawn: Sequence[Edge], wanted: Wanted) -> tuple[Any, ...]:
-    """The nodes at the ends of what is drawn; those without any edge too, where nothing is sifted."""
-    ends = {name for edge in drawn for name in (edge.start, edge.end)}
-    if not wanted.text and not wanted.least and not wanted.skip:
-        joined = {name for edge in whole.edges for name in (edge.start, edge.end)}
-        ends |= set([node.name for node in whole.nodes if node.name not in joined][: DRAWN_MAX - len(ends)])
-    return tuple(node for node in whole.nodes if node.name in ends)
-
-
-def _picture(view: View, wanted: Wanted, **more: Any) -> Picture:
-    return Picture(
-        view=wanted.view,
-        nodes=view.nodes,
-        edges=view.edges,
-        table=view.table,
-        styles={theme: style_of(wanted.palette, theme) for theme in THEMES},
-        grounds={theme: COLOURS[wanted.palette, theme].ground for theme in THEMES},
-        legend=legend_of(wanted.palette),
-        hidden=view.hidden,
-        **more,
-    )
+def graph_runs(desk: Desk, name: str) -> Runs:
+    """The runs behind an edge, by its name in a picture; a ``NotThere`` where nobody has learnt such an edge."""
+    start, end, kind = edge_key(name)
+    with desk.reading() as store:
+        runs = list_edge_runs(store, learnt_at_hand(desk, store), (start, end, kind))
+    if runs is None:
+        raise NotThere(
+            f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"
+        )
+    return runs

@@ -6,8 +6,7 @@ Nothing can be stale: what is kept holds for the chains as they stood, and every
 from collections import OrderedDict
 from threading import Lock
 
-from custody.graph.app.learn import Learnt, Unit, learnt, units_of
-from custody.graph.rules import GraphRules
+from custody.graph.app.learn import Learnt, Unit, graph_rules, learnt, units_of
 from custody.server.page_data.cache import Lately, chains_of, place_of
 from custody.store import Store
 from custody.workspace.workspace import Desk
@@ -20,8 +19,9 @@ _kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
 _LEARNT: Lately[Learnt] = Lately(most=2)
 
 
-def learnt_at_hand(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
+def learnt_at_hand(desk: Desk, store: Store) -> Learnt:
     """What was learnt from everything; nobody may teach it more."""
+    rules = graph_rules(desk)
     return _LEARNT.get(place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learnt(desk, store, rules))
 
 

@@ -1,18 +1,15 @@
 """Sessions as pages show them: a list that is quick in a store of any size, and one session as a tree of its calls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
-from custody.core.views import Prompt, Session, SpanSeen, ToolCall
+from custody.core.views import Prompt, Session, ToolCall
 from custody.core.wire.report import SessionReport
 from custody.core.wire.time import text_from
-from custody.graph.app.learn import graph_rules, spans_of_execution
-from custody.graph.app.session_spans import SESSION, execution_of, spans_of_seen
-from custody.graph.model import Kind, Span, Status
-from custody.graph.rules import GraphRules
-from custody.graph.spans import Forest, forest_of
+from custody.graph.app.call_tree import CallRow, CallTree, build_call_tree
+from custody.graph.app.learn import graph_rules
 from custody.ledger.sessions import ANY_NUMBER, session_named, session_read, session_told
 from custody.server.app.cursor import cursor, no_cursor, number_in, parts_of
 from custody.server.app.questions import Note, NotThere, session_as_seen
@@ -149,20 +146,6 @@ def _check_text(*words: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CallRow:
-    """One row of a call tree; ``depth`` counts from 0, ``state`` is ok, failed, running or none."""
-
-    depth: int
-    id: str
-    name: str
-    kind: str
-    state: str
-    began_ns: int | None
-    ended_ns: int | None
-    detail: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class SessionSeen:
     """One session: what is known of it, and every call in the order in which a tree is read.
 
@@ -185,7 +168,7 @@ class _Story:
     """All that the records of a session say; nobody was told of it yet."""
 
     report: SessionReport
-    forest: Forest
+    tree: CallTree
     read: ReadRows
 
 
@@ -206,32 +189,30 @@ def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | No
             (*place_of(desk), row.agent, row.session),
             (chains_of(store), row, rules),
             desk.now_ns(),
-            lambda: _story(store, row, rules),
+            lambda: _story(desk, store, row),
         )
-    forest, read = story.forest, story.read
+    tree, read = story.tree, story.read
     report = session_as_seen(story.report, note=note)
     words = {prompt.id: prompt.text for prompt in report.prompts}
-    rows = list(_rows(forest, words if note is not None else None))
+    rows = list(tree.rows(words if note is not None else None))
     if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
-    own = execution_of(row.agent, row.session)
-    root = next((span for span in forest.roots if span.id == SESSION), None)
     return SessionSeen(
         report=report,
         rows=rows[:ROWS_MAX],
         total=len(rows),
-        traced=sum(span.execution != own for span in forest.spans),
-        ended_ns=None if root is None else root.end_ns,
+        traced=tree.traced,
+        ended_ns=tree.ended_ns,
         sources=read.locators,
         sources_total=read.total,
-        repairs={code.value: count for code, count in forest.repairs.counts.items()},
+        repairs=tree.repairs,
     )
 
 
-def _story(store: Store, row: SessionRow, rules: GraphRules) -> _Story:
+def _story(desk: Desk, store: Store, row: SessionRow) -> _Story:
     seen = session_read(store, row)
-    forest = forest_of(_spans(store, row, seen), rules)
-    return _Story(session_told(row, seen), forest, store.read_by([row.session], row.last_ns, SOURCES_MAX))
+    tree = build_call_tree(desk, store, row, seen)
+    return _Story(session_told(row, seen), tree, store.read_by([row.session], row.last_ns, SOURCES_MAX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,53 +236,3 @@ def session_now(desk: Desk, session: str, agent: str) -> SessionNow:
         active = ActiveSession(row.agent, row.session, row.last_ns)
         state = _state(desk, store, active, _said(store, active).ended_ns)
     return SessionNow(row.agent, row.session, row.events, text_from(row.last_ns), state)
-
-
-def _spans(store: Store, row: SessionRow, seen: Sequence[Seen]) -> Iterator[SpanSeen]:
-    """The spans that a session gives, and those of programs that were traced in it."""
-    yield from spans_of_seen(store, row.agent, row.session, seen)
-    traced = (one.view for one in store.spans_in(row.session))
-    for execution in sorted({view.execution for view in traced if isinstance(view, SpanSeen)}):
-        yield from spans_of_execution(store, execution)
-
-
-def _rows(forest: Forest, words: Mapping[str, str | None] | None) -> Iterator[CallRow]:
-    """Each span before what ran in it, and that before the next one."""
-    waiting = [(0, span) for span in reversed(_in_order(forest.roots))]
-    while waiting:
-        depth, span = waiting.pop()
-        yield _row(depth, span, words)
-        inside = forest.children.get((span.execution, span.id), ())
-        waiting.extend((depth + 1, below) for below in reversed(_in_order(inside)))
-
-
-def _in_order(spans: Iterator[Span] | Sequence[Span]) -> list[Span]:
-    return sorted(spans, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
-
-
-def _row(depth: int, span: Span, words: Mapping[str, str | None] | None) -> CallRow:
-    given = span.attributes
-    name = f"turn {given['number']}" if span.kind is Kind.TURN and "number" in given else span.name
-    about = None
-    if words is not None:
-        about = words.get(span.id.partition(":")[2]) if span.kind is Kind.TURN else given.get("about")
-    detail = given.get("file") or about
-    return CallRow(
-        depth=depth,
-        id=span.id,
-        name=name,
-        kind=span.kind.value,
-        state=_outcome(span),
-        began_ns=span.start_ns,
-        ended_ns=span.end_ns,
-        detail=None if detail is None else str(detail)[:ASKED_SIGNS_MAX],
-    )
-
-
-def _outcome(span: Span) -> str:
-    told = str(span.attributes.get("outcome", ""))
-    if span.status is Status.FAILED or told == "error":
-        return "failed"
-    if span.status is Status.OK or told == "ok":
-        return "ok"
-    return "running" if span.end_ns is None else "none"

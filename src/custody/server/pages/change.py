@@ -1,8 +1,9 @@
 """One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
 
 from custody.core.errors import InputError
-from custody.server.page_data.changes import change_found, change_judged, change_like, change_seen
-from custody.server.page_data.pairs import PairSeen, kept_pair_seen, pair_seen
+from custody.dupes.app.overlap import PairSeen
+from custody.server.page_data.changes import change_judged, change_seen, find_matches
+from custody.server.page_data.pairs import kept_pair_seen, pair_seen
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
 from custody.workspace.workspace import Desk, has_repository
@@ -13,15 +14,15 @@ NAMED = "its ref, the number of its pull request, or the first digits of its hea
 
 def change(desk: Desk, asked: Asked) -> View:
     """One change."""
-    row = change_found(desk, asked.needed("name"))
-    seen = change_seen(desk, row)
+    name = asked.needed("name")
+    seen = change_seen(desk, name)
     return View(
         title=seen.change.title or seen.change.head,
         template="change.html",
         fields={
             "seen": seen,
             "repository": has_repository(desk),
-            "like": attempted(lambda: change_like(desk, row)),
+            "like": attempted(lambda: find_matches(desk, name)),
         },
     )
 

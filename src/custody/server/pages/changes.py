@@ -1,6 +1,6 @@
 """Changes: the clusters of those that should not all land, and everything that is indexed."""
 
-from custody.server.page_data.changes import STATES, ChangesListed, changes_listed
+from custody.dupes.app.indexed_changes import STATES, ChangesListed, changes_listed
 from custody.server.page_data.clusters import cluster_of, cluster_seen, clusters_listed
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from custody.core.wire.time import text_from
+from custody.graph.app.views import DRAWN_MAX, Picture, Wanted, agents_calling, executions_traced
 from custody.ledger.sessions import log
-from custody.server.page_data.graph import DRAWN_MAX, Picture, Wanted, agents_calling, executions_traced, graph_picture
-from custody.server.page_data.graph_runs import graph_runs
+from custody.server.page_data.graph import graph_picture, graph_runs
 from custody.server.pages.graph_data import Row, columns_of, data_of, opens_of, rows_of
 from custody.server.pages.page import Asked, Page, View
 from custody.workspace.workspace import Desk

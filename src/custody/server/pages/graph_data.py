@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from custody.core.wire.time import text_from
-from custody.server.page_data.graph import Picture
+from custody.graph.app.views import Picture
 from custody.server.pages.phrases import seconds_in_words
 from custody.server.pages.safe_text import short, shown
 

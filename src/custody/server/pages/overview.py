@@ -6,9 +6,9 @@ from functools import partial
 
 from custody.attribution.wire.stats import Period, StatsReport
 from custody.core.errors import InputError
+from custody.dupes.app.indexed_changes import changes_listed
 from custody.server.app.questions import lines_counted
 from custody.server.page_data.cache import Lately, place_of
-from custody.server.page_data.changes import changes_listed
 from custody.server.page_data.overview import overview_seen
 from custody.server.page_data.sessions import sessions_listed
 from custody.server.pages.attempt import attempted

@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
-from custody.server.page_data.sessions import ROWS_MAX, CallRow, session_now, session_seen, sessions_listed
+from custody.graph.app.call_tree import CallRow
+from custody.server.page_data.sessions import ROWS_MAX, session_now, session_seen, sessions_listed
 from custody.server.pages.page import Asked, Page, View
 from custody.server.pages.phrases import digest
 from custody.server.pages.safe_text import short, shown

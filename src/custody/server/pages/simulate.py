@@ -4,9 +4,10 @@ import math
 from typing import get_args
 
 from custody.core.errors import InputError
-from custody.server.page_data.simulation import SLIDERS, policy_tried, slider_values
+from custody.server.page_data.simulation import policy_tried
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
+from custody.trust.app.policy_trial import SLIDERS, slider_values
 from custody.trust.app.simulate import Source
 from custody.workspace.workspace import Desk, has_repository
 

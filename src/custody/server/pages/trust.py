@@ -2,10 +2,11 @@
 
 from markupsafe import Markup
 
-from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, agent_seen, agents_listed
+from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, agent_seen
 from custody.server.pages.attempt import attempted
 from custody.server.pages.page import Asked, Page, View
 from custody.server.pages.sparks import spark
+from custody.trust.app.account import agents_listed
 from custody.workspace.workspace import Desk
 
 AGENTS_SHOWN = 60

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from custody.core.ids import AgentName
 from custody.core.views import Decision
 from custody.store import Seen, Store
-from custody.trust.app.decisions import entries_from
+from custody.trust.app.decisions import Asked, entries_from
 from custody.trust.app.folder import trust_rules
 from custody.trust.chance import Chance, Part
 from custody.trust.engine import replay
@@ -115,6 +115,22 @@ def chance_of(  # noqa: PLR0913 - a change and where it is asked about
     return said_by(
         memory_of(store, trust_rules(desk), now_ns), Case(agent, HERE, tuple(areas), operator, lines, now_ns)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceEstimator:
+    """Everything that was decided until a time: estimates the chance of any agent's change."""
+
+    memory: Memory
+
+    def estimate(self, agent: str, opened_ns: int) -> ChanceSaid:
+        """The chance of a change of which only its agent is known."""
+        return said_by(self.memory, Case(agent, HERE, opened_ns=opened_ns))
+
+
+def make_chance_estimator(store: Store, asked: Asked) -> ChanceEstimator:
+    """Fold everything that was decided until the time asked for; inside one moment of the store."""
+    return ChanceEstimator(memory_of(store, asked.rules, asked.now_ns))
 
 
 def said_by(memory: Memory, case: Case) -> ChanceSaid:

@@ -1,13 +1,11 @@
 """Where agents stand, and why, as it is reported."""
 
 from custody.core.wire.time import text_from
-from custody.trust.app.chance import memory_of, said_by
+from custody.trust.app.chance import make_chance_estimator
 from custody.trust.app.decisions import Asked, agents_in, asked_at, known_account, settled
 from custody.trust.app.standing import standing_of
 from custody.trust.engine import trust_at
-from custody.trust.levels import Case
 from custody.trust.model import Decided, Entry, Overridden, Stakes, Standing, Step
-from custody.trust.past_decisions import HERE
 from custody.trust.score import NS_PER_DAY
 from custody.trust.tiers import lines_max
 from custody.trust.wire.report import EntryKind, StepTaken, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
@@ -46,7 +44,7 @@ def trust_why(desk: Desk, agent: str, *, at: str | None = None) -> TrustWhyRepor
     asked = asked_at(desk, at)
     account = known_account(desk, agent, asked)
     with desk.reading() as store, settled(store):
-        memory = memory_of(store, asked.rules, asked.now_ns)
+        estimator = make_chance_estimator(store, asked)
     since_ns = account.standing.since_ns
     return TrustWhyReport(
         at=text_from(asked.now_ns),
@@ -56,7 +54,7 @@ def trust_why(desk: Desk, agent: str, *, at: str | None = None) -> TrustWhyRepor
         start=asked.rules.start_score,
         steps=[step_taken(step) for step in account.steps],
         idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
-        chance=said_by(memory, Case(agent, HERE, opened_ns=asked.now_ns)).told(),
+        chance=estimator.estimate(agent, asked.now_ns).told(),
     )
 
 

@@ -10,16 +10,17 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
+from custody.dupes.app import cluster_groups
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
 from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.indexed_changes import change_like, changes_listed
 from custody.dupes.queries.change_index import DupesTables
 from custody.gate.app.gate import Request, gate
 from custody.ledger import integrity
 from custody.ledger.verify import verified
 from custody.server.app.questions import NotThere
-from custody.server.page_data import clusters as pages_clusters
-from custody.server.page_data.changes import change_judged, change_like, changes_listed
+from custody.server.page_data.changes import change_judged
 from custody.server.page_data.clusters import clusters_known
 from custody.server.page_data.pairs import pair_seen
 from custody.workspace.workspace import Desk
@@ -308,7 +309,7 @@ def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypa
         found.append(1)
         return clusters_among(*args)
 
-    monkeypatch.setattr(pages_clusters, "clusters_among", counted)
+    monkeypatch.setattr(cluster_groups, "clusters_among", counted)
     assert clusters_known(world.desk) is first
     assert not found
     world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")

@@ -11,15 +11,16 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
-from custody.graph.app.learn import Learnt, graph_rules
+from custody.graph.app.edge_runs import edge_key
+from custody.graph.app.learn import Learnt
+from custody.graph.app.views import DRAWN_MAX, THEMES, Wanted
 from custody.graph.edge_style import COLOURS
 from custody.graph.model import EdgeType
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.shelf import EdgeRow, NodeRow
 from custody.server.app.questions import NotThere
-from custody.server.page_data.graph import DRAWN_MAX, THEMES, Wanted, graph_picture
+from custody.server.page_data.graph import graph_picture, graph_runs
 from custody.server.page_data.graph_cache import learnt_at_hand
-from custody.server.page_data.graph_runs import edge_key, graph_runs
 from custody.server.pages.files import FileLinks
 from custody.workspace.workspace import Desk
 from tests.builders.calls import HOUR, World
@@ -92,11 +93,11 @@ class TestLearnt:
 
     def test_what_was_learnt_stays_at_hand_until_something_is_new(self, world: World) -> None:
         learnt(world)
-        desk, rules = world.desk, graph_rules(world.desk)
+        desk = world.desk
 
         def now() -> Learnt:
             with desk.reading() as store:
-                return learnt_at_hand(desk, store, rules)
+                return learnt_at_hand(desk, store)
 
         first = now()
         assert now() is first

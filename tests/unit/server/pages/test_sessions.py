@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
+from custody.graph.app.call_tree import CallRow
 from custody.ledger.erase import erase
 from custody.server.app.questions import NotThere
-from custody.server.page_data.sessions import CallRow, session_now, session_seen, sessions_listed
+from custody.server.page_data.sessions import session_now, session_seen, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
 from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Desk

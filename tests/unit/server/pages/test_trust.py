@@ -14,10 +14,13 @@ from custody.core.errors import InputError
 from custody.server.app.questions import NotThere
 from custody.server.page_data import simulation as pages_simulate
 from custody.server.page_data import trust as pages_trust
-from custody.server.page_data.simulation import SLIDERS, policy_tried, slider_values
-from custody.server.page_data.trust import agent_account, agent_seen, agents_listed
+from custody.server.page_data.simulation import policy_tried
+from custody.server.page_data.trust import agent_account, agent_seen
 from custody.server.pages.frame import environment
 from custody.server.pages.sparks import spark
+from custody.trust.app import account as trust_account
+from custody.trust.app.account import agents_listed
+from custody.trust.app.policy_trial import SLIDERS, slider_values
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.simulate import trust_simulate
 from custody.trust.model import Never
@@ -69,7 +72,7 @@ def test_agents_follow_page_by_page(world: TrustWorld) -> None:
 def test_curves_of_much_that_was_decided_are_asked_for_apart(
     world: TrustWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages_trust, "DIRECT_SAMPLES_MAX", 5)
+    monkeypatch.setattr(trust_account, "DIRECT_SAMPLES_MAX", 5)
     html = rendered(world.desk, "trust")
     assert 'hx-get="/agent-curve?name=robot"' in html
     assert html.count('<svg class="spark"') == 1
@@ -105,7 +108,7 @@ def test_the_curve_begins_with_the_first_decision_and_ends_at_the_score(world: T
     found = agent_account(world.desk, "robot", at=None, before=None, limit=5)
     assert found.curve[0].score == pytest.approx(found.recent[0].score)
     assert found.curve[-1].score == pytest.approx(found.line.score)
-    assert len(found.curve) == pages_trust.CURVE_POINTS
+    assert len(found.curve) == trust_account.CURVE_POINTS
     assert max(point.score for point in found.curve) > found.curve[-1].score
     assert all(0 <= point.score <= 1 for point in found.curve)
 
@@ -127,7 +130,7 @@ def test_a_past_moment_can_be_looked_at(world: TrustWorld) -> None:
 
 def test_the_chance_is_the_verbs_chance_and_not_made_again(world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pages_trust.agent_chance(world.desk, "robot", at=None) == trust_why(world.desk, "robot").chance
-    monkeypatch.setattr(pages_trust, "memory_of", None)
+    monkeypatch.setattr(pages_trust, "make_chance_estimator", None)
     assert "would be accepted with a chance of" in words_of(rendered(world.desk, "agent-chance", name="patchbot"))
 
 

@@ -1,24 +1,21 @@
-"""The runs behind an edge, for the page of the graph: which sessions and executions showed it last."""
+"""The runs behind an edge: which sessions and executions showed it last."""
 
 from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.views import SpanSeen
-from custody.graph.app.learn import graph_rules
+from custody.graph.app.learn import Learnt
 from custody.graph.app.report import edge_told
 from custody.graph.model import EdgeKey, EdgeType
 from custody.graph.wire.report import GraphEdge, GraphWitness
-from custody.server.app.questions import NotThere
-from custody.server.page_data.graph_cache import learnt_at_hand
 from custody.store import Store
-from custody.workspace.workspace import Desk
 
 LENGTH_DIGITS_MAX = 6
 SESSIONS_MAX, SPANS_MAX = 10, 20
 """What is looked at to find out whose an execution is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """A run that shows an edge: the execution, and the agent's session that it was, where there is one."""
 
@@ -35,19 +32,15 @@ class Runs:
     runs: list[Run]
 
 
-def graph_runs(desk: Desk, name: str) -> Runs:
-    """The runs behind an edge, by its name in a picture; a ``NotThere`` where nobody has learnt such an edge."""
-    start, end, kind = edge_key(name)
-    with desk.reading() as store:
-        edge = learnt_at_hand(desk, store, graph_rules(desk)).engine.get_edge_data(start, end, kind)
-        if edge is None:
-            raise NotThere(
-                f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"
-            )
-        told = edge_told(edge)
-        whose = {run: _whose(store, run) for run in {one.execution for one in told.evidence}}
-    runs = [Run(witness=one, agent=whose[one.execution][0], session=whose[one.execution][1]) for one in told.evidence]
-    return Runs(edge=told, runs=sorted(runs, key=lambda run: run.witness.at or "", reverse=True))
+def list_edge_runs(store: Store, learnt: Learnt, key: EdgeKey) -> Runs | None:
+    """The runs behind a learnt edge, the newest first; None where there is no such edge."""
+    edge = learnt.engine.get_edge_data(*key)
+    if edge is None:
+        return None
+    report = edge_told(edge)
+    owners = {execution: _whose(store, execution) for execution in {witness.execution for witness in report.evidence}}
+    runs = [Run(witness, *owners[witness.execution]) for witness in report.evidence]
+    return Runs(edge=report, runs=sorted(runs, key=lambda run: run.witness.at or "", reverse=True))
 
 
 def edge_key(name: str) -> EdgeKey:

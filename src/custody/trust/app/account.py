@@ -1,0 +1,190 @@
+"""An agent's trust as of a time: all agents as a list, one with what it may land, and how its score came about."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from custody.core.wire.time import text_from
+from custody.trust.app.approval_case import spent_by
+from custody.trust.app.decisions import Asked, account_of, agents_in, asked_at, settled, unknown
+from custody.trust.app.show import step_taken, trust_line
+from custody.trust.app.standing import standing_of
+from custody.trust.approval import Proposed, budget_of
+from custody.trust.engine import trust_at
+from custody.trust.model import Account, Author, Standing, Step
+from custody.trust.rules import TrustRules
+from custody.trust.score import NS_PER_DAY, decayed
+from custody.trust.tiers import against_record
+from custody.trust.wire.report import ReasonAgainst, StepTaken, TrustLine
+from custody.workspace.workspace import Desk
+
+CURVE_POINTS = 80
+"""Times at which a score is reported, evenly from the first decision to the time asked for."""
+RECENT_STEPS = 40
+"""Decisions of the small curve."""
+DIRECT_SAMPLES_MAX = 2_000
+"""Decisions that are folded for the small curves of a list; the curves of further agents are left out."""
+PATHS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A score at a moment."""
+
+    at: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent of the list; ``recent`` are its scores after its newest decisions, None if they are asked for apart."""
+
+    line: TrustLine
+    recent: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsListed:
+    """Some agents by name, of how many, and after whom there are more."""
+
+    at: str
+    profile: str
+    agents: tuple[AgentRow, ...]
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MayLand:
+    """What an agent may land without review: by its tier, in the budget's window, and what is against all of it."""
+
+    lines_max: int
+    budget: int
+    budget_left: int
+    budget_hours: float
+    audit_share: float
+    review_paths: tuple[str, ...]
+    review_path_count: int
+    against: tuple[ReasonAgainst, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSeen:
+    """Where an agent stands at a moment, and what it may land."""
+
+    at: str
+    profile: str
+    line: TrustLine
+    may_land: MayLand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSeen:
+    """How an agent came to its score: some of the steps, newest first, and its curves.
+
+    The step at place ``next`` is the next older one; ``total`` steps were taken in all.
+    """
+
+    line: TrustLine
+    start: float
+    idle_days: float
+    steps: tuple[StepTaken, ...]
+    total: int
+    next: int | None
+    curve: tuple[Point, ...]
+    recent: tuple[Point, ...]
+
+
+def agents_listed(desk: Desk, *, after: str | None, limit: int) -> AgentsListed:
+    """The agents whose names follow ``after``."""
+    asked = asked_at(desk)
+    with desk.reading() as store:
+        with settled(store):
+            names = agents_in(store)
+        start = 0 if after is None else bisect_right(names, after)
+        some = names[start : start + limit]
+        lines = [trust_line(name, standing_of(store, name, asked), asked) for name in some]
+        rows: list[AgentRow] = []
+        left = DIRECT_SAMPLES_MAX
+        with settled(store):
+            for line in lines:
+                left -= line.samples
+                rows.append(
+                    AgentRow(line, list_recent_scores(account_of(store, line.agent, asked)) if left >= 0 else None)
+                )
+    following = some[-1] if len(names) > start + limit else None
+    return AgentsListed(text_from(asked.now_ns), asked.rules.profile, tuple(rows), len(names), following)
+
+
+def list_recent_scores(account: Account) -> tuple[float, ...]:
+    """The scores after the newest decisions that counted."""
+    counted = [step.after for step in account.steps if step.counts]
+    return tuple(counted[-RECENT_STEPS:])
+
+
+def read_current_standing(desk: Desk, agent: str, asked: Asked) -> Standing:
+    """The standing of an agent now; ``UnknownAgent`` where no decision is recorded about it."""
+    with desk.reading() as store:
+        with settled(store):
+            names = agents_in(store)
+        if agent not in names:
+            raise unknown(agent, names)
+        return standing_of(store, agent, asked)
+
+
+def describe_agent(desk: Desk, agent: str, standing: Standing, asked: Asked) -> AgentSeen:
+    """The score of an agent as of the time asked for, and what it may land."""
+    may_land = _may_land(desk, agent, standing, asked)
+    line = trust_line(agent, standing, asked)
+    return AgentSeen(text_from(asked.now_ns), asked.rules.profile, line, may_land)
+
+
+def _may_land(desk: Desk, agent: str, standing: Standing, asked: Asked) -> MayLand:
+    rules = asked.rules
+    trust = trust_at(standing, asked.now_ns, rules)
+    with desk.reading() as store, settled(store):
+        spent = spent_by(store, Author(agent), Proposed(head="", lines=0), asked).agent
+    line = trust_line(agent, standing, asked)
+    budget = budget_of(trust, rules)
+    return MayLand(
+        lines_max=line.lines_max,
+        budget=budget,
+        budget_left=max(0, budget - spent),
+        budget_hours=rules.budget_hours,
+        audit_share=rules.audit_share,
+        review_paths=rules.review_paths[:PATHS_SHOWN],
+        review_path_count=len(rules.review_paths),
+        against=tuple(ReasonAgainst(one.code.value, one.sentence) for one in against_record(trust, rules)),
+    )
+
+
+def describe_account(agent: str, account: Account, asked: Asked, *, before: int | None, limit: int) -> AccountSeen:
+    """The ``limit`` steps before place ``before``, or the newest ones, and how the score moved."""
+    steps = account.steps
+    end = len(steps) if before is None else min(before, len(steps))
+    start = max(0, end - limit)
+    since_ns = account.standing.since_ns
+    return AccountSeen(
+        line=trust_line(agent, account.standing, asked),
+        start=asked.rules.start_score,
+        idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
+        steps=tuple(step_taken(step) for step in steps[start:end][::-1]),
+        total=len(steps),
+        next=start or None,
+        curve=curve_of(steps, asked.now_ns, asked.rules),
+        recent=tuple(Point(text_from(step.at_ns), step.after) for step in steps if step.counts)[-CURVE_POINTS:],
+    )
+
+
+def curve_of(steps: Sequence[Step], now_ns: int, rules: TrustRules) -> tuple[Point, ...]:
+    """The score at evenly chosen moments from the first step to now, as it faded between steps."""
+    if not steps:
+        return ()
+    moments = [step.at_ns for step in steps]
+    first, last = moments[0], max(now_ns, moments[-1])
+    points = []
+    for n in range(CURVE_POINTS):
+        at_ns = first + (last - first) * n // (CURVE_POINTS - 1)
+        step = steps[bisect_right(moments, at_ns) - 1]
+        points.append(Point(text_from(at_ns), decayed(step.after, (at_ns - step.at_ns) / NS_PER_DAY, rules)))
+    return tuple(points)
