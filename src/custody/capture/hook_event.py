@@ -1,10 +1,15 @@
-"""A hook event as readers begin with it: whose it is, when it was, and which of their functions reads it."""
+"""A hook event as readers begin with it: whose it is, when it was, which function reads it and which files it names."""
 
+import hashlib
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from custody.capture.typed_field import Fields
-from custody.core.ids import AgentName, CommitSha, SessionId
+from custody.capture.tool_use import ToolUse
+from custody.capture.typed_field import Fields, fields, string
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, CallId, CommitSha, PromptId, SessionId
+from custody.core.paths import RepoPath
 from custody.core.views import Session, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.time import ns_from
@@ -21,6 +26,22 @@ class Seen:
         self.session = SessionId(session)
         self.at_ns = ns_from(event.at)
         self.head = None if event.head is None else CommitSha(event.head)
+
+    def use(self, call: CallId, tool: str) -> ToolUse:
+        """A call of ``tool`` that the event reports; its agent's reader adds the rest."""
+        return ToolUse(
+            agent=self.agent,
+            session=self.session,
+            call=call,
+            at_ns=self.at_ns,
+            tool=tool,
+            revision=self.head,
+            locate=self.path,
+        )
+
+    def path(self, named: object) -> RepoPath | None:
+        """A path of the repository; None for a path outside it, or for anything else."""
+        return located(self.event, named)
 
     def begun(self, model: str | None) -> Session:
         """The session, as it began or goes on, under the model that speaks in it now."""
@@ -46,3 +67,32 @@ def views_by(
     if read is None or event.session is None or not isinstance(event.payload, dict):
         return ()
     return tuple(read(make(event, event.session, event.payload)))
+
+
+def prompt_id(asked: str) -> PromptId:
+    """The name of a prompt that its hook does not give: the same words in one session are the same prompt."""
+    return PromptId("content-" + hashlib.sha256(asked.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32])
+
+
+def located(event: HookEvent, named: object) -> RepoPath | None:
+    """A path of the repository for a path as the agent wrote it; None for one outside it, or that is no path."""
+    name, root = string(named), event.worktree
+    if name is None or root is None or name[1:2] == ":":
+        return None
+    whole = _real(event, name)
+    if not whole.startswith(root.rstrip("/") + "/"):
+        return None
+    try:
+        return RepoPath.of(whole[len(root.rstrip("/")) + 1 :])
+    except InputError:
+        return None  # it leaves the repository: nothing of ours
+
+
+def _real(event: HookEvent, name: str) -> str:
+    """The path where it really is, as far as the hook saw: below the agent's folder, links on the way resolved."""
+    given, folder = string(fields(event.payload).get("cwd")), event.folder
+    if folder is None:
+        return posixpath.normpath(name)
+    if given is not None and name.startswith(given.rstrip("/") + "/"):
+        name = name[len(given.rstrip("/")) + 1 :]
+    return posixpath.normpath(posixpath.join(folder, name))

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 COMMAND_CHARS_MAX = 1 << 20
 DEPTH_MAX = 20
 """How deep substitutions may nest before we give up."""
@@ -27,8 +29,7 @@ _BREAKS = " \t\n;&|<>()"
 _REDIRECT = re.compile(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """A text that a command puts into a file, whole or at its end; ``sure``: even if a later part of it failed."""
 
     path: str
@@ -422,8 +423,7 @@ def _unescaped(text: str) -> str | None:
     return "".join(part if n % 2 == 0 else _ESCAPES[part] for n, part in enumerate(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """A simple command: its words (None where something is left to expand), and the here-document that it reads.
 
     ``alone``: nothing else was run with it, and all that it printed was shown; ``shown``: it printed into no file.

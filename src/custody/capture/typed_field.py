@@ -1,9 +1,13 @@
 """What readers of other programs' shapes ask of a value: this type, or nothing."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from custody.core.errors import InputError
+from custody.core.ids import CommitSha
 from custody.core.views import Text
+from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import Erased
 from custody.core.wire.event_views import text_view
 
@@ -11,6 +15,8 @@ Fields = Mapping[str, Any]
 
 SYNTHETIC = "<synthetic>"
 """The model name of messages that no model wrote."""
+
+_FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def string(value: object) -> str | None:
@@ -40,6 +46,19 @@ def model(value: object) -> str | None:
     """The name of a model; None where no model spoke."""
     named = value.get("id") if isinstance(value, dict) else value
     return named if isinstance(named, str) and named != SYNTHETIC else None
+
+
+def full_sha(value: object) -> CommitSha | None:
+    """``value`` if it is the full id of a commit."""
+    return CommitSha(value) if isinstance(value, str) and _FULL_SHA.fullmatch(value) else None
+
+
+def json_in(words: str) -> Json:
+    """The object or list that a text is as JSON; None for other texts."""
+    try:
+        return parse(words.encode("utf-8", "replace")) if words.lstrip()[:1] in ("[", "{") else None
+    except InputError:
+        return None  # words that only begin like JSON
 
 
 def clean(words: str) -> str:

@@ -6,14 +6,14 @@ Formats move: unknown fields and events are passed over, a field of another type
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.sources import reads
-from custody.capture.agents.claude.tool_calls import Done, edits, git_facts
+from msgspec.structs import replace
+
+from custody.capture.agents.claude.tool_calls import add_effects
 from custody.capture.hook_event import Seen, views_by
-from custody.capture.hook_path import located
+from custody.capture.tool_use import ToolUse, use_views
 from custody.capture.typed_field import Fields, model, string, text
 from custody.capture.typed_field import fields as fields_of
 from custody.core.ids import CallId, PromptId
-from custody.core.paths import RepoPath
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of
@@ -38,10 +38,6 @@ class _Seen(Seen):
         self.tool = string(fields.get("tool_name")) or ""
         self.input = fields_of(fields.get("tool_input"))
         self.response = fields_of(fields.get("tool_response"))
-
-    def path(self, named: object) -> RepoPath | None:
-        """A path of the repository; None for one outside it, or that is no path."""
-        return located(self.event, named)
 
 
 def _session(seen: _Seen) -> Iterator[View]:
@@ -84,32 +80,20 @@ def _call(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
             subagent=string(seen.fields.get("agent_id")),
             about=about_of(seen.fields.get("tool_input")),
         )
-        if running:
-            return
-        done = _done(seen, seen.call, failed=status is CallStatus.FAILED)
-        yield from reads(done)
-        if status is CallStatus.OK:
-            yield from edits(done)
-            # An abbreviated commit says nothing here: a hook's event is read long after, perhaps elsewhere.
-            yield from git_facts(done)
+        if not running:
+            yield from use_views(add_effects(_use(seen, seen.call, failed=status is CallStatus.FAILED)))
 
     return read
 
 
-def _done(seen: _Seen, call: CallId, *, failed: bool) -> Done:
-    return Done(
-        agent=seen.agent,
-        session=seen.session,
-        call=call,
-        at_ns=seen.at_ns,
-        tool=seen.tool,
+def _use(seen: _Seen, call: CallId, *, failed: bool) -> ToolUse:
+    return replace(
+        seen.use(call, seen.tool),
         input=seen.input,
         response=seen.response,
-        revision=seen.head,
         answer=seen.fields.get("tool_response"),
         words=string(seen.fields.get("error")) or "",
         failed=failed,
-        locate=seen.path,
     )
 
 

@@ -5,97 +5,42 @@ Hooks and transcripts give the same input and the same answer of a call, so both
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from custody.capture.typed_field import Fields, clean, fields, items, string, text
-from custody.core.digest import whole_hash
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId
+from msgspec.structs import replace
+
+from custody.capture.agents.claude.sources import opened
+from custody.capture.command_facts import NUMBER_MAX, pull_request
+from custody.capture.tool_use import FileEffect, ToolUse
+from custody.capture.typed_field import Fields, fields, full_sha, items, string, text
 from custody.core.lines import Lines
-from custody.core.paths import RepoPath
-from custody.core.views import (
-    CommitLink,
-    FileEdit,
-    LinkOrigin,
-    PullRequestFact,
-    Text,
-    View,
-)
-from custody.core.wire.canonical import text_bytes
+from custody.core.views import Text
 from custody.core.wire.event_views import text_view
 
-_FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PULL_URL = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
 _ENDLESS = "\\ No newline at end of file"
-NUMBER_MAX = 2**53
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A call that ended, with what it was given and what it gave back.
-
-    ``answer`` is what it gave back whatever its shape, ``words`` what the model was shown of it.
-    """
-
-    agent: AgentName
-    session: SessionId
-    call: CallId
-    at_ns: int
-    tool: str
-    input: Fields
-    response: Fields
-    revision: CommitSha | None = None
-    answer: object = None
-    words: str = ""
-    failed: bool = False
-    locate: Callable[[object], RepoPath | None]
-    """A path of the repository for a path as written; None for one outside it, or that is no path."""
-
-
-def edits(done: Done) -> Iterator[FileEdit]:
-    """The files that the call changed."""
-    yield from EDITS[done.tool](done) if done.tool in EDITS else ()
-
-
-def git_facts(done: Done, commits: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
-    """The commit that a shell command made and the pull request that it spoke of.
-
-    An abbreviated id is looked up in ``commits``; one that is not there says nothing.
-    """
-    operation = fields(done.response.get("gitOperation"))
-    said = string(fields(operation.get("commit")).get("sha"))
-    sha = said if said is None or _FULL.fullmatch(said) else commits.get(said)
-    if sha is not None:
-        yield CommitLink(done.agent, done.session, CommitSha(sha), LinkOrigin.GIT_OPERATION, done.at_ns)
-    request = fields(operation.get("pr"))
-    fact = pull_request(done.agent, done.session, done.at_ns, request.get("number"), request.get("url"))
-    if fact is not None:
-        yield replace(fact, action=clean(string(request.get("action")) or "") or None)
-
-
-def pull_request(
-    agent: AgentName, session: SessionId, at_ns: int, number: object, url: object, repository: object = None
-) -> PullRequestFact | None:
-    """That a session spoke of a pull request; None where there is no number."""
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= NUMBER_MAX:
-        return None
-    address = string(url)
-    found = None if address is None else _PULL_URL.match(address)
-    named = string(repository) or (found[1] if found else None)
-    return PullRequestFact(
-        agent,
-        session,
-        number,
-        at_ns,
-        repository=None if named is None else clean(named),
-        url=None if address is None else clean(address),
+def add_effects(use: ToolUse) -> ToolUse:
+    """The call with the sources that it opened, the files that it changed, and what it did in git."""
+    use = replace(use, opened=tuple(opened(use)))
+    if use.failed:
+        return use
+    operation = fields(use.response.get("gitOperation"))
+    sha = string(fields(operation.get("commit")).get("sha"))
+    request = {name: fields(operation.get("pr")).get(name) for name in ("number", "url", "action")}
+    return replace(
+        use,
+        changes=tuple(EDITS[use.tool](use)) if use.tool in EDITS else (),
+        from_text=False,
+        commits=() if sha is None else (sha,),
+        pull_request=pull_request(use.agent, use.session, use.at_ns, request),
     )
 
 
 def abbreviated(response: Fields) -> str | None:
     """The commit that a shell command made, where its id is not whole."""
     sha = string(fields(fields(response.get("gitOperation")).get("commit")).get("sha"))
-    return None if sha is None or _FULL.fullmatch(sha) or not re.fullmatch("[0-9a-f]{4,63}", sha) else sha
+    return None if sha is None or full_sha(sha) or not re.fullmatch("[0-9a-f]{4,63}", sha) else sha
 
 
 def edited_path(tool: str, given: Fields, response: Fields) -> str | None:
@@ -108,93 +53,72 @@ def edited_path(tool: str, given: Fields, response: Fields) -> str | None:
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
-def _edit(done: Done) -> Iterator[FileEdit]:
-    before = text(done.response.get("originalFile"))
-    old = string(done.response.get("oldString", done.input.get("old_string")))
-    new = string(done.response.get("newString", done.input.get("new_string")))
+def _edit(use: ToolUse) -> Iterator[FileEffect]:
+    before = text(use.response.get("originalFile"))
+    old = string(use.response.get("oldString", use.input.get("old_string")))
+    new = string(use.response.get("newString", use.input.get("new_string")))
     if before is None and old and new is not None:
-        yield from _changed(done, text_view(old), text_view(new), part=True, proposed=_other(done, new, "new_string"))
+        yield from _changed(use, text_view(old), text_view(new), part=True, proposed=_other(use, new, "new_string"))
         return
     if before is None and old == "":
         # An edit of nothing makes the file.
-        yield from _changed(done, None, None if new is None else text_view(new))
+        yield from _changed(use, None, None if new is None else text_view(new))
         return
-    after = None if old is None or new is None else _after(done, before, ((old, new, _everywhere(done)),))
-    yield from _changed(done, before, after, proposed=_proposed(done, before, after))
+    after = None if old is None or new is None else _after(use, before, ((old, new, _everywhere(use)),))
+    yield from _changed(use, before, after, proposed=_proposed(use, before, after))
 
 
-def _multi_edit(done: Done) -> Iterator[FileEdit]:
-    before = text(done.response.get("originalFile") or done.response.get("originalFileContents"))
-    steps = _steps(done.response.get("edits")) or _steps(done.input.get("edits"))
+def _multi_edit(use: ToolUse) -> Iterator[FileEffect]:
+    before = text(use.response.get("originalFile") or use.response.get("originalFileContents"))
+    steps = _steps(use.response.get("edits")) or _steps(use.input.get("edits"))
     if before is not None or not steps:
-        after = _after(done, before, steps) if steps else None
-        yield from _changed(done, before, after, proposed=_all_proposed(done, before, after))
+        after = _after(use, before, steps) if steps else None
+        yield from _changed(use, before, after, proposed=_all_proposed(use, before, after))
         return
-    for n, (old, new, _) in enumerate(steps):
+    for old, new, _ in steps:
         piece = None if old == "" else text_view(old)
-        yield from _changed(done, piece, text_view(new), part=old != "", name=f"{done.call}:{n}" if n else done.call)
+        yield from _changed(use, piece, text_view(new), part=old != "")
 
 
-def _write(done: Done) -> Iterator[FileEdit]:
-    after = text(done.response.get("content") or done.input.get("content"))
-    written = string(done.input.get("content"))
+def _write(use: ToolUse) -> Iterator[FileEffect]:
+    after = text(use.response.get("content") or use.input.get("content"))
+    written = string(use.input.get("content"))
     proposed = None
-    if done.response.get("userModified") is True and after is not None and written not in (None, after.content):
+    if use.response.get("userModified") is True and after is not None and written not in (None, after.content):
         proposed = text(written)
-    yield from _changed(done, text(done.response.get("originalFile")), after, proposed=proposed)
+    yield from _changed(use, text(use.response.get("originalFile")), after, proposed=proposed)
 
 
-def _notebook(done: Done) -> Iterator[FileEdit]:
-    yield from _changed(done, text(done.response.get("original_file")), text(done.response.get("updated_file")))
+def _notebook(use: ToolUse) -> Iterator[FileEffect]:
+    yield from _changed(use, text(use.response.get("original_file")), text(use.response.get("updated_file")))
 
 
 def _changed(
-    done: Done,
-    before: Text | None,
-    after: Text | None,
-    *,
-    part: bool = False,
-    proposed: Text | None = None,
-    name: str | None = None,
-) -> Iterator[FileEdit]:
-    path = done.locate(edited_path(done.tool, done.input, done.response))
-    if path is None:
-        return
-    known = None if after is None else after.content
-    yield FileEdit(
-        agent=done.agent,
-        session=done.session,
-        id=name or done.call,
-        path=path,
-        at_ns=done.at_ns,
-        call=done.call,
-        revision=done.revision,
-        before=before,
-        after=after,
-        lines=tuple(_lines(done.response.get("structuredPatch"))),
-        hashes=() if known is None else (whole_hash(text_bytes(known)),),
-        part=part,
-        proposed=proposed,
-    )
+    use: ToolUse, before: Text | None, after: Text | None, *, part: bool = False, proposed: Text | None = None
+) -> Iterator[FileEffect]:
+    path = edited_path(use.tool, use.input, use.response)
+    if path is not None:
+        lines = tuple(_lines(use.response.get("structuredPatch")))
+        yield FileEffect(path, before, after, part=part, lines=lines, proposed=proposed)
 
 
 Step = tuple[str, str, bool]
 """What to replace, by what, and whether everywhere."""
 
 
-def _after(done: Done, before: Text | None, steps: Sequence[Step]) -> Text | None:
+def _after(use: ToolUse, before: Text | None, steps: Sequence[Step]) -> Text | None:
     """The file after the steps; where a text to be replaced is not there, what the patch makes of it."""
     if before is None or before.content is None:
         return None
     made = before.content
     for old, new, everywhere in steps:
         if old not in made:
-            patched = _patched(before.content, done.response.get("structuredPatch"))
+            patched = _patched(before.content, use.response.get("structuredPatch"))
             return None if patched is None else text_view(patched)
         made = _replaced(made, old, new, everywhere)
     if any(new == "" for _, new, _ in steps):
         # Claude Code takes the line's end away with a line that it deletes; its patch shows when it did.
-        patched = _patched(before.content, done.response.get("structuredPatch"))
+        patched = _patched(before.content, use.response.get("structuredPatch"))
         made = made if patched is None else patched
     return text_view(made)
 
@@ -203,35 +127,35 @@ def _replaced(whole: str, old: str, new: str, everywhere: bool) -> str:
     return whole.replace(old, new, -1 if everywhere else 1)
 
 
-def _proposed(done: Done, before: Text | None, after: Text | None) -> Text | None:
+def _proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
     """The file as the agent's own words would have made it, where a person changed them."""
-    if done.response.get("userModified") is not True or before is None or before.content is None or after is None:
+    if use.response.get("userModified") is not True or before is None or before.content is None or after is None:
         return None
-    old, new = string(done.input.get("old_string")), string(done.input.get("new_string"))
+    old, new = string(use.input.get("old_string")), string(use.input.get("new_string"))
     if old is None or new is None or old not in before.content:
         return None
-    made = _replaced(before.content, old, new, done.input.get("replace_all") is True)
+    made = _replaced(before.content, old, new, use.input.get("replace_all") is True)
     return None if made == after.content else text_view(made)
 
 
-def _all_proposed(done: Done, before: Text | None, after: Text | None) -> Text | None:
+def _all_proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
     """The file as all of the agent's own edits would have made it, where a person changed some."""
-    if done.response.get("userModified") is not True or after is None:
+    if use.response.get("userModified") is not True or after is None:
         return None
-    made = _after(done, before, _steps(done.input.get("edits")))
+    made = _after(use, before, _steps(use.input.get("edits")))
     return None if made is None or made.content == after.content else made
 
 
-def _other(done: Done, applied: str, name: str) -> Text | None:
+def _other(use: ToolUse, applied: str, name: str) -> Text | None:
     """What the agent had written in place of ``applied``, where a person changed it."""
-    written = string(done.input.get(name))
-    if done.response.get("userModified") is not True or written is None or written == applied:
+    written = string(use.input.get(name))
+    if use.response.get("userModified") is not True or written is None or written == applied:
         return None
     return text_view(written)
 
 
-def _everywhere(done: Done) -> bool:
-    return (done.response.get("replaceAll") or done.input.get("replace_all")) is True
+def _everywhere(use: ToolUse) -> bool:
+    return (use.response.get("replaceAll") or use.input.get("replace_all")) is True
 
 
 def _steps(said: object) -> list[Step]:
@@ -273,6 +197,6 @@ def _lines(patch: object) -> Iterator[Lines]:
             yield Lines(first, first + count - 1)
 
 
-EDITS: Mapping[str, Callable[[Done], Iterator[FileEdit]]] = MappingProxyType(
+EDITS: Mapping[str, Callable[[ToolUse], Iterator[FileEffect]]] = MappingProxyType(
     {"Edit": _edit, "MultiEdit": _multi_edit, "Write": _write, "NotebookEdit": _notebook}
 )

@@ -16,6 +16,7 @@ from custody.capture.agents.claude.sources import input_needed
 from custody.capture.agents.claude.tool_calls import EDITS, abbreviated, edited_path
 from custody.capture.agents.claude.views import is_failed, prompt_of, results_of, views_of, written_by
 from custody.capture.line_reader import Line, files_below, lines_of
+from custody.capture.pending_calls import Waiting
 from custody.capture.transcripts import Found, Named, Passed, Started, Starts, Trouble, object_in
 from custody.capture.typed_field import Fields, fields, items, model, string
 from custody.core.errors import InputError
@@ -32,9 +33,6 @@ KNOWN_MAJOR = 2
 SUFFIX = ".jsonl"
 NAME_MAX = 200
 """Claude Code cuts the names of its project folders here."""
-PENDING_MAX = 1000
-PENDING_BYTES_MAX = 64 * 1024 * 1024
-"""Calls that wait for their results: more than ever run at once; older ones are forgotten."""
 SIDE_LINES_MAX = 100_000
 PEEK_LINES = 50
 META_BYTES_MAX = 64 * 1024
@@ -150,8 +148,7 @@ class _Reading:
     at: str
     opened: set[str] = field(default_factory=set)
     model: str | None = None
-    waiting: dict[str, tuple[dict[str, Any], int]] = field(default_factory=dict)
-    waiting_bytes: int = 0
+    waiting: Waiting = field(default_factory=Waiting)
     prompts: dict[str, str] = field(default_factory=dict)
     """By what a subagent was asked, the call that asked it: older files have subagents in them, without a name."""
     asked_by: dict[str, str] = field(default_factory=dict)
@@ -252,11 +249,7 @@ class _Reading:
                 if asked is not None and len(self.prompts) < SIDE_LINES_MAX:
                     self.prompts[_short(asked)] = call
                 made = {"id": call, "name": name, "input": given, "cwd": string(value.get("cwd"))}
-                self.waiting_bytes += size - self.waiting.get(call, ({}, 0))[1]
-                self.waiting[call] = (made, size)
-        while self.waiting and (len(self.waiting) > PENDING_MAX or self.waiting_bytes > PENDING_BYTES_MAX):
-            _, gone = self.waiting.pop(next(iter(self.waiting)))
-            self.waiting_bytes -= gone
+                self.waiting.put(call, made, size)
         return count
 
     def _finish(self, value: Fields) -> list[dict[str, Json]]:
@@ -266,8 +259,7 @@ class _Reading:
         response = fields(value.get("toolUseResult")) if len(results) == 1 else {}
         for result in results:
             named = string(result.get("tool_use_id")) or ""
-            call, size = self.waiting.pop(named, (_by_answer(named, response, value), 0))
-            self.waiting_bytes -= size
+            call = self.waiting.pop(named) or _by_answer(named, response, value)
             if call is not None:
                 needed = _needed(call["name"], call["input"], response)
                 joined = {**call, "input": None if needed is None else dict(needed)}

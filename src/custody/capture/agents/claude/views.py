@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.sources import reads
-from custody.capture.agents.claude.tool_calls import EDITS, Done, edits, git_facts, pull_request
-from custody.capture.shell import Write, writes
+from msgspec.structs import replace
+
+from custody.capture import command_facts
+from custody.capture.agents.claude.tool_calls import EDITS, add_effects
+from custody.capture.command_facts import Answer, pull_request
+from custody.capture.shell import Write
+from custody.capture.tool_use import use_views
+from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, items, model, string, text
-from custody.core.digest import whole_hash
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.paths import RepoPath
-from custody.core.views import CallStatus, FileEdit, Prompt, Session, ToolCall, View
-from custody.core.wire.canonical import text_bytes
+from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallMade, TranscriptEvent
-from custody.core.wire.event_views import about_of, text_view
+from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
 
 NOT_TYPED = (
@@ -35,14 +37,14 @@ NOT_EDITED = ("<tool_use_error>", "Error:")
 NOT_READ = ("<tool_use_error>",)
 OPENING = frozenset(("Read", "WebFetch"))
 """Tools whose words begin so when nothing was read."""
-NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
+PR_LINK: Mapping[str, str] = MappingProxyType({"number": "prNumber", "url": "prUrl", "repository": "prRepository"})
 
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one line gives."""
     line = fields(event.payload)
     read = LINES.get(string(line.get("type")) or "")
-    opening = (_session(event, line),) if event.opens else ()
+    opening = (session_of(event, model(fields(line.get("message")).get("model"))),) if event.opens else ()
     return (*opening, *(read(event, line) if read else ()))
 
 
@@ -79,25 +81,10 @@ def _first_words(result: Fields) -> str:
 
 def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
     """What a shell command certainly wrote, by its own text."""
-    command = string(given.get("command"))
-    if command is None or response.get("interrupted") is True:
-        return ()
-    if result.get("is_error") is not True:
-        return writes(command)
-    words = string(result.get("content")) or ""
-    if not words.startswith(RAN) or any(sign in words for sign in NOT_WRITTEN):
-        return ()
-    return tuple(write for write in writes(command) if write.sure)
-
-
-def _session(event: TranscriptEvent, line: Fields) -> Session:
-    return Session(
-        agent=AgentName(event.agent),
-        id=SessionId(event.session),
-        started_ns=ns_from(event.at),
-        worktree=event.worktree,
-        model=None if event.subagent is not None else model(fields(line.get("message")).get("model")),
-    )
+    words, wrong = string(result.get("content")) or "", result.get("is_error") is True
+    stopped = response.get("interrupted") is True
+    answer = Answer(words, 1 if wrong else None, running=stopped, refused=wrong and not words.startswith(RAN))
+    return command_facts.written_by(string(given.get("command")), answer)
 
 
 def _assistant(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -146,44 +133,16 @@ def _result(event: TranscriptEvent, line: Fields, result: Fields, call: CallMade
         prompt=_prompt_id(line),
         subagent=event.subagent,
     )
-    done = Done(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        call=CallId(call.id),
-        at_ns=at_ns,
-        tool=call.name,
+    use = replace(
+        use_of(event, call),
         input=fields(call.input),
         response=response,
         answer=line.get("toolUseResult") if response or len(results_of(line)) == 1 else None,
         words=_first_words(result),
         failed=failed,
-        locate=lambda named: _located(event.paths, named),
+        writes=written_by(fields(call.input), result, response) if call.name == "Bash" else (),
     )
-    yield from reads(done)
-    if not failed:
-        yield from edits(done)
-        yield from git_facts(done, event.commits)
-    if call.name == "Bash":
-        yield from _shell_edits(done, written_by(done.input, result, response))
-
-
-def _shell_edits(done: Done, written: tuple[Write, ...]) -> Iterator[View]:
-    """What a command's own text says that it wrote; where files were looked at around it, that knows better."""
-    for n, write in enumerate(written):
-        path = done.locate(write.path)
-        if path is not None:
-            yield FileEdit(
-                agent=done.agent,
-                session=done.session,
-                id=f"{done.call}:shell:{n}",
-                path=path,
-                at_ns=done.at_ns,
-                call=done.call,
-                before=text_view("") if write.append else None,
-                after=text_view(write.text),
-                hashes=(whole_hash(text_bytes(write.text)),),
-                part=write.append,
-            )
+    yield from use_views(add_effects(use), event.commits)
 
 
 def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -205,7 +164,8 @@ def _progress(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 
 def _pull_request(event: TranscriptEvent, line: Fields) -> Iterator[View]:
     agent, session, at_ns = AgentName(event.agent), SessionId(event.session), ns_from(event.at)
-    fact = pull_request(agent, session, at_ns, line.get("prNumber"), line.get("prUrl"), line.get("prRepository"))
+    request = {name: line.get(field) for name, field in PR_LINK.items()}
+    fact = pull_request(agent, session, at_ns, request)
     if fact is not None:
         yield fact
 
@@ -213,11 +173,6 @@ def _pull_request(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 LINES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
     {"assistant": _assistant, "user": _user, "progress": _progress, "pr-link": _pull_request}
 )
-
-
-def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
-    path = paths.get(named) if isinstance(named, str) else None
-    return None if path is None else RepoPath.of(path)
 
 
 def _parent(event: TranscriptEvent) -> CallId | None:

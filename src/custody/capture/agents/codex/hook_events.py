@@ -9,13 +9,13 @@ that ended not how. Formats move: unknown fields and events are passed over, a f
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
+from msgspec.structs import replace
+
 from custody.capture.agents.codex.line_shapes import request_in
-from custody.capture.agents.codex.sources import sources
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, changes_by, edits, facts, given_to, plain
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, plain
 from custody.capture.agents.codex.tool_output import answer_of
 from custody.capture.hook_event import Seen, views_by
-from custody.capture.hook_path import located
+from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, model, string, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
@@ -70,26 +70,14 @@ def _ended(seen: _Seen) -> Iterator[View]:
     call, tool = CallId(seen.event.call), _tool(seen)
     given, answer = given_to(tool, seen.fields.get("tool_input")), answer_of(seen.fields.get("tool_response"))
     yield _call(seen, call, CallStatus.FAILED if answer.failed else CallStatus.OK)
-    done = Done(
-        agent=seen.agent,
-        session=seen.session,
-        call=call,
-        at_ns=seen.at_ns,
-        tool=tool,
+    use = replace(
+        seen.use(call, tool),
         input=given.kept(),
-        response={},
-        revision=seen.head,
         answer=seen.fields.get("tool_response"),
         words=answer.words,
         failed=answer.failed,
-        locate=lambda named: located(seen.event, named),
     )
-    if tool != APPLY_PATCH:
-        yield from sources(done, answer, seen.event.folder or string(seen.fields.get("cwd")))
-    if not answer.failed:
-        yield from edits(done, changes_by(tool, given))
-    # An abbreviated commit says nothing here: a hook's event is read long after, perhaps elsewhere.
-    yield from facts(done, answer, {})
+    yield from use_views(add_effects(use, given, answer, seen.event.folder or string(seen.fields.get("cwd"))))
 
 
 def _tool(seen: _Seen) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of a line of a rollout, the name that it is kept under, and the calls that wait for their results."""
+"""What is kept of a line of a rollout, and the name that it is kept under."""
 
 import hashlib
 import re
@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.patch import Change
+from custody.capture.patch import Change
 from custody.capture.transcripts import Named, Starts
 from custody.core.wire.canonical import Json, dump
 
-PENDING_MAX = 1000
-PENDING_BYTES_MAX = 64 * 1024 * 1024
-"""Calls that wait for their results: more than ever run at once; older ones are forgotten."""
 NAMES_MAX = 200_000
 DEPTH_MAX = 20
 CALL_CHARS_MIN = 16
@@ -106,32 +103,3 @@ class Names:
 
 def _short(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-class Waiting:
-    """Calls that wait for their results, as many as memory allows."""
-
-    def __init__(self) -> None:
-        self._calls: dict[str, tuple[dict[str, Json], int]] = {}
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def put(self, call: str, made: dict[str, Json], size: int) -> None:
-        """Remember a call whose line has ``size`` bytes."""
-        self.pop(call)
-        self._calls[call] = (made, size)
-        self._bytes += size
-        while len(self._calls) > PENDING_MAX or self._bytes > PENDING_BYTES_MAX:
-            self.pop(next(iter(self._calls)))
-
-    def get(self, call: str) -> dict[str, Json] | None:
-        """The call, which goes on waiting."""
-        return self._calls.get(call, (None, 0))[0]
-
-    def pop(self, call: str) -> dict[str, Json] | None:
-        """The call, which waits no longer."""
-        made, size = self._calls.pop(call, (None, 0))
-        self._bytes -= size
-        return made

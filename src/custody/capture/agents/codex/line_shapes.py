@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from custody.capture.agents.codex.script_commands import SCRIPT, ran_in
-from custody.capture.agents.codex.tool_calls import BASH, SPAWN, Answer, Given, given_to, plain
+from custody.capture.agents.codex.tool_calls import BASH, SPAWN, Given, given_to, plain
 from custody.capture.agents.codex.tool_output import answer_of
+from custody.capture.command_facts import Answer
 from custody.capture.typed_field import Fields, fields, items, string
 
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call"))

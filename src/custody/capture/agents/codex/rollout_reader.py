@@ -9,22 +9,21 @@ from dataclasses import replace
 from typing import Literal
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.kept_line import Kept, Names, Waiting, digest_of, named, root_of
-from custody.capture.agents.codex.patch import changes_told
+from custody.capture.agents.codex.kept_line import Kept, Names, digest_of, named, root_of
 from custody.capture.agents.codex.tool_calls import (
     APPLY_PATCH,
     BASH,
-    Answer,
     Given,
     changes_by,
-    commits_in,
     folder_of,
     given_to,
-    written_by,
 )
 from custody.capture.agents.codex.tool_output import kept as kept_answer
 from custody.capture.agents.codex.tool_output import outcome
+from custody.capture.command_facts import Answer, commits_in, written_by
 from custody.capture.line_reader import Line
+from custody.capture.patch import changes_told
+from custody.capture.pending_calls import Waiting
 from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 from custody.capture.typed_field import Fields, model, string
 from custody.core.errors import InputError
@@ -300,7 +299,7 @@ def _made(call: str, tool: str, given: Given, cwd: str | None) -> dict[str, Json
 def _touched(tool: str, given: Given, answer: Answer, cwd: str | None) -> tuple[Named, ...]:
     """The files that a call changed by its own text."""
     patches = () if answer.failed else named(changes_by(tool, given), cwd)
-    return (*patches, *(Named(write.path, cwd) for write in written_by(given, answer)))
+    return (*patches, *(Named(write.path, cwd) for write in written_by(given.command, answer)))
 
 
 def _commits(given: Given, answer: Answer) -> tuple[str, ...]:

@@ -9,21 +9,20 @@ hooks call them, so that both tell of one call under one name.
 import posixpath
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from urllib.parse import unquote
 
-from custody.capture.agents.claude.tool_calls import Done, git_facts
-from custody.capture.agents.codex.patch import BEGIN, Change, Kind, Piece, changes_in
-from custody.capture.shell import Write, commands, writes
-from custody.capture.typed_field import Fields, fields, items, string
-from custody.core.digest import whole_hash
-from custody.core.errors import InputError
-from custody.core.paths import RepoPath
-from custody.core.views import FileEdit, Text, View
-from custody.core.wire.canonical import Json, parse, text_bytes
-from custody.core.wire.event_views import text_view
+from msgspec import Struct
+from msgspec.structs import replace
+
+from custody.capture.command_facts import Answer, add_git_facts
+from custody.capture.patch import BEGIN, Change, changes_in, effects_of
+from custody.capture.shell import commands
+from custody.capture.source_use import LISTED_MAX, MCP, server_uses, shell_uses, shown_text
+from custody.capture.tool_use import SourceUse, ToolUse
+from custody.capture.typed_field import Fields, fields, items, json_in, string
+from custody.core.views import Reading
+from custody.core.wire.canonical import Json
 
 BASH = "Bash"
 APPLY_PATCH = "apply_patch"
@@ -33,15 +32,10 @@ SHELLS = frozenset("bash shell shell_command exec_command local_shell local_shel
 PATCHERS = frozenset(("apply_patch", "applypatch"))
 RUNNERS = frozenset("bash zsh sh dash".split())
 RUN_FLAGS = frozenset(("-lc", "-c"))
-MCP = "mcp__"
-READ_FROM_TEXT = ":shell:"
-"""In the id of an edit that only a patch's or a command's text tells: what was seen on disk around it says more."""
+OPENED = frozenset(("open_page", "find_in_page"))
+"""What a web search does that opens a page."""
 
 _HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,100})\1")
-_MADE = re.compile(r"^\[[^\]\n]* ([0-9a-f]{7,64})\] ", re.MULTILINE)
-_COMMITTING = frozenset(("commit", "cherry-pick", "revert"))
-_PULL = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
-_NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
 
 
 def plain(name: str, namespace: str | None = None) -> str:
@@ -59,8 +53,7 @@ def plain(name: str, namespace: str | None = None) -> str:
 # --- what a tool was given --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What a call was given: a command or a patch, the folder it named, and the rest."""
 
     command: str | None = None
@@ -78,7 +71,7 @@ def given_to(tool: str, said: object) -> Given:
     """What a call of ``tool`` was given, in any of Codex's shapes: an object, JSON in a text, a patch."""
     if tool == APPLY_PATCH and isinstance(said, str) and not said.lstrip().startswith("{"):
         return Given(patch=said)
-    given = fields(_json(said) if isinstance(said, str) else said)
+    given = fields(json_in(said) if isinstance(said, str) else said)
     folder = next((_path(given[key]) for key in ("workdir", "working_directory", "cwd") if given.get(key)), None)
     if tool == APPLY_PATCH:
         patch = next((given[key] for key in ("command", "input", "patch") if isinstance(given.get(key), str)), None)
@@ -117,34 +110,6 @@ def _path(said: object) -> str | None:
     return unquote(named.removeprefix("file://")) if named is not None and named.startswith("file:///") else named
 
 
-# --- what it gave back ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool printed, its exit code if that was told, and whether it still ran then.
-
-    ``refused``: the call was not done, or nobody can tell how much of it; the words are then the agent program's.
-    """
-
-    words: str = ""
-    code: int | None = None
-    running: bool = False
-    refused: bool = False
-
-    @property
-    def failed(self) -> bool:
-        """Whether it certainly went wrong."""
-        return self.refused or self.code not in (None, 0)
-
-
-def _json(said: str) -> object:
-    try:
-        return parse(said.encode("utf-8", "replace")) if said.lstrip()[:1] == "{" else None
-    except InputError:
-        return None  # words that only begin like JSON
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -179,89 +144,35 @@ def _below(folder: str, change: Change) -> Change:
     return replace(change, path=posixpath.join(folder, change.path), moved=moved)
 
 
-def written_by(given: Given, answer: Answer) -> tuple[Write, ...]:
-    """What a shell command certainly wrote, by its own text."""
-    if given.command is None or answer.running or answer.refused:
-        return ()
-    if not answer.failed:
-        return writes(given.command)
-    if any(sign in answer.words for sign in _NOT_WRITTEN):
-        return ()
-    return tuple(write for write in writes(given.command) if write.sure)
+# --- what it did ------------------------------------------------------------------------------------------------------
 
 
-def edits(done: Done, changes: Sequence[Change]) -> Iterator[FileEdit]:
-    """The edits that changes are; several of one file are numbered."""
-    count: Counter[RepoPath] = Counter()
-    for change in changes:
-        own = done.locate(change.path)
-        target = own if change.moved is None else done.locate(change.moved)
-        if target is not None:
-            for before, after, piece in _texts(change):
-                yield _edit(done, target, count[target], before, after, piece)
-                count[target] += 1
-        if change.moved is not None and own is not None:
-            yield _edit(done, own, count[own], None, text_view(""), None)
-            count[own] += 1
-
-
-def _texts(change: Change) -> Iterator[tuple[Text | None, Text | None, Piece | None]]:
-    if change.kind is Kind.ADD:
-        yield None, change.after, None
-    elif change.kind is Kind.DELETE:
-        yield change.before, text_view(""), None
-    elif change.untold is not None:
-        yield None, change.untold, None
-    for piece in change.pieces:
-        yield text_view(piece.before), text_view(piece.after), piece
-
-
-def written(done: Done, found: Sequence[Write]) -> Iterator[FileEdit]:
-    """The edits that a command's own text tells."""
-    for n, write in enumerate(found):
-        path = done.locate(write.path)
-        if path is not None:
-            before = text_view("") if write.append else None
-            edit = _edit(done, path, n, before, text_view(write.text), None)
-            yield replace(edit, part=write.append)
-
-
-def _edit(done: Done, path: RepoPath, n: int, before: Text | None, after: Text | None, piece: Piece | None) -> FileEdit:
-    known = None if after is None else after.content
-    return FileEdit(
-        agent=done.agent,
-        session=done.session,
-        id=f"{done.call}{READ_FROM_TEXT}{n}",
-        path=path,
-        at_ns=done.at_ns,
-        call=done.call,
-        revision=done.revision,
-        before=before,
-        after=after,
-        lines=() if piece is None or piece.lines is None else (piece.lines,),
-        hashes=() if known is None else (whole_hash(text_bytes(known)),),
-        part=piece is not None,
+def add_effects(use: ToolUse, given: Given, answer: Answer, folder: str | None) -> ToolUse:
+    """The call with what it opened and changed, by what it was given and returned; ``folder`` is where it was run."""
+    use = replace(
+        use,
+        opened=() if use.tool == APPLY_PATCH else tuple(filter(None, _opened(use, answer, folder)))[:LISTED_MAX],
+        changes=() if answer.failed else effects_of(changes_by(use.tool, given)),
     )
+    return add_git_facts(use, string(use.input.get("command")), answer)
 
 
-# --- commits and pull requests ----------------------------------------------------------------------------------------
+def _opened(use: ToolUse, answer: Answer, folder: str | None) -> Iterator[SourceUse | None]:
+    """The sources of a call. Codex has no tool that reads a file: it runs ``cat``, ``sed -n``, ``head``, ``rg``."""
+    if use.tool == BASH:
+        command = string(use.input.get("command"))
+        yield from shell_uses(command, answer, folder, failed=use.failed, error=use.words)
+    elif use.tool.startswith(MCP):
+        shown = shown_text(use.answer, use.words)
+        yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=use.words)
 
 
-def commits_in(command: str | None, answer: Answer) -> list[str]:
-    """The commits that a command made, as git's own words name them: abbreviated, as a rule."""
-    if command is None or "git" not in command or not any(word in command for word in _COMMITTING):
-        return []
-    steps = commands(command)
-    made = steps is None or any(step.words[:1] == ("git",) and _COMMITTING & set(step.words) for step in steps)
-    return list(dict.fromkeys(_MADE.findall(answer.words))) if made else []
-
-
-def facts(done: Done, answer: Answer, commits: dict[str, str | None]) -> Iterator[View]:
-    """The commits that a shell command made and the pull request that it opened; ids as ``git_facts`` takes them."""
-    command = string(done.input.get("command"))
-    for sha in commits_in(command, answer):
-        yield from git_facts(replace(done, response={"gitOperation": {"commit": {"sha": sha}}}), commits)
-    opened = _PULL.search(answer.words) if command is not None and "gh pr create" in command else None
-    if opened is not None and not answer.failed:
-        request = {"number": int(opened[1]), "url": opened[0], "action": "created"}
-        yield from git_facts(replace(done, response={"gitOperation": {"pr": request}}))
+def searched(action: Fields, results: object) -> Iterator[SourceUse]:
+    """What a web search listed, and the page that it opened: what that returned, Codex does not report."""
+    url = string(action.get("url")) if string(action.get("type")) in OPENED else None
+    if url:
+        yield SourceUse(url, Reading.ATTEMPTED)
+    for hit in map(fields, items(results)):
+        listed = string(hit.get("url"))
+        if listed:
+            yield SourceUse(listed, Reading.LISTED, title=string(hit.get("title")))

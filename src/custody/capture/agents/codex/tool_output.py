@@ -6,12 +6,13 @@ not be begun or was broken off, Codex's words stand in the place of all that, wi
 """
 
 import re
-from dataclasses import replace
 
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, Answer
-from custody.capture.typed_field import Fields, fields, string
-from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, parse
+from msgspec.structs import replace
+
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH
+from custody.capture.command_facts import Answer
+from custody.capture.typed_field import Fields, fields, json_in, string
+from custody.core.wire.canonical import Json
 
 APPLIED = "Success. Updated the following files"
 """What Codex says of every patch that it applied."""
@@ -55,7 +56,7 @@ def answer_of(said: object) -> Answer:
     if isinstance(said, list):
         return answer_of("\n".join(string(fields(item).get("text")) or "" for item in said))
     if isinstance(said, str):
-        inner = _object(said)
+        inner = fields(json_in(said))
         return _answered(inner) if {"output", "metadata"} <= inner.keys() else _read(said)
     return _answered(fields(said))
 
@@ -104,16 +105,9 @@ def _read(said: str) -> Answer:
 
 def _scripted(how: str, said: str) -> Answer:
     """What a script printed: as a rule what a command gave back, with that one's code."""
-    inner = _object(said)
+    inner = fields(json_in(said))
     printed = _answered(inner) if {"output", "exit_code"} <= inner.keys() else _read(said)
     if printed.code is not None or how == "running":
         return replace(printed, running=how == "running")
     code = 0 if how == "completed" else 1
     return replace(printed, code=code, refused=code == 1 and said.startswith(REFUSED))
-
-
-def _object(said: str) -> Fields:
-    try:
-        return fields(parse(said.encode("utf-8", "replace"))) if said.lstrip()[:1] == "{" else {}
-    except InputError:
-        return {}  # words that only begin like JSON

@@ -1,33 +1,25 @@
 """What one kept line of Codex CLI's rollouts says: a pure function of the line and of what was put beside it."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
+from msgspec.structs import replace
+
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.patch import changes_told
-from custody.capture.agents.codex.sources import searched, sources
-from custody.capture.agents.codex.tool_calls import (
-    APPLY_PATCH,
-    Answer,
-    changes_by,
-    edits,
-    facts,
-    given_to,
-    written,
-    written_by,
-)
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, searched
 from custody.capture.agents.codex.tool_output import outcome
-from custody.capture.typed_field import Fields, fields, model, string, text
-from custody.core.ids import AgentName, CallId, CommitSha, PromptId, SessionId
-from custody.core.paths import RepoPath
+from custody.capture.command_facts import Answer, written_by
+from custody.capture.patch import changes_told, effects_of
+from custody.capture.source_use import LISTED_MAX
+from custody.capture.tool_use import ToolUse, use_views
+from custody.capture.transcript_event import session_of, use_of
+from custody.capture.typed_field import Fields, fields, full_sha, model, string, text
+from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.core.wire.event import CallMade, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
-
-_FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
@@ -53,26 +45,13 @@ class _Seen:
         turn = string(beside.get("turn"))
         self.prompt = PromptId(turn) if turn else None
 
-    def path(self, named: object) -> RepoPath | None:
-        """The file of this repository that a name in the line stands for."""
-        path = self.event.paths.get(named) if isinstance(named, str) else None
-        return None if path is None else RepoPath.of(path)
-
     def made(self, call: str) -> CallMade:
         """The call as an earlier line has it."""
         return next((made for made in self.event.calls if made.id == call), CallMade(call, "?"))
 
 
 def _session(seen: _Seen) -> Session:
-    told = string(fields(seen.inner.get("git")).get("commit_hash"))
-    return Session(
-        agent=seen.agent,
-        id=seen.session,
-        started_ns=seen.at_ns,
-        revision=CommitSha(told) if told is not None and _FULL.fullmatch(told) else None,
-        worktree=seen.event.worktree,
-        model=None if seen.event.subagent is not None else seen.model,
-    )
+    return session_of(seen.event, seen.model, full_sha(fields(seen.inner.get("git")).get("commit_hash")))
 
 
 def _response(seen: _Seen) -> Iterator[View]:
@@ -107,13 +86,8 @@ def _output(seen: _Seen, made: CallMade, answer: Answer) -> Iterator[View]:
     if made.input is None:
         return  # another line tells what it did
     given = given_to(made.name, made.input)
-    done = _done(seen, made, fields(made.input), answer)
-    if made.name != APPLY_PATCH:
-        yield from sources(done, answer, made.cwd)
-    if not answer.failed:
-        yield from edits(done, changes_by(made.name, given))
-    yield from written(done, written_by(given, answer))
-    yield from facts(done, answer, seen.event.commits)
+    use = add_effects(_use(seen, made, fields(made.input), answer), given, answer, made.cwd)
+    yield from use_views(replace(use, writes=written_by(given.command, answer)), seen.event.commits)
 
 
 def _patched(seen: _Seen, patch: shapes.Patched) -> Iterator[View]:
@@ -121,7 +95,7 @@ def _patched(seen: _Seen, patch: shapes.Patched) -> Iterator[View]:
     yield _call(seen, patch.call, made.name.strip("?"), CallStatus.OK if patch.applied else CallStatus.FAILED)
     if patch.applied:
         changes = changes_told(patch.changes or seen.beside.get("changes"))
-        yield from edits(_done(seen, made, {}, Answer()), changes)
+        yield from use_views(replace(_use(seen, made, {}, Answer()), changes=effects_of(changes)))
 
 
 def _searched(seen: _Seen) -> Iterator[View]:
@@ -131,7 +105,8 @@ def _searched(seen: _Seen) -> Iterator[View]:
     call = said.call or f"web:{seen.event.id}"
     about = string(said.action.get("query")) or string(said.action.get("url"))
     yield _call(seen, call, shapes.WEB_SEARCH, CallStatus.OK, about_of({"path": about}))
-    yield from searched(_done(seen, CallMade(call, shapes.WEB_SEARCH), {}, Answer()), said.action, said.results)
+    use = _use(seen, CallMade(call, shapes.WEB_SEARCH), {}, Answer())
+    yield from use_views(replace(use, opened=tuple(islice(searched(said.action, said.results), LISTED_MAX))))
 
 
 def _typed(seen: _Seen) -> Iterator[View]:
@@ -160,20 +135,9 @@ def _call(seen: _Seen, call: str, tool: str, status: CallStatus, about: str | No
     )
 
 
-def _done(seen: _Seen, made: CallMade, given: Fields, answer: Answer) -> Done:
-    return Done(
-        agent=seen.agent,
-        session=seen.session,
-        call=CallId(made.id),
-        at_ns=seen.at_ns,
-        tool=made.name,
-        input=given,
-        response={},
-        answer=seen.inner.get("output"),
-        words=answer.words,
-        failed=answer.failed,
-        locate=seen.path,
-    )
+def _use(seen: _Seen, made: CallMade, given: Fields, answer: Answer) -> ToolUse:
+    use = use_of(seen.event, made)
+    return replace(use, input=given, answer=seen.inner.get("output"), words=answer.words, failed=answer.failed)
 
 
 LINES: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(

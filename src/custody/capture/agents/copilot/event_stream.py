@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from custody.capture.agents.codex.kept_line import Waiting
 from custody.capture.agents.copilot.kept_record import (
     FAILED,
     OK,
@@ -31,6 +30,7 @@ from custody.capture.agents.copilot.locations import EVENTS, workspace_of
 from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, plain, with_code
 from custody.capture.hook.call_name import copilot_call, without_number
 from custody.capture.line_reader import Line
+from custody.capture.pending_calls import Waiting
 from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
 from custody.capture.typed_field import Fields, fields, items, model, string
 from custody.core.errors import InputError

@@ -16,12 +16,12 @@ Formats move: unknown fields and events are passed over, a field of another type
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.copilot.tool_calls import NOTICE, about, done_views, given_to, plain, went_wrong
-from custody.capture.agents.gemini.hook_events import prompt_id
+from msgspec.structs import replace
+
+from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, given_to, plain, went_wrong
 from custody.capture.hook.call_name import copilot_call_in
-from custody.capture.hook_event import Seen
-from custody.capture.hook_path import located
+from custody.capture.hook_event import Seen, prompt_id
+from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, model, string, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
@@ -123,22 +123,14 @@ def _ended(seen: _Seen) -> Iterator[View]:
         return
     wrong = seen.has_failed or went_wrong(seen.tool, seen.words, seen.given)
     yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
-    done = Done(
-        agent=seen.agent,
-        session=seen.session,
-        call=seen.call,
-        at_ns=seen.at_ns,
-        tool=seen.tool,
+    use = replace(
+        seen.use(seen.call, seen.tool),
         input=seen.given,
-        response={},
-        revision=seen.head,
         answer=seen.words,
         words=seen.words,
         failed=seen.has_failed,
-        locate=lambda named: located(seen.event, named),
     )
-    # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
-    yield from done_views(done, seen.event.folder or string(seen.said.get("cwd")), {})
+    yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
 
 
 def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:

@@ -1,94 +1,91 @@
 """Which sources a call of one of Copilot's tools opened, listed or tried to open, and how each was read.
 
-Each tool's answer is put into the shape that ``sources`` reads, so that the same reading means the same everywhere.
 What a tool shows of a file has numbers or words of its own in it, so that it is not kept as the file's text.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
 
-from custody.capture.agents.claude.sources import LISTED_MAX, MCP, reads
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.codex import sources as codex_sources
-from custody.capture.agents.codex.tool_calls import BASH, Answer
-from custody.capture.typed_field import fields, items, string
-from custody.core.views import Reading, SourceRead
+from custody.capture.source_use import (
+    LISTED_MAX,
+    MATCHES_MAX,
+    as_printed,
+    code_in,
+    file_use,
+    match_uses,
+    page_use,
+    search_uses,
+    server_uses,
+    shown_text,
+)
+from custody.capture.tool_use import SourceUse, ToolUse
+from custody.capture.typed_field import items, string, text
+from custody.core.views import Reading
 
 SERVERS = "mcp_"
 """How the names of servers' tools begin in VS Code."""
+PATHS = ("path", "filePath", "file_path")
+PARTS = ("view_range", "startLine", "endLine", "offset", "limit")
+"""What a call says that reads some of a file's lines."""
 
 _LINES = re.compile(r"Lines (\d{1,9}) to (\d{1,9}) \((\d{1,9}) lines total\)")
 _MATCH = re.compile(r'<match path="([^"\n]+)"')
 _LINK = re.compile(r"\[(?P<title>[^\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
 
 
-def sources(done: Done, answer: Answer, folder: str | None) -> Iterator[SourceRead]:
-    """The sources that a finished call opened, listed or tried to open; ``folder`` is where a command was run."""
-    read = SOURCES.get(done.tool)
-    if done.tool == BASH:
-        yield from codex_sources.sources(replace(done, failed=answer.failed), answer, folder)
-    elif read is not None:
-        yield from (one for one in read(done) if not _is_folder(one.locator, folder))
-    elif done.tool.startswith(SERVERS):
-        yield from reads(replace(done, tool=f"{MCP}{done.tool.removeprefix(MCP)}"))
+def opened(use: ToolUse, folder: str | None) -> Iterator[SourceUse | None]:
+    """The sources that a call opened, listed or tried to open; ``folder`` is where the agent works."""
+    read = SOURCES.get(use.tool)
+    if read is not None:
+        yield from (source if source and not _is_folder(source.locator, folder) else None for source in read(use))
+    elif use.tool.startswith(SERVERS):
+        shown = shown_text(use.answer, use.words)
+        yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=use.words)
 
 
 def _is_folder(name: str, folder: str | None) -> bool:
-    """Whether a name is that of the folder in which the agent works, or of one above it: what it lists is no source."""
+    """Whether a name is that of the folder in which the agent works, or of one above it: a list of files, no source."""
     return folder is not None and f"{folder}/".startswith(f"{name.rstrip('/')}/")
 
 
-def _file(done: Done) -> Iterator[SourceRead]:
-    given = done.input
-    name = next((given[key] for key in ("path", "filePath", "file_path") if isinstance(given.get(key), str)), None)
-    shown = _LINES.search(done.words[:1000])
-    file: dict[str, Any] = {}
+def _file(use: ToolUse) -> Iterator[SourceUse]:
+    path = next((use.input[key] for key in PATHS if isinstance(use.input.get(key), str)), None)
+    shown = _LINES.search(use.words[:1000])
+    whole = all(use.input.get(key) is None for key in PARTS)
     if shown is not None:
         first, last, total = map(int, shown.groups())
-        file = {"numLines": last - first + 1, "totalLines": total}
-    asked = [given.get(key) for key in ("view_range", "startLine", "endLine", "offset", "limit")]
-    some = True if any(one is not None for one in asked) else None
-    yield from reads(_as(done, "Read", {"file_path": name, "limit": some}, {"file": file}))
+        whole = last - first + 1 >= total
+    yield from file_use(path, None, whole=whole, failed=use.failed)
 
 
-def _edited(done: Done) -> Iterator[SourceRead]:
+def _edited(use: ToolUse) -> Iterator[SourceUse]:
     """The editor of older versions also shows files."""
-    if done.input.get("command") == "view":
-        yield from _file(done)
+    if use.input.get("command") == "view":
+        yield from _file(use)
 
 
-def _pages(done: Done) -> Iterator[SourceRead]:
+def _pages(use: ToolUse) -> Iterator[SourceUse]:
     """The pages that were asked for; what came of them was picked or cut."""
-    given = [done.input.get("url"), *items(done.input.get("urls"))]
+    given = [use.input.get("url"), *items(use.input.get("urls"))]
     urls = list(dict.fromkeys(url for url in given if isinstance(url, str)))[:LISTED_MAX]
-    for n, url in enumerate(urls):
-        for one in reads(_as(done, "WebFetch", {"url": url}, {"url": url})):
-            kept = replace(one, id=f"{done.call}:{n}", text=one.text if len(urls) == 1 else None)
-            picked = kept.reading is Reading.SUMMARISED
-            yield replace(kept, reading=Reading.EXCERPT) if picked else kept
+    content = text(use.words or None) if len(urls) == 1 else None
+    code = code_in(use.words) if use.failed else None
+    yield from (page_use(url, Reading.EXCERPT, content, code=code, failed=use.failed) for url in urls)
 
 
-def _search(done: Done) -> Iterator[SourceRead]:
-    hits = [{"title": match["title"], "url": match["url"]} for match in islice(_LINK.finditer(done.words), LISTED_MAX)]
-    yield from reads(_as(done, "WebSearch", done.input, {"results": [{"content": hits}]}))
+def _search(use: ToolUse) -> Iterator[SourceUse | None]:
+    hits = [match.groupdict() for match in islice(_LINK.finditer(use.words), LISTED_MAX)]
+    yield from search_uses(hits, use.words, failed=use.failed)
 
 
-def _grep(done: Done) -> Iterator[SourceRead]:
-    named = dict.fromkeys(match[1] for match in islice(_MATCH.finditer(done.words), LISTED_MAX * 100))
-    shown = "".join(f"{name}:1:\n" for name in named) or done.words
-    path = string(done.input.get("path"))
-    yield from reads(_as(done, "Grep", {} if path is None else {"path": path}, {"content": shown}))
+def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
+    names = (match[1] for match in islice(_MATCH.finditer(use.words), MATCHES_MAX))
+    yield from match_uses(as_printed(names) or use.words, string(use.input.get("path")), failed=use.failed)
 
 
-def _as(done: Done, tool: str, given: Mapping[str, Any], response: Mapping[str, Any]) -> Done:
-    return replace(done, tool=tool, input=fields(dict(given)), response=fields(dict(response)))
-
-
-SOURCES: Mapping[str, Callable[[Done], Iterator[SourceRead]]] = MappingProxyType(
+SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
     {
         "Read": _file,
         "read_file": _file,

@@ -9,21 +9,21 @@ before it: an edit is the piece that it replaces, and what was seen on disk arou
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.codex.patch import BEGIN, Change, Kind, Piece, changes_in
-from custody.capture.agents.codex.tool_calls import Answer, Given, commits_in, edits, facts, written, written_by
-from custody.capture.agents.copilot.sources import sources
+from msgspec.structs import replace
+
+from custody.capture.agents.copilot.sources import PATHS, opened
+from custody.capture.command_facts import Answer, add_git_facts, commits_in, written_by
 from custody.capture.hook.call_name import COPILOTS, copilot_given
+from custody.capture.patch import BEGIN, Change, Kind, Piece, changes_in, effects_of
+from custody.capture.source_use import shell_uses
+from custody.capture.tool_use import SourceUse, ToolUse
 from custody.capture.typed_field import Fields, fields, items, string, text
-from custody.core.views import View
 from custody.core.wire.event_views import about_of
 
 BASH = "Bash"
 SHELLS = frozenset((BASH, "run_in_terminal"))
-PATHS = ("path", "filePath", "file_path")
 OLD = ("old_str", "oldString", "old_string")
 NEW = ("new_str", "newString", "new_string")
 WHOLE = ("file_text", "content")
@@ -108,24 +108,35 @@ def is_error(words: str) -> bool:
     return words.startswith(_ERROR)
 
 
-def done_views(done: Done, folder: str | None, commits: dict[str, str | None], *, told: bool = False) -> Iterator[View]:
-    """The sources, edits and facts of a finished call; ``told``: nobody looked at the files around a command."""
-    answer = answer_of(done.words, done.input, failed=done.failed)
-    given = Given(string(done.input.get("command"))) if done.tool in SHELLS else Given()
-    run = replace(done, tool=BASH, input=given.kept(), words=answer.words) if done.tool in SHELLS else done
-    yield from sources(run, answer, folder)
-    if not done.failed:
-        yield from edits(done, changes_by(done.tool, done.input))
-    if told:
-        yield from written(done, written_by(given, answer))
-    yield from facts(run, answer, commits)
+def add_effects(use: ToolUse, folder: str | None, *, with_writes: bool = False) -> ToolUse:
+    """The call with what it opened and changed; ``folder`` is where a command was run.
+
+    ``with_writes``: no snapshots were taken around a command, so that its own text tells what it wrote.
+    """
+    answer = answer_of(use.words, use.input, failed=use.failed)
+    command = string(use.input.get("command"))
+    use = replace(
+        use,
+        opened=tuple(_opened(use, answer, folder)),
+        changes=() if use.failed else effects_of(changes_by(use.tool, use.input)),
+        writes=written_by(command, answer) if with_writes and use.tool in SHELLS else (),
+    )
+    return add_git_facts(use, command, answer)
+
+
+def _opened(use: ToolUse, answer: Answer, folder: str | None) -> Iterator[SourceUse | None]:
+    if use.tool in SHELLS:
+        command = string(use.input.get("command"))
+        yield from shell_uses(command, answer, folder, failed=answer.failed, error=answer.words)
+    else:
+        yield from opened(use, folder)
 
 
 def names_of(tool: str, given: Fields, answer: Answer) -> list[str]:
     """The files that a call changed, as it wrote them."""
     found = [] if answer.failed and tool not in SHELLS else [n for one in changes_by(tool, given) for n in one.names]
     if tool in SHELLS:
-        found += [write.path for write in written_by(Given(string(given.get("command"))), answer)]
+        found += [write.path for write in written_by(string(given.get("command")), answer)]
     return list(dict.fromkeys(found))
 
 

@@ -1,46 +1,33 @@
 """What one kept record of a session of Copilot says: a pure function of it and of what was put beside it."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.codex.patch import Change, Kind, Piece
-from custody.capture.agents.codex.tool_calls import edits
+from msgspec.structs import replace
+
 from custody.capture.agents.copilot.kept_record import CALL, FAILED, OK, PROMPT, RUNNING
-from custody.capture.agents.copilot.tool_calls import about, done_views, given_to, went_wrong
-from custody.capture.agents.gemini.hook_events import prompt_id
-from custody.capture.typed_field import Fields, fields, items, model, string, text
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId
-from custody.core.paths import RepoPath
-from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.capture.agents.copilot.tool_calls import about, add_effects, given_to, went_wrong
+from custody.capture.hook_event import prompt_id
+from custody.capture.tool_use import FileEffect, use_views
+from custody.capture.transcript_event import session_of, use_of
+from custody.capture.typed_field import Fields, fields, full_sha, items, model, string, text
+from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event_views import text_view
 from custody.core.wire.time import ns_from
 
 STATES: Mapping[str, CallStatus] = MappingProxyType(
     {OK: CallStatus.OK, FAILED: CallStatus.FAILED, RUNNING: CallStatus.RUNNING}
 )
-_FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept record gives."""
     said = fields(event.payload)
     read = KINDS.get(string(said.get("type")) or "")
-    opening = (_session(event, said),) if event.opens else ()
+    opening = (session_of(event, model(said.get("model")), full_sha(said.get("revision"))),) if event.opens else ()
     return (*opening, *(read(event, said) if read else ()))
-
-
-def _session(event: TranscriptEvent, said: Fields) -> Session:
-    revision = string(said.get("revision"))
-    return Session(
-        agent=AgentName(event.agent),
-        id=SessionId(event.session),
-        started_ns=ns_from(event.at),
-        revision=CommitSha(revision) if revision is not None and _FULL.fullmatch(revision) else None,
-        worktree=event.worktree,
-        model=None if event.subagent is not None else model(said.get("model")),
-    )
 
 
 def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
@@ -77,33 +64,23 @@ def _call(event: TranscriptEvent, said: Fields, made: CallMade) -> Iterator[View
     )
     if status not in (CallStatus.OK, CallStatus.FAILED):
         return
-    done = Done(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        call=CallId(made.id),
-        at_ns=ended,
-        tool=tool,
+    use = replace(
+        use_of(event, made),
         input=given,
-        response={},
         answer=said.get("words"),
         words=string(said.get("words")) or "",
         failed=state == FAILED,
-        locate=lambda named: _located(event.paths, named),
     )
     groups = [(string(path), string(new)) for path, new in items(said.get("groups"))]
     if groups:
-        yield from edits(done, [_new_lines(path, new) for path, new in groups if path is not None and new is not None])
+        added = (_added(path, new) for path, new in groups if path is not None and new is not None)
+        yield from use_views(replace(use, changes=tuple(added)))
     else:
-        yield from done_views(done, made.cwd, event.commits, told=True)
+        yield from use_views(add_effects(use, made.cwd, with_writes=True), event.commits)
 
 
-def _new_lines(path: str, new: str) -> Change:
-    return Change(path=path, kind=Kind.UPDATE, pieces=(Piece("", new),))
-
-
-def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
-    path = paths.get(named) if isinstance(named, str) else None
-    return None if path is None else RepoPath.of(path)
+def _added(path: str, new: str) -> FileEffect:
+    return FileEffect(path, text_view(""), text_view(new), part=True)
 
 
 KINDS: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(

@@ -200,7 +200,7 @@ class Reading:
     def _found(
         self, number: int, bubble: str, payload: dict[str, Json], calls: list[dict[str, Json]] | None = None
     ) -> Found:
-        told = [called_of(payload, n, made, _nowhere) for n, made in enumerate(calls_in(payload))]
+        told = [called_of(payload, made) for made in calls_in(payload)]
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return Found(
             line=number,
@@ -261,7 +261,3 @@ def _ns(moment: re.Match[str]) -> int | None:
         return int(told.replace(tzinfo=zone).astimezone(UTC).timestamp()) * 1_000_000_000
     except (ValueError, OverflowError):
         return None  # no day of any calendar
-
-
-def _nowhere(_named: object) -> None:
-    return None

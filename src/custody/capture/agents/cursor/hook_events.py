@@ -10,18 +10,17 @@ Formats move: unknown fields and events are passed over, a field of another type
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
-from custody.capture.agents.claude.sources import LOCATOR_CHARS_MAX
-from custody.capture.agents.cursor.sources import sources
+from msgspec.structs import replace
+
+from custody.capture.agents.cursor.sources import opened
 from custody.capture.agents.cursor.tool_calls import (
     SHELL,
     Called,
+    add_effects,
     answer_of,
-    edit_of,
-    edits,
-    git_facts,
     given_of,
     is_notice,
     model_of,
@@ -29,13 +28,13 @@ from custody.capture.agents.cursor.tool_calls import (
     pieces_of,
 )
 from custody.capture.hook.call_match import OWN, UNNAMED, call_name
-from custody.capture.hook_event import Seen, views_by
-from custody.capture.hook_path import located
-from custody.capture.typed_field import Fields, clean, fields, items, string, text
+from custody.capture.hook_event import Seen, located, views_by
+from custody.capture.tool_use import FileEffect, SourceUse, source_reads, text_id, to_edit, use_views
+from custody.capture.typed_field import Fields, fields, items, string, text
 from custody.core.ids import CallId, PromptId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import CallStatus, Prompt, Reading, Session, SourceRead, Text, ToolCall, View
+from custody.core.views import CallStatus, Prompt, Reading, Session, ToolCall, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of, text_view
 
@@ -124,14 +123,16 @@ def _told(seen: _Seen, *, failed: bool) -> Iterator[View]:
     told = said.get("tool_output", said.get("tool_response", said.get("error_message")))
     given, patch = given_of(said.get("tool_input"))
     answer = answer_of(told)
-    called = replace(_called(seen, seen.call), given=given, patch=patch, answer=answer, told=told, failed=failed)
+    called = Called(tool=seen.tool, given=given, patch=patch, answer=answer, told=told, failed=failed)
     # A command that went wrong was run all the same; a tool's own failure says that nothing was done.
     wrong = failed or answer.failed
     yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
-    yield from sources(replace(called, failed=wrong))
-    # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
-    yield from edits(called)
-    yield from git_facts(called, {})
+    yield from _effects(seen, seen.call, called, replace(called, failed=wrong))
+
+
+def _effects(seen: _Seen, call: CallId, called: Called, read: Called) -> Iterator[View]:
+    use = replace(seen.use(call, seen.tool), opened=tuple(opened(read)))
+    yield from use_views(add_effects(use, called))
 
 
 def _shell_begun(seen: _Seen) -> Iterator[View]:
@@ -147,24 +148,17 @@ def _shell_ended(seen: _Seen) -> Iterator[View]:
     yield _call(seen, seen.call, status, SHELL_NAME, seen.fields)
     if seen.alone:
         answer = answer_of(string(seen.fields.get("output")))
-        called = replace(_called(seen, seen.call), tool=SHELL, given=fields(seen.fields), answer=answer)
-        yield from sources(called)
-        yield from git_facts(called, {})
+        called = Called(tool=SHELL, given=fields(seen.fields), answer=answer)
+        yield from _effects(seen, seen.call, called, called)
 
 
 def _read(seen: _Seen) -> Iterator[View]:
     """A file that is about to be read; where a call was begun for it, the end of that one says more."""
     named = path_in(seen.fields)
     if seen.alone and seen.call is not None and named is not None:
-        yield SourceRead(
-            agent=seen.agent,
-            session=seen.session,
-            id=f"{seen.call}:0",
-            locator=clean(named)[:LOCATOR_CHARS_MAX],
-            reading=Reading.VERBATIM,
-            at_ns=seen.at_ns,
-            text=text(seen.fields.get("content")),
-        )
+        source = SourceUse(named, Reading.VERBATIM, text=text(seen.fields.get("content")))
+        for read in source_reads(replace(seen.use(seen.call, seen.tool), opened=(source,))):
+            yield replace_fields(read, call=None)
 
 
 def _edited(seen: _Seen) -> Iterator[View]:
@@ -173,23 +167,25 @@ def _edited(seen: _Seen) -> Iterator[View]:
         return
     is_tab = seen.event.event == "afterTabFileEdit"
     yield _call(seen, seen.call, CallStatus.OK, TAB_NAME if is_tab else EDIT_NAME, seen.fields)
-    path, called = seen.path(path_in(seen.fields)), _called(seen, seen.call)
+    named, use = path_in(seen.fields), seen.use(seen.call, seen.tool)
+    path = seen.path(named)
+    if named is None or path is None:
+        return
     for n, edit in enumerate(map(fields, items(seen.fields.get("edits")))):
-        for before, after, part in _completed(edit) if is_tab else pieces_of([edit]):
-            if path is not None:
-                yield replace(edit_of(called, path, n, before, after, part=part), lines=_lines(edit))
+        for change in _completed(named, edit) if is_tab else pieces_of(named, [edit]):
+            yield to_edit(use, replace(change, lines=_lines(edit)), path, text_id(use, n))
 
 
-def _completed(edit: Fields) -> Iterator[tuple[Text | None, Text | None, bool]]:
+def _completed(path: str, edit: Fields) -> Iterator[FileEffect]:
     """A completion with the rest of the line that it stands in, where that is told: alone it may be half a word."""
     old, new, line = (string(edit.get(name)) for name in ("old_string", "new_string", "old_line"))
     if not new or old == new:
         return
     start, end = (fields(edit.get("range")).get(name) for name in ("start_column", "end_column"))
     if line is None or "\n" in (old or "") or not isinstance(start, int) or not isinstance(end, int):
-        yield text_view(old or ""), text_view(new), True
+        yield FileEffect(path, text_view(old or ""), text_view(new), part=True)
     elif 0 < start <= end <= len(line) + 1:
-        yield text_view(line), text_view(line[: start - 1] + new + line[end - 1 :]), True
+        yield FileEffect(path, text_view(line), text_view(line[: start - 1] + new + line[end - 1 :]), part=True)
 
 
 def _lines(edit: Fields) -> tuple[Lines, ...]:
@@ -207,22 +203,9 @@ def _subagent(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
             wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
             call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
             # The call is the other agent's, and so is the model that its event tells.
-            yield replace(call, subagent=None, model=None)
+            yield replace_fields(call, subagent=None, model=None)
 
     return read
-
-
-def _called(seen: _Seen, call: CallId) -> Called:
-    return Called(
-        agent=seen.agent,
-        session=seen.session,
-        call=call,
-        at_ns=seen.at_ns,
-        tool=seen.tool,
-        given={},
-        revision=seen.head,
-        locate=seen.path,
-    )
 
 
 def _call(seen: _Seen, call: CallId, status: CallStatus, name: str = "", given: object = None) -> ToolCall:

@@ -1,17 +1,13 @@
-"""Which sources a call of one of Cursor's tools opened, listed or tried to open, and how each was read.
-
-Each tool's answer is put into the shape that ``sources`` reads, so that the same reading means the same everywhere.
-"""
+"""Which sources a call of one of Cursor's tools opened, listed or tried to open, and how each was read."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
-from custody.capture.agents.claude.sources import MCP, reads
 from custody.capture.agents.cursor.tool_calls import FETCH, GREP, READ, SEARCH, SHELL, Called, json_in, path_in
-from custody.capture.typed_field import Fields, fields, items, string
-from custody.core.views import SourceRead
+from custody.capture.source_use import as_printed, command_uses, file_use, match_uses, search_uses, server_uses
+from custody.capture.tool_use import SourceUse
+from custody.capture.typed_field import Fields, fields, items, string, text
 
 SERVERS = ("MCP:", "mcp-", "mcp_")
 """How the names of servers' tools begin: in hooks, and in the database."""
@@ -21,46 +17,49 @@ PARTS = (
 """What a call says that reads some of a file's lines."""
 
 
-def sources(called: Called) -> Iterator[SourceRead]:
+def opened(called: Called) -> Iterator[SourceUse | None]:
     """The sources that the call opened, listed or tried to open."""
     read = SOURCES.get(called.kind or "")
     server = next((mark for mark in SERVERS if called.tool.startswith(mark)), None)
     if read is not None:
         yield from read(called)
     elif server is not None:
-        yield from reads(called.done(f"{MCP}{called.tool.removeprefix(server)}", called.given, {}))
+        yield from _served(called, called.tool.removeprefix(server), called.given)
 
 
-def _shell(called: Called) -> Iterator[SourceRead]:
-    yield from reads(called.done("Bash", called.given, {"stdout": called.answer.words}))
+def _served(called: Called, tool: str, given: Fields) -> Iterator[SourceUse | None]:
+    words = called.answer.words
+    yield from server_uses(tool, given, words, failed=called.failed, error=words)
 
 
-def _file(called: Called) -> Iterator[SourceRead]:
+def _shell(called: Called) -> Iterator[SourceUse]:
+    command, words = string(called.given.get("command")), called.answer.words
+    yield from command_uses(command, words, failed=called.failed, error=words)
+
+
+def _file(called: Called) -> Iterator[SourceUse]:
     asked = any(called.given.get(name) not in (None, 0) for name in PARTS)
-    if called.given.get("should_read_entire_file") is True:
-        asked = False
-    file: dict[str, Any] = {"content": called.answer.words} if called.answer.words else {}
-    given = {"file_path": path_in(called.given), "limit": True if asked else None}
-    yield from reads(called.done("Read", given, {"file": file}))
+    whole = not asked or called.given.get("should_read_entire_file") is True
+    yield from file_use(path_in(called.given), text(called.answer.words or None), whole=whole, failed=called.failed)
 
 
-def _page(called: Called) -> Iterator[SourceRead]:
+def _page(called: Called) -> Iterator[SourceUse | None]:
     # The page as text, cut where it is long: how much of it that is, is not said.
-    yield from reads(called.done(f"{MCP}cursor__fetch", {"url": called.given.get("url")}, {}))
+    yield from _served(called, FETCH, {"url": called.given.get("url")})
 
 
-def _search(called: Called) -> Iterator[SourceRead]:
+def _search(called: Called) -> Iterator[SourceUse | None]:
     told = _told(called)
     hits = items(told.get("references")) or items(told.get("results"))
     if hits:
-        yield from reads(called.done("WebSearch", called.given, {"results": [{"content": hits}]}))
+        yield from search_uses([fields(hit) for hit in hits], called.answer.words, failed=called.failed)
     else:
-        yield from reads(called.done(f"{MCP}cursor__search", {}, {}))
+        yield from _served(called, SEARCH, {})
 
 
-def _grep(called: Called) -> Iterator[SourceRead]:
-    shown = "".join(f"{name}:1:\n" for name in dict.fromkeys(_matched(_told(called)))) or called.answer.words
-    yield from reads(called.done("Grep", {"path": called.given.get("path")}, {"content": shown}))
+def _grep(called: Called) -> Iterator[SourceUse | None]:
+    shown = as_printed(_matched(_told(called))) or called.answer.words
+    yield from match_uses(shown, string(called.given.get("path")), failed=called.failed)
 
 
 def _matched(told: Fields) -> Iterator[str]:
@@ -76,6 +75,6 @@ def _told(called: Called) -> Fields:
     return called.told if isinstance(called.told, dict) else fields(json_in(string(called.told) or ""))
 
 
-SOURCES: Mapping[str, Callable[[Called], Iterator[SourceRead]]] = MappingProxyType(
+SOURCES: Mapping[str, Callable[[Called], Iterator[SourceUse | None]]] = MappingProxyType(
     {SHELL: _shell, READ: _file, FETCH: _page, SEARCH: _search, GREP: _grep}
 )

@@ -5,26 +5,23 @@ the database's tool calls of ``composerData`` 3 to 16 (2025 to July 2026), where
 (``edit_file_v2`` for ``StrReplace`` and ``Write``) and its input stands in ``params``, in ``rawArgs`` or in both.
 """
 
-import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.codex.patch import changes_in
-from custody.capture.agents.codex.tool_calls import Answer, commits_in, facts, written_by
-from custody.capture.agents.codex.tool_calls import Given as Command
-from custody.capture.agents.codex.tool_calls import edits as patch_edits
+from msgspec import Struct
+from msgspec.structs import replace
+
+from custody.capture.command_facts import Answer, add_git_facts, commits_in, written_by
+from custody.capture.patch import changes_in, effects_of
+from custody.capture.shell import Write
+from custody.capture.tool_use import FileEffect, ToolUse
 from custody.capture.typed_field import Fields, fields, items, string, text
-from custody.core.digest import whole_hash
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId
-from custody.core.paths import RepoPath
-from custody.core.views import FileEdit, Text, View
-from custody.core.wire.canonical import Json, parse, text_bytes
+from custody.core.views import Text
+from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event_views import text_view
 
 SHELL, READ, WRITE, REPLACE, DELETE, PATCH = "shell", "read", "write", "replace", "delete", "patch"
@@ -50,8 +47,6 @@ PATHS = ("relativeWorkspacePath", "file_path", "path", "filePath", "target_file"
 CONTENTS = ("content", "contents", "file_text", "code_edit_result")
 WORDS = ("output", "stdout", "contents", "content", "text", "result", "answer")
 FILE = "file://"
-READ_FROM_TEXT = ":shell:"
-"""In the id of an edit that only its own text tells: what was seen on disk around it says more."""
 _BESIDE = re.compile(
     r"(?:\[Image\]|<(timestamp|image_files|uploaded_documents|attached_files|external_links|system_reminder"
     r"|open_and_recently_viewed_files|manually_attached_skills)\b[^>]*>.*?</\1>)\s*",
@@ -64,46 +59,22 @@ UNKNOWN_MODELS = frozenset(("", "default", "auto", "inherit", "unknown"))
 """What stands where Cursor chose the model itself and does not say which."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """A call with what it was given and what it gave back; ``before`` and ``after`` where the whole file was kept."""
+class Called(Struct, frozen=True, kw_only=True):
+    """What a call was given and returned; ``before`` and ``after`` where Cursor stored the whole file."""
 
-    agent: AgentName
-    session: SessionId
-    call: CallId
-    at_ns: int
     tool: str
     given: Fields
     patch: str | None = None
-    answer: Answer = field(default_factory=Answer)
+    answer: Answer = Answer()
     told: object = None
     failed: bool = False
     before: Text | None = None
     after: Text | None = None
-    revision: CommitSha | None = None
-    locate: Callable[[object], RepoPath | None]
-    """A path of the repository for a path as written; None for one outside it, or that is no path."""
 
     @property
     def kind(self) -> str | None:
-        """What the tool does; None for one that nothing is made of."""
+        """What the tool does; None for a tool that nothing is made of."""
         return kind_of(self.tool)
-
-    def done(self, tool: str, given: Fields, response: Fields) -> Done:
-        """The call in the shape that Claude Code's have."""
-        return Done(
-            agent=self.agent,
-            session=self.session,
-            call=self.call,
-            at_ns=self.at_ns,
-            tool=tool,
-            input=given,
-            response=response,
-            revision=self.revision,
-            words=self.answer.words,
-            failed=self.failed,
-            locate=self.locate,
-        )
 
 
 def kind_of(tool: str) -> str | None:
@@ -193,80 +164,59 @@ def edited(called: Called) -> list[str]:
     if called.kind == PATCH:
         return [name for change in changes_in(called.patch or "") for name in change.names]
     if called.kind == SHELL:
-        return [_below(called, write.path) for write in written_by(_command(called), called.answer)]
+        return [write.path for write in writes_of(called)]
     named = path_in(called.given)
     return [] if named is None or called.kind not in EDITING else [named]
 
 
-def edits(called: Called) -> Iterator[FileEdit]:
-    """The edits that the call made, by its own text or as the whole file was kept."""
+def changes_of(called: Called) -> Iterator[FileEffect]:
+    """What the call made of files, by its own text or as Cursor stored the whole file."""
     if called.failed:
         return
     if called.after is None and called.kind == PATCH:
-        yield from patch_edits(called.done(called.tool, called.given, {}), changes_in(called.patch or ""))
+        yield from effects_of(changes_in(called.patch or ""))
     elif called.kind in EDITING:
-        path = called.locate(path_in(called.given))
-        pieces = () if path is None else _texts(called)
-        for n, (before, after, part) in enumerate(pieces):
-            assert path is not None, "there are no pieces without it"
-            yield edit_of(called, path, n, before, after, part=part)
+        path = path_in(called.given)
+        yield from () if path is None else _effects(called, path)
 
 
-def _texts(called: Called) -> Iterator[tuple[Text | None, Text | None, bool]]:
-    """The file, or each piece of it, before and after, and whether it is a piece."""
+def _effects(called: Called, path: str) -> Iterator[FileEffect]:
     given = called.given
     if called.after is not None:
-        yield called.before, called.after, False
+        yield FileEffect(path, called.before, called.after)
     elif called.kind == DELETE:
-        yield None, text_view(""), False
+        yield FileEffect(path, None, text_view(""))
     elif called.kind == WRITE and "streamingContent" not in given:
         content = next((text(given[name]) for name in CONTENTS if name in given), None)
-        yield from () if content is None else ((None, content, False),)
+        yield from () if content is None else (FileEffect(path, None, content),)
     elif "streamingContent" in given and "new_string" not in given:
         # The text of an edit as it was streamed: which part of the file it is, is not told.
-        yield text_view(""), text(given["streamingContent"]), True
+        yield FileEffect(path, text_view(""), text(given["streamingContent"]), part=True)
     else:
-        yield from pieces_of([given, *items(given.get("edits"))])
+        yield from pieces_of(path, [given, *items(given.get("edits"))])
 
 
-def pieces_of(said: list[Any]) -> Iterator[tuple[Text | None, Text | None, bool]]:
+def pieces_of(path: str, said: list[Any]) -> Iterator[FileEffect]:
     """Replacements, each before and after; one of nothing makes the file."""
-    for one in map(fields, said):
-        old, new = text(one.get("old_string")), text(one.get("new_string"))
+    for piece in map(fields, said):
+        old, new = text(piece.get("old_string")), text(piece.get("new_string"))
         if new is None or old == new:
             continue
         whole = old is None or old.content == ""
-        yield (None, new, False) if whole else (old, new, True)
-
-
-def edit_of(called: Called, path: RepoPath, n: int, before: Text | None, after: Text | None, *, part: bool) -> FileEdit:
-    """An edit of a call."""
-    known = None if after is None else after.content
-    return FileEdit(
-        agent=called.agent,
-        session=called.session,
-        id=f"{called.call}{READ_FROM_TEXT}{n}",
-        path=path,
-        at_ns=called.at_ns,
-        call=called.call,
-        revision=called.revision,
-        before=before,
-        after=after,
-        hashes=() if known is None else (whole_hash(text_bytes(known)),),
-        part=part,
-    )
+        yield FileEffect(path, None, new) if whole else FileEffect(path, old, new, part=True)
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def written(called: Called) -> Iterator[FileEdit]:
-    """The files that a command wrote by its own text; where files were looked at around it, that knows better."""
-    for n, write in enumerate(written_by(_command(called), called.answer)):
-        path = called.locate(_below(called, write.path))
-        if path is not None:
-            before = text_view("") if write.append else None
-            yield edit_of(called, path, n, before, text_view(write.text), part=write.append)
+def writes_of(called: Called) -> tuple[Write, ...]:
+    """What a command wrote by its own text; snapshots taken around it say more."""
+    command = string(called.given.get("command"))
+    behind = called.given.get("is_background") is True or called.given.get("isBackground") is True
+    if called.kind != SHELL or called.failed or behind:
+        return ()
+    folder = next((called.given[key] for key in ("working_directory", "cwd") if called.given.get(key)), "")
+    return written_by(command, called.answer, folder if isinstance(folder, str) else "")
 
 
 def commits_of(called: Called) -> tuple[str, ...]:
@@ -275,20 +225,11 @@ def commits_of(called: Called) -> tuple[str, ...]:
     return tuple(commits_in(string(called.given.get("command")), called.answer)) if ran else ()
 
 
-def git_facts(called: Called, known: Mapping[str, str | None]) -> Iterator[View]:
-    """The commits that a command made, where ``known`` has them, and the pull request that it opened."""
-    if called.kind == SHELL:
-        given = {"command": called.given.get("command")}
-        answer = replace(called.answer, code=1) if called.failed else called.answer
-        yield from facts(called.done("Bash", given, {}), answer, dict(known))
+# --- the whole call ---------------------------------------------------------------------------------------------------
 
 
-def _command(called: Called) -> Command:
-    command = string(called.given.get("command"))
-    behind = called.given.get("is_background") is True or called.given.get("isBackground") is True
-    return Command(command if called.kind == SHELL and not called.failed and not behind else None)
-
-
-def _below(called: Called, name: str) -> str:
-    folder = next((called.given[key] for key in ("working_directory", "cwd") if called.given.get(key)), "")
-    return posixpath.join(folder, name) if isinstance(folder, str) else name
+def add_effects(use: ToolUse, called: Called) -> ToolUse:
+    """The call with what it changed and did in git."""
+    command = string(called.given.get("command")) if called.kind == SHELL else None
+    answer = replace(called.answer, code=1) if called.failed else called.answer
+    return add_git_facts(replace(use, changes=tuple(changes_of(called))), command, answer)

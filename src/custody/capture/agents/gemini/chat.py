@@ -19,7 +19,7 @@ from typing import Literal
 
 from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
 from custody.capture.agents.gemini.tool_calls import EDITING, commits_said, model_named
-from custody.capture.agents.gemini.views import called_of, calls_in, names_changed, names_in, nowhere
+from custody.capture.agents.gemini.views import calls_in, named_use, names_changed, names_in
 from custody.capture.hook.call_name import call_of, words_of
 from custody.capture.line_reader import LINE_BYTES_MAX, Line
 from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
@@ -232,7 +232,7 @@ class Reading:
             cwd=self.root,
             calls=[made],
             edits=tuple(Named(name, self.root) for name in files),
-            commits=commits_said(called_of(call, nowhere)),
+            commits=commits_said(named_use(call)),
             subagent=self.subagent,
             parent_call=self._parent(),
             opens=self._opens(value),

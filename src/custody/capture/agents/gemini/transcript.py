@@ -10,7 +10,7 @@ from pathlib import Path
 from custody.capture.agents.gemini.chat import LINES, Reading
 from custody.capture.agents.gemini.locations import chats_below, chats_of, home_of, is_opening, roots_of
 from custody.capture.agents.gemini.tool_calls import EDITING
-from custody.capture.agents.gemini.views import views_of
+from custody.capture.agents.gemini.views import GEMINI, views_of
 from custody.capture.line_reader import Line
 from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble
 from custody.capture.typed_field import fields, items, string
@@ -19,8 +19,6 @@ from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent
 from custody.core.wire.excerpt import cut
-
-GEMINI = AgentName("gemini")
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.gemini.hook_events import prompt_id
-from custody.capture.agents.gemini.sources import sources
-from custody.capture.agents.gemini.tool_calls import (
-    Called,
-    commit_links,
-    edited_path,
-    edits,
-    model_named,
-    shell_edits,
-    written_by,
-)
+from msgspec.structs import replace
+
+from custody.capture.agents.gemini.tool_calls import add_effects, edited_path, known_commits, model_named, writes_of
 from custody.capture.hook.call_name import words_of
+from custody.capture.hook_event import prompt_id
+from custody.capture.tool_use import ToolUse, use_views
+from custody.capture.transcript_event import bare_use, session_of, use_of
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.ids import AgentName, CallId, SessionId
-from custody.core.paths import RepoPath
-from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallMade, TranscriptEvent
 from custody.core.wire.event_views import about_of, text_view
 from custody.core.wire.time import ns_from
 
+GEMINI = AgentName("gemini")
 OK = "success"
 STATUSES: Mapping[str, CallStatus] = MappingProxyType({OK: CallStatus.OK, "error": CallStatus.FAILED})
 """How a call ended, by the chat's word for it; any other end, such as ``cancelled``, left it undone."""
@@ -41,26 +36,25 @@ def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept message or call gives."""
     line = fields(event.payload)
     read = MESSAGES.get(string(line.get("type")) or "")
-    opening = (_session(event, line),) if event.opens else ()
+    opening = (session_of(event, model_named(line.get("model"))),) if event.opens else ()
     return (*opening, *(read(event, line) if read else ()))
 
 
-def called_of(
-    call: Fields, locate: Callable[[object], RepoPath | None], event: TranscriptEvent | None = None
-) -> Called:
-    """A call of a chat as its tools are read; without an event only for what it names."""
-    return Called(
-        agent=AgentName("gemini" if event is None else event.agent),
-        session=SessionId("" if event is None else event.session),
-        call=CallId(event.calls[0].id if event is not None and event.calls else ""),
-        at_ns=0 if event is None else ns_from(event.at),
+def add_call(use: ToolUse, call: Fields) -> ToolUse:
+    """A call of a chat as its tools are read."""
+    return replace(
+        use,
         tool=string(call.get("name")) or "",
-        given=fields(call.get("args")),
-        display=call.get("resultDisplay"),
-        shown=words_of(call.get("result")),
+        input=fields(call.get("args")),
+        response=fields(call.get("resultDisplay")),
+        words=words_of(call.get("result")),
         failed=call.get("status") != OK,
-        locate=locate,
     )
+
+
+def named_use(call: Fields) -> ToolUse:
+    """A call of a chat that is read only for the names in it."""
+    return add_call(bare_use(GEMINI), call)
 
 
 def calls_in(chat: Fields) -> Iterator[Fields]:
@@ -76,25 +70,11 @@ def names_in(call: Fields) -> list[str]:
 
 def names_changed(call: Fields) -> Iterator[str]:
     """The files that a call changed, as they were written."""
-    called = called_of(call, nowhere)
-    named = edited_path(called.tool, called.given, called.display)
-    if named is not None and call.get("status") == OK:
+    use = named_use(call)
+    named = edited_path(use)
+    if named is not None and not use.failed:
         yield named
-    yield from (name for name, _, _ in written_by(called))
-
-
-def nowhere(_named: object) -> None:
-    """Locate nothing: for what a call only names."""
-
-
-def _session(event: TranscriptEvent, line: Fields) -> Session:
-    return Session(
-        agent=AgentName(event.agent),
-        id=SessionId(event.session),
-        started_ns=ns_from(event.at),
-        worktree=event.worktree,
-        model=None if event.subagent is not None else model_named(line.get("model")),
-    )
+    yield from (write.path for write in writes_of(use))
 
 
 def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -132,16 +112,8 @@ def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallMade) ->
         model=model_named(line.get("model")),
         about=about_of(call.get("args")),
     )
-    called = called_of(call, lambda named: _located(event.paths, named), event)
-    yield from sources(called)
-    yield from edits(called)
-    yield from shell_edits(called)
-    yield from commit_links(called, event.commits)
-
-
-def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
-    path = paths.get(named) if isinstance(named, str) else None
-    return None if path is None else RepoPath.of(path)
+    use = add_effects(add_call(use_of(event, made), call))
+    yield from use_views(replace(use, writes=writes_of(use), commits=known_commits(use, event.commits)))
 
 
 MESSAGES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(

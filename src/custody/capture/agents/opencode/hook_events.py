@@ -11,11 +11,12 @@ takes. Formats move: unknown fields and events are passed over, a field of anoth
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.opencode.sources import sources
-from custody.capture.agents.opencode.tool_calls import SHELLS, about, answer_of, edits, facts
+from msgspec.structs import replace
+
+from custody.capture.agents.opencode.tool_calls import add_effects
+from custody.capture.agents.opencode.tool_fields import about, status_of
 from custody.capture.hook_event import Seen, views_by
-from custody.capture.hook_path import located
+from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, items, model, string, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
@@ -63,33 +64,16 @@ def _ended(seen: _Seen) -> Iterator[View]:
     if seen.event.call is None or not seen.tool:
         return
     call, answer = CallId(seen.event.call), fields(seen.said.get("tool_response"))
-    failed = isinstance(answer.get("error"), str)
-    done = Done(
-        agent=seen.agent,
-        session=seen.session,
-        call=call,
-        at_ns=seen.at_ns,
-        tool=seen.tool,
+    use = replace(
+        seen.use(call, seen.tool),
         input=fields(seen.said.get("tool_input")),
         response=fields(answer.get("metadata")),
-        revision=seen.head,
         answer=items(answer.get("content")),
         words=string(answer.get("output")) or string(answer.get("error")) or "",
-        failed=failed,
-        locate=lambda named: located(seen.event, named),
+        failed=isinstance(answer.get("error"), str),
     )
-    yield _call(seen, call, status_of(done))
-    yield from sources(done, seen.event.folder or string(seen.said.get("cwd")))
-    # What a command wrote is seen on disk around it; an abbreviated commit says nothing here.
-    yield from edits(done)
-    if seen.tool in SHELLS and not failed:
-        yield from facts(done, answer_of(done), {})
-
-
-def status_of(done: Done) -> CallStatus:
-    """How a call ended: a command that opencode ran to its end may have failed all the same."""
-    failed = done.failed or (done.tool in SHELLS and answer_of(done).failed)
-    return CallStatus.FAILED if failed else CallStatus.OK
+    yield _call(seen, call, status_of(use))
+    yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
 
 
 def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:

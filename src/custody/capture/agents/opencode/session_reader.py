@@ -14,13 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.opencode.tool_calls import SHELLS, TASKS, commits_of, names_changed, names_written
+from msgspec.structs import replace
+
+from custody.capture.agents.opencode.tool_calls import commits_of, names_changed, names_written
+from custody.capture.agents.opencode.tool_fields import SHELLS, TASKS
 from custody.capture.line_reader import Line
+from custody.capture.tool_use import ToolUse
+from custody.capture.transcript_event import bare_use
 from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.ids import AgentName
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.time import text_from
 
@@ -171,10 +175,10 @@ class Reading:
     def _call(self, number: int, part: str, said: dict[str, Json], tool: str, call: str) -> Found:
         state = fields(said.get("state"))
         start = fields(state.get("time")).get("start")
-        done = done_of(tool, state)
+        use = add_state(bare_use(OPENCODE, tool), state)
         cwd = string(fields(self.message.get("path")).get("cwd")) or self.directory
         made: dict[str, Json] = {"id": call_name(self.id, self.root, call), "name": tool[:200]}
-        files = () if done.failed else (*names_changed(tool, done.input, done.response), *names_written(done))
+        files = () if use.failed else (*names_changed(tool, use.input, use.response), *names_written(use))
         return Found(
             line=number,
             id=_record(f"{call}:{start}" if isinstance(start, int) else part),
@@ -185,7 +189,7 @@ class Reading:
             cwd=cwd,
             calls=[made if cwd is None else {**made, "cwd": cwd}],
             edits=tuple(Named(name, cwd) for name in files),
-            commits=commits_of(done),
+            commits=commits_of(use),
             subagent=self._subagent,
             parent_call=self._parent(),
             opens=self._opens(),
@@ -253,19 +257,14 @@ def call_name(session: str, root: str, call: str) -> str:
     return call if session == root else f"{session}/{call}"
 
 
-def done_of(tool: str, state: Fields) -> Done:
-    """A call that ended, by its state; whose it was and where its files are is not told here."""
-    return Done(
-        agent=OPENCODE,
-        session=SessionId(""),
-        call=CallId(""),
-        at_ns=0,
-        tool=tool,
+def add_state(use: ToolUse, state: Fields) -> ToolUse:
+    """A call that ended, with what its state says of it."""
+    return replace(
+        use,
         input=fields(state.get("input")),
         response=fields(state.get("metadata")),
         words=string(state.get("output")) or string(state.get("error")) or "",
         failed=state.get("status") == "error",
-        locate=lambda _named: None,
     )
 
 

@@ -1,6 +1,5 @@
 """Which sources a call of one of opencode's tools opened, listed or tried to open, and how each was read.
 
-Each tool's answer is put into the shape that ``sources`` reads, so that the same reading means the same everywhere.
 Shapes are those of ``packages/opencode/src/tool`` (``read.ts``, ``webfetch.ts``, ``websearch.ts``, ``grep.ts``) at
 d545d8fb, 1.18.18 of August 2026, and of 0.9.0, whose files came with numbers of five digits; since 2.0 (2.0.12 to
 2.0.26) those of ``packages/core/src/tool/plugin``, where a first line says which lines are shown.
@@ -8,20 +7,26 @@ d545d8fb, 1.18.18 of August 2026, and of 0.9.0, whose files came with numbers of
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
 
-from custody.capture.agents.claude.sources import LISTED_MAX, MCP, reads
-from custody.capture.agents.claude.tool_calls import Done
-from custody.capture.agents.codex import sources as codex_sources
-from custody.capture.agents.codex.tool_calls import BASH
-from custody.capture.agents.opencode.tool_calls import EDITING, SHELLS, TASKS, answer_of, path_in
-from custody.capture.typed_field import fields, items, string
-from custody.core.views import Reading, SourceRead
+from custody.capture.agents.opencode.tool_fields import EDITING, SHELLS, TASKS, answer_of, path_in
+from custody.capture.source_use import (
+    LISTED_MAX,
+    MATCHES_MAX,
+    as_printed,
+    code_in,
+    file_use,
+    match_uses,
+    page_use,
+    server_uses,
+    shell_uses,
+    shown_text,
+)
+from custody.capture.tool_use import SourceUse, ToolUse
+from custody.capture.typed_field import fields, items, string, text
+from custody.core.views import Reading
 
-MATCHES_MAX = 10_000
 OWN = (
     EDITING
     | TASKS
@@ -42,59 +47,53 @@ _FOUND_IN = re.compile(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
 _PICTURE = "Image fetched successfully"
 
 
-def sources(done: Done, folder: str | None) -> Iterator[SourceRead]:
-    """The sources that a finished call opened, listed or tried to open; ``folder`` is where the agent works."""
-    if done.tool in SHELLS:
-        where = string(done.input.get("workdir")) or folder
-        yield from codex_sources.sources(replace(done, tool=BASH), answer_of(done), where)
+def opened(use: ToolUse, folder: str | None) -> Iterator[SourceUse | None]:
+    """The sources that a call opened, listed or tried to open; ``folder`` is where the agent works."""
+    if use.tool in SHELLS:
+        command, where = string(use.input.get("command")), string(use.input.get("workdir")) or folder
+        yield from shell_uses(command, answer_of(use), where, failed=use.failed, error=use.words)
         return
-    read = SOURCES.get(done.tool)
+    read = SOURCES.get(use.tool)
     if read is not None:
-        yield from read(done)
-    elif done.tool not in OWN:
+        yield from read(use)
+    elif use.tool not in OWN:
         # Names of servers' tools begin with the server's.
-        answer = items(done.answer) or [{"text": done.words}]
-        yield from reads(replace(done, tool=f"{MCP}{done.tool}", answer=answer))
+        shown = shown_text(items(use.answer), use.words)
+        yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=use.words)
 
 
-def _file(done: Done) -> Iterator[SourceRead]:
-    display = fields(done.response.get("display"))
-    is_folder = FOLDER in done.words[:10_000] or done.words.startswith(FOLDER_SHOWN)
+def _file(use: ToolUse) -> Iterator[SourceUse]:
+    display = fields(use.response.get("display"))
+    is_folder = FOLDER in use.words[:10_000] or use.words.startswith(FOLDER_SHOWN)
     if is_folder or display.get("type") == "directory":
         return
-    numbered = _LINES_SHOWN.match(done.words)
-    shown = _SHOWN.search(done.words) if numbered is None else None
+    numbered = _LINES_SHOWN.match(use.words)
+    shown = _SHOWN.search(use.words) if numbered is None else None
     inner = numbered[2] if numbered is not None else "" if shown is None else shown[1]
     content = _NUMBERED.sub("", _TAIL.sub("", inner))
-    cut = done.response.get("truncated") is True or any(f"\n{mark}" in inner for mark in MORE)
-    first = done.input.get("offset") in (None, 0, 1) and (numbered is None or int(numbered[1]) == 1)
-    some = True if cut or not first else None
-    given = {"file_path": path_in(done.input), "limit": some}
-    file: dict[str, Any] = {"content": content} if content else {}
-    yield from reads(replace(done, tool="Read", input=given, response={"file": file}))
+    cut = use.response.get("truncated") is True or any(f"\n{mark}" in inner for mark in MORE)
+    first = use.input.get("offset") in (None, 0, 1) and (numbered is None or int(numbered[1]) == 1)
+    yield from file_use(path_in(use.input), text(content or None), whole=first and not cut, failed=use.failed)
 
 
-def _page(done: Done) -> Iterator[SourceRead]:
+def _page(use: ToolUse) -> Iterator[SourceUse]:
     """A page as text: all of it unless opencode says that it was cut."""
-    for read in reads(replace(done, tool="WebFetch", response={})):
-        if read.reading is not Reading.SUMMARISED:
-            yield read
-            continue
-        whole = done.response.get("truncated") is not True
-        told = None if done.words == _PICTURE else read.text
-        yield replace(read, reading=Reading.VERBATIM if whole else Reading.EXCERPT, text=told)
+    url, code = string(use.input.get("url")), code_in(use.words) if use.failed else None
+    if url is not None:
+        reading = Reading.EXCERPT if use.response.get("truncated") is True else Reading.VERBATIM
+        content = None if use.words == _PICTURE else text(use.words or None)
+        yield page_use(url, reading, content, code=code, failed=use.failed)
 
 
-def _search(done: Done) -> Iterator[SourceRead]:
-    yield from reads(replace(done, tool=f"{MCP}search", input={}, answer=[{"text": done.words}]))
+def _search(use: ToolUse) -> Iterator[SourceUse | None]:
+    yield from server_uses("search", {}, use.words, failed=use.failed, error=use.words)
 
 
-def _grep(done: Done) -> Iterator[SourceRead]:
-    names = dict.fromkeys(match[1] for match in islice(_FOUND_IN.finditer(done.words), MATCHES_MAX))
-    passages = "".join(f"{name}:1:\n" for name in islice(names, LISTED_MAX))
-    yield from reads(replace(done, tool="Grep", input={}, response={"content": passages}))
+def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
+    names = dict.fromkeys(match[1] for match in islice(_FOUND_IN.finditer(use.words), MATCHES_MAX))
+    yield from match_uses(as_printed(islice(names, LISTED_MAX)), failed=use.failed)
 
 
-SOURCES: Mapping[str, Callable[[Done], Iterator[SourceRead]]] = MappingProxyType(
+SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
     {"read": _file, "webfetch": _page, "websearch": _search, "codesearch": _search, "grep": _grep}
 )

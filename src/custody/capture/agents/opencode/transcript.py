@@ -10,7 +10,7 @@ from pathlib import Path
 
 from custody.capture.agents.opencode.locations import home_of, lines_below, rows_of, sessions_below, sessions_of
 from custody.capture.agents.opencode.session_reader import OPENCODE, Reading, call_name, parts_in
-from custody.capture.agents.opencode.tool_calls import EDITING, started_by
+from custody.capture.agents.opencode.tool_fields import EDITING, started_by
 from custody.capture.agents.opencode.views import views_of
 from custody.capture.database_rows import is_database
 from custody.capture.line_reader import Line

@@ -1,17 +1,18 @@
 """What one kept prompt or call of opencode's sessions says: a pure function of it and of what was put beside it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
-from custody.capture.agents.opencode.hook_events import status_of
-from custody.capture.agents.opencode.session_reader import done_of
-from custody.capture.agents.opencode.sources import sources
-from custody.capture.agents.opencode.tool_calls import SHELLS, about, answer_of, edits, facts, shell_edits
+from msgspec.structs import replace
+
+from custody.capture.agents.opencode.session_reader import add_state
+from custody.capture.agents.opencode.tool_calls import add_effects, writes_of
+from custody.capture.agents.opencode.tool_fields import about, status_of
+from custody.capture.tool_use import use_views
+from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, model, string, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.paths import RepoPath
-from custody.core.views import Prompt, Session, ToolCall, View
+from custody.core.views import Prompt, ToolCall, View
 from custody.core.wire.event import TranscriptEvent
 from custody.core.wire.time import ns_from
 
@@ -22,18 +23,8 @@ def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept prompt or call gives."""
     said = fields(event.payload)
     read = KINDS.get(string(said.get("type")) or "")
-    opening = (_session(event, said),) if event.opens else ()
+    opening = (session_of(event, _model(said)),) if event.opens else ()
     return (*opening, *(read(event, said) if read else ()))
-
-
-def _session(event: TranscriptEvent, said: Fields) -> Session:
-    return Session(
-        agent=AgentName(event.agent),
-        id=SessionId(event.session),
-        started_ns=ns_from(event.at),
-        worktree=event.worktree,
-        model=None if event.subagent is not None else _model(said),
-    )
 
 
 def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
@@ -47,32 +38,21 @@ def _call(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     if not event.calls:
         return
     made, state = event.calls[0], fields(fields(said.get("part")).get("state"))
-    done = replace(
-        done_of(made.name, state),
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        call=CallId(made.id),
-        at_ns=ns_from(event.at),
-        locate=lambda named: _located(event.paths, named),
-    )
+    use = add_state(use_of(event, made), state)
     yield ToolCall(
-        agent=done.agent,
-        session=done.session,
-        id=done.call,
+        agent=use.agent,
+        session=use.session,
+        id=use.call,
         name=made.name,
-        started_ns=_started(state, done.at_ns),
-        ended_ns=done.at_ns,
-        status=status_of(done),
+        started_ns=_started(state, use.at_ns),
+        ended_ns=use.at_ns,
+        status=status_of(use),
         parent=None if event.parent_call is None else CallId(event.parent_call),
         subagent=event.subagent,
         model=_model(said),
         about=about(state.get("input")),
     )
-    yield from sources(done, made.cwd)
-    yield from edits(done)
-    yield from shell_edits(done)
-    if made.name in SHELLS and not done.failed:
-        yield from facts(done, answer_of(done), dict(event.commits))
+    yield from use_views(replace(add_effects(use, made.cwd), writes=writes_of(use)), event.commits)
 
 
 def _started(state: Fields, ended_ns: int) -> int:
@@ -84,11 +64,6 @@ def _started(state: Fields, ended_ns: int) -> int:
 
 def _model(said: Fields) -> str | None:
     return model(fields(said.get("message")).get("model"))
-
-
-def _located(paths: Mapping[str, str | None], named: object) -> RepoPath | None:
-    path = paths.get(named) if isinstance(named, str) else None
-    return None if path is None else RepoPath.of(path)
 
 
 KINDS: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(

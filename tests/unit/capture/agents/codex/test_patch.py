@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.agents.codex.patch import Kind, Piece, changes_in, changes_told
+from custody.capture.patch import Kind, Piece, changes_in, changes_told
 from custody.core.lines import Lines
 from tests.builders.codex import added, deleted, patch_text, unified, updated
 from tests.builders.drawn import json_values

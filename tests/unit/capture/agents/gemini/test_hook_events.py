@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.agents.gemini.hook_events import EVENTS
-from custody.capture.agents.gemini.tool_calls import placed, printed
+from custody.capture.agents.gemini.sources import printed
+from custody.capture.agents.gemini.tool_calls import placed
 from custody.capture.hook.call_name import call_of
 from custody.core.digest import whole_hash
 from custody.core.paths import RepoPath

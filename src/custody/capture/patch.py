@@ -1,4 +1,4 @@
-"""What a patch of Codex CLI changes: its own patch text, and the changes that its events tell of.
+"""What a patch changes, in the format of Codex CLI that others use too: its own text, and the changes of its events.
 
 Pure. The text is the one that ``codex-rs/apply-patch/src/parser.rs`` describes (``*** Begin Patch`` to
 ``*** End Patch``), read as leniently about white space around its marks as Codex does; a text that is no patch gives
@@ -7,10 +7,13 @@ since autumn 2025 or outside (``{"add": {…}}``) as before.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct
+
+from custody.capture.tool_use import FileEffect
 from custody.capture.typed_field import Fields, fields, string, text
 from custody.core.lines import Lines
 from custody.core.views import Text
@@ -32,8 +35,7 @@ class Kind(Enum):
     UPDATE = "update"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A stretch of a file before and after; ``lines`` is where it stands afterwards, if that was told."""
 
     before: str
@@ -41,8 +43,7 @@ class Piece:
     lines: Lines | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What happens to one file: ``before`` and ``after`` are the whole of it, ``pieces`` what an update replaces.
 
     ``untold``: an update whose text was erased, so that nobody knows any more what it replaced.
@@ -205,3 +206,26 @@ def _pieces(diff: str) -> Iterator[Piece]:
 def _lines(hunk: re.Match[str]) -> Lines | None:
     first, count = int(hunk[1]), int(hunk[2] or 1)
     return Lines(first, first + count - 1) if 0 < first < NUMBER_MAX and 0 < count < NUMBER_MAX else None
+
+
+# --- what becomes of the files ----------------------------------------------------------------------------------------
+
+
+def effects_of(changes: Iterable[Change]) -> tuple[FileEffect, ...]:
+    """What changes make of each file; a file that is moved is empty at its old place."""
+    return tuple(effect for change in changes for effect in _effects(change))
+
+
+def _effects(change: Change) -> Iterator[FileEffect]:
+    target, gone = change.path if change.moved is None else change.moved, text_view("")
+    if change.kind is Kind.ADD:
+        yield FileEffect(target, None, change.after)
+    elif change.kind is Kind.DELETE:
+        yield FileEffect(target, change.before, gone)
+    elif change.untold is not None:
+        yield FileEffect(target, None, change.untold)
+    for piece in change.pieces:
+        lines = () if piece.lines is None else (piece.lines,)
+        yield FileEffect(target, text_view(piece.before), text_view(piece.after), part=True, lines=lines)
+    if change.moved is not None:
+        yield FileEffect(change.path, None, gone)
