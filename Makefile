@@ -35,9 +35,10 @@ check: fmt-check lint types imports docs-check assets-check ## format, lint, typ
 fmt-check: setup
 	@$(PY) -m ruff format --check $(CODE)
 
-lint: setup ## ruff, with the bans for all files and those for pure files
+lint: setup ## ruff, with the bans for all files and those for pure files, and where SQL may stand
 	@$(PY) -m ruff check $(CODE)
 	@$(PY) -m ruff check --config tools/ruff-worldly.toml src/custody
+	@$(PY) tools/sql.py
 
 types: setup ## mypy --strict
 	@$(PY) -m mypy $(CODE)

@@ -88,7 +88,7 @@ def look_ups(evidence: Attributing) -> dict[str, Thunk]:
 
     def ask(*, cold: bool) -> Sequence[object]:
         if cold:
-            with evidence.store.db.writing():
+            with evidence.store.writing():
                 LineageTables(evidence.store).drop_versions(path)
         fresh = Attributing(evidence.desk, evidence.store, evidence.objects, evidence.rules)
         found = Reporting(fresh).blamed(path, head, ()).report.attributions
@@ -110,7 +110,7 @@ def fill(store: Store, size: int, version: str) -> None:
     while batch := list(islice(numbers, BATCH)):
         arrivals = [an_arrival(n) for n in batch]
         store.append(arrivals)
-        with store.db.writing():
+        with store.writing():
             lay_states(store, arrivals, version, pattern)
 
 

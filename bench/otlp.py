@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -23,6 +23,7 @@ from custody.core.span_merge import merged_spans
 from custody.core.views import SpanSeen
 from custody.graph.otlp.export import Wanted, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
+from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.queries.spans import SpanTables
 from custody.workspace.workspace import Desk
 
@@ -128,12 +129,9 @@ def _a_desk(folder: Path) -> Desk:
 
 def _spans(desk: Desk) -> list[SpanSeen]:
     with desk.reading() as store:
-        found = (seen.view for execution in SpanTables(store).executions() for seen in store.spans_of(execution))
-        return merged_spans(_only_spans(found))
-
-
-def _only_spans(views: Iterable[object]) -> Iterator[SpanSeen]:
-    return (view for view in views if isinstance(view, SpanSeen))
+        return merged_spans(
+            seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)
+        )
 
 
 def _verdict(figure: float, bar: Bar | None) -> str:

@@ -33,7 +33,7 @@ from bench.service_load import serving
 from custody.server.app.projects import init_database
 from custody.server.app.tenancy_model import Scope
 from custody.server.app.tokens import Wanted, create_token
-from custody.store import PageTables
+from custody.server.queries.record_pages import PageTables
 from custody.workspace.workspace import Desk
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server
@@ -119,7 +119,7 @@ def _judged(desk: Desk, load: Load, rounds: int) -> Killed:
     places: dict[str, list[str]] = {}
     with desk.reading() as store:
         after = None
-        while page := PageTables(store.db).records(("prompt",), after, 500):
+        while page := PageTables(store).records(("prompt",), after, 500):
             for record in page:
                 places.setdefault(str(record.entry.key).rpartition(":")[2], []).append(str(record.ref))
             after = page[-1].ref

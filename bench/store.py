@@ -8,10 +8,14 @@ from itertools import islice
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.edits import edits_of_file
 from custody.core.digest import content_hash as content_hash_of
 from custody.core.ids import CommitSha, EventId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
+from custody.ledger.queries.edits import edits_at, edits_with
+from custody.ledger.queries.sessions import sessions_at
 from custody.store import Heads, Store, Surroundings, open_sqlite
 from custody.workspace.wiring import VIEWS
 
@@ -64,17 +68,18 @@ def populate(ground: Ground, size: int) -> Population:
         {
             "id": lambda: store.tables.records_named(edit.entry.event),
             "natural key": lambda: store.tables.records_named(edit.entry.key),
-            "revision": lambda: store.edits_at(CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
-            "session at revision": lambda: store.sessions_at(CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
-            "path and time window": lambda: store.edits_of(
+            "revision": lambda: edits_at(store, CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
+            "session at revision": lambda: sessions_at(store, CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
+            "path and time window": lambda: edits_of_file(
+                store,
                 RepoPath(f"src/f{n // EDITS_PER_PATH}.py".encode()),
                 since_ns=found.entry.at_ns - HOUR_NS // 2,
                 until_ns=found.entry.at_ns + HOUR_NS // 2,
             ),
-            "commit": lambda: store.links_of(
-                CommitSha(a_sha("commit", n // EVENTS_PER_REVISION * EVENTS_PER_REVISION + 1))
+            "commit": lambda: links_of_commit(
+                store, CommitSha(a_sha("commit", n // EVENTS_PER_REVISION * EVENTS_PER_REVISION + 1))
             ),
-            "content hash": lambda: store.edits_with(content_hash),
+            "content hash": lambda: edits_with(store, content_hash),
         },
         db.close,
     )

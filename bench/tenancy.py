@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from custody.attribution.queries.edits import edits_of_file_by
 from custody.core.ids import CommitSha, EventId, SessionId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
+from custody.ledger.queries.sessions import sessions_at
 from custody.server.app.projects import create_project, init_database
 from custody.store import Store
 from custody.store.project_schema import schema_of
@@ -67,8 +69,8 @@ def _looks(there: Store, project: str, chance: random.Random) -> list[Callable[[
         lambda s: s.tables.is_known(chance.choice(theirs).entry),
         lambda s: own(record.store for record in s.tables.newest(1000, None)),
         lambda s: own(chain.store for chain in s.tables.chains()),
-        lambda s: own(seen.record.store for seen in s.sessions_at(CommitSha("a" * 40))),
-        lambda s: own(seen.record.store for seen in s.edits_by(session, RepoPath.of("src/app.py"))),
+        lambda s: own(seen.record.store for seen in sessions_at(s, CommitSha("a" * 40))),
+        lambda s: own(seen.record.store for seen in edits_of_file_by(s, session, RepoPath.of("src/app.py"))),
         lambda s: s.db.rows("SELECT 1 FROM record WHERE store_id = ? LIMIT 1", (head.store,)),
         lambda s: s.db.rows(f"SELECT * FROM {schema_of(project)}.{chance.choice(TABLES)} LIMIT 1"),
     ]

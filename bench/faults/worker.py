@@ -77,7 +77,7 @@ def read(folder: Path) -> None:
 
 
 def _look(folder: Path) -> None:
-    with Desk(folder).reading() as store, store.db.reading():
+    with Desk(folder).reading() as store, store.reading():
         for head in store.tables.chains():
             if head.store != PENDING:
                 for damage in check_chain(head.store, store.tables.records(head.store)):

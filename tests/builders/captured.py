@@ -3,27 +3,17 @@
 from typing import TypeVar
 
 from custody.attribution.app.blame import blame
-from custody.core.views import CommitLink, FileEdit, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.core.views import View
 from custody.workspace.workspace import Desk
 from tests.builders.repo import Built
 
-V = TypeVar("V")
-
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    FileState: "file_state",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-}
+V = TypeVar("V", bound=View)
 
 
 def views(built: Built, kind: type[V]) -> list[V]:
     """Every view of a kind."""
     with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+        return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:

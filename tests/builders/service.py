@@ -18,8 +18,8 @@ from litestar.testing import TestClient
 from custody.server.app.tenancy_model import Grant, Scope
 from custody.server.assembly import create_app
 from custody.server.protocol import limited
+from custody.server.queries.record_pages import PageTables
 from custody.server.settings import Limits, Settings
-from custody.store import PageTables
 from custody.workspace.workspace import Desk
 
 ALL = "all-scopes"
@@ -82,7 +82,7 @@ class Asked:
     def kept(self) -> list[str]:
         """The natural key of every record, oldest first."""
         with self.desk.reading() as store:
-            return [str(record.entry.key) for record in PageTables(store.db).records((), None, 10_000)]
+            return [str(record.entry.key) for record in PageTables(store).records((), None, 10_000)]
 
 
 @contextmanager

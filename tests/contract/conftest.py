@@ -24,7 +24,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
 
     yield opener
     for store in opened:
-        store.db.close()
+        store.close()
 
 
 @pytest.fixture

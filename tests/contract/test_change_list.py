@@ -23,14 +23,14 @@ def put(store: Store, number: int, *, title: str = "A change", name: str = "", o
         version="1",
         signature=b"\0",
     )
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).put(row, (), [])
 
 
 def ids(
     store: Store, *, before: int | None = None, limit: int = 99, landed: bool | None = None, words: str = ""
 ) -> list[int]:
-    found = ChangeList(store.db)
+    found = ChangeList(store)
     listed = [one.id for one in found.listed(before=before, limit=limit, landed=landed, words=words)]
     if before is None and limit == 99:
         assert found.count(landed, words) == len(listed)
@@ -66,5 +66,5 @@ def test_every_sign_of_the_words_is_what_it_is(store: Store, words: str) -> None
 
 def test_a_title_without_end_is_read_by_its_beginning(store: Store) -> None:
     put(store, 1, title="x" * 1_000_000)
-    (one,) = ChangeList(store.db).listed(before=None, limit=9, landed=None)
+    (one,) = ChangeList(store).listed(before=None, limit=9, landed=None)
     assert one.title == "x" * WORD_SIGNS

@@ -28,7 +28,7 @@ def a_row(number: int, *, name: str = "", base: str = "0" * 40, on_main: bool = 
 
 
 def put(store: Store, row: ChangeRow, terms: list[int], exact: tuple[tuple[int, int], ...] = ()) -> None:
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).put(row, exact, terms)
 
 
@@ -76,11 +76,11 @@ def test_changes_are_put_together_by_rare_terms(store: Store) -> None:
 
 
 def test_what_could_not_be_read_is_remembered_until_it_can(store: Store) -> None:
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).put_unread("", "b", "h", "gone")
         DupesTables(store).put_unread("", "b", "h", "missing")
     assert DupesTables(store).unread("") == [("b", "h", "missing")]
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).read_after_all("", "b", "h")
     assert DupesTables(store).unread("") == []
 
@@ -88,7 +88,7 @@ def test_what_could_not_be_read_is_remembered_until_it_can(store: Store) -> None
 def test_evidence_is_kept_once_and_stays_when_the_index_goes(store: Store) -> None:
     row = EvidenceRow("ab12", "cd34", "ef56", 5, '{"a":1}')
     put(store, a_row(1), [1])
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).put_evidence(row)
         DupesTables(store).put_evidence(row)
         DupesTables(store).forget()
@@ -100,7 +100,7 @@ def test_evidence_is_kept_once_and_stays_when_the_index_goes(store: Store) -> No
 @given(TERMS)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_weights_are_summed_without_loss(store: Store, weights: dict[int, int]) -> None:
-    with store.db.writing():
+    with store.writing():
         DupesTables(store).forget()
     put(store, a_row(1), list(weights))
     (found,) = DupesTables(store).sharing(weights, 1, 5)

@@ -35,16 +35,16 @@ def events(names: list[str], execution: str) -> list[TraceEvent]:
 @given(st.lists(st.lists(NAMES, max_size=5), max_size=5))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None:
-    with store.db.writing():
+    with store.writing():
         GraphTables(store).forget()
     engine = GraphEngine()
     engine.bootstrap_from_templates([Template("t", (("fs:read", "fs:write"),), EdgeType.DEPENDENCY)])
     for number, names in enumerate(runs):
         engine.update_from_code_execution(events(names, f"e{number}"))
         if number % 2:
-            with store.db.writing():
+            with store.writing():
                 engine.persist_edges(GraphTables(store))
-    with store.db.writing():
+    with store.writing():
         engine.persist_edges(GraphTables(store))
     again = GraphEngine()
     assert again.sync_from_database(GraphTables(store)) == ()
@@ -54,7 +54,7 @@ def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None
 def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -> None:
     engine = GraphEngine()
     engine.update_from_code_execution(events(["read", "write"], "e1"))
-    with store.db.writing():
+    with store.writing():
         engine.persist_edges(GraphTables(store))
         GraphTables(store).put_units({"execution:e1": 6, "session:s1": -1})
         GraphTables(store).put_units({"session:s1": 3})
@@ -63,7 +63,7 @@ def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -
     assert again.units() == {"execution:e1": 6, "session:s1": 3}
     assert again.state() == {"chain": (7, "1")}
     assert again.edge_counts() == {("contains", "inferred"): 2, ("sequence", "inferred"): 1}
-    with store.db.writing():
+    with store.writing():
         GraphTables(store).forget()
     assert (list(again.edges()), list(again.nodes()), again.units(), again.state()) == ([], [], {}, {})
 

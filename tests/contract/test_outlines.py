@@ -3,14 +3,14 @@
 import pytest
 
 from custody.attribution.queries.origins import OriginTables
-from custody.core.ids import StoreId
+from custody.core.ids import SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record, chained, empty_head
-from custody.core.views import Prompt
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
 from custody.core.wire.outline import outline_of
+from custody.ledger.queries.prompts import prompts_of_session
 from custody.store import Body, Store, StoreDamaged
 from tests.builders.events import an_arrival
 
@@ -29,8 +29,7 @@ def withheld(store: Store) -> Store:
 
 
 def prompts(store: Store) -> list[str | None]:
-    found = store.views.look_up("prompt", "session = ?", ("s1",))
-    return [seen.view.text.content for seen in found if isinstance(seen.view, Prompt)]
+    return [seen.view.text.content for seen in prompts_of_session(store, SessionId("s1"))]
 
 
 def test_an_outline_gives_views_and_no_payload(withheld: Store) -> None:
@@ -58,7 +57,7 @@ def test_what_was_erased_here_stays_erased(withheld: Store) -> None:
 
 
 def test_a_damaged_outline_is_found(withheld: Store) -> None:
-    with withheld.db.writing():
+    with withheld.writing():
         withheld.db.run("UPDATE body SET bytes = ? WHERE digest = ?", (b"\0" * 60, ARRIVAL.entry.digest))
     with pytest.raises(StoreDamaged):
         withheld.tables.outline(ARRIVAL.entry.digest)
@@ -68,15 +67,15 @@ def test_origins_are_replaced_whole_and_leave_nothing_behind(withheld: Store) ->
     bodies, origins = withheld.tables.body_count(), OriginTables(withheld)
     for files in ({A: b"1", B: b"2"}, {A: b"1", B: b"3"}, {B: b"3"}):
         assert origins.differ(OTHER, files)
-        with withheld.db.writing():
+        with withheld.writing():
             assert origins.put(OTHER, files)
-        with withheld.db.writing():
+        with withheld.writing():
             assert not origins.put(OTHER, files)
         kept = {path: origins.read(digest) for path, digest in origins.files(OTHER).items()}
         assert kept == files
         assert withheld.tables.body_count() == bodies + len(files) + 1
     assert list(origins.lists()) == [OTHER]
-    with withheld.db.writing():
+    with withheld.writing():
         origins.drop(OTHER)
     assert (origins.lists(), withheld.tables.body_count()) == ({}, bodies)
 
@@ -84,6 +83,6 @@ def test_origins_are_replaced_whole_and_leave_nothing_behind(withheld: Store) ->
 def test_that_a_chain_was_pulled_is_remembered(withheld: Store) -> None:
     assert withheld.tables.pulled() == set()
     for _ in range(2):
-        with withheld.db.writing():
+        with withheld.writing():
             withheld.tables.mark_pulled(OTHER)
     assert withheld.tables.pulled() == {OTHER}

@@ -45,7 +45,7 @@ def open_registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Op
         case _:
             yield in_store(store, tmp_path, opened)
     for one in opened:
-        one.db.close()
+        one.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
 from custody.core.views import SpanSeen
+from custody.graph.queries.span_views import spans_of_execution, spans_of_session, spans_under
 from custody.graph.queries.spans import SpanTables
 from custody.store import Seen, Store
 from tests.builders.events import an_arrival
@@ -10,8 +11,8 @@ from tests.contract.conftest import Opener
 WIDE = "\U0001f600" * 200
 
 
-def ids(found: list[Seen]) -> list[tuple[str, str]]:
-    return [(view.id, view.phase.value) for view in (seen.view for seen in found) if isinstance(view, SpanSeen)]
+def ids(found: list[Seen[SpanSeen]]) -> list[tuple[str, str]]:
+    return [(seen.view.id, seen.view.phase.value) for seen in found]
 
 
 def a_run(store: Store, execution: str = "e1", session: str = "s1") -> None:
@@ -34,10 +35,15 @@ def a_run(store: Store, execution: str = "e1", session: str = "s1") -> None:
 def test_spans_are_found_by_execution_session_and_parent(store: Store) -> None:
     a_run(store, "e1", "s1")
     a_run(store, "e2", "s2")
-    assert ids(store.spans_of(ExecutionId("e1"))) == [("a", "start"), ("b", "start"), ("b", "end"), ("a", "end")]
-    assert len(store.spans_in(SessionId("s2"))) == 4
-    assert ids(store.spans_under(ExecutionId("e2"), SpanId("a"))) == [("b", "start"), ("b", "end")]
-    assert store.spans_of(ExecutionId("e3")) == store.spans_under(ExecutionId("e1"), SpanId("b")) == []
+    assert ids(spans_of_execution(store, ExecutionId("e1"))) == [
+        ("a", "start"),
+        ("b", "start"),
+        ("b", "end"),
+        ("a", "end"),
+    ]
+    assert len(spans_of_session(store, SessionId("s2"))) == 4
+    assert ids(spans_under(store, ExecutionId("e2"), SpanId("a"))) == [("b", "start"), ("b", "end")]
+    assert spans_of_execution(store, ExecutionId("e3")) == spans_under(store, ExecutionId("e1"), SpanId("b")) == []
 
 
 def test_the_same_span_again_is_one_record(open_store: Opener) -> None:
@@ -49,7 +55,11 @@ def test_the_same_span_again_is_one_record(open_store: Opener) -> None:
 
 def test_the_widest_ids_fit_the_indexes(store: Store) -> None:
     store.append([an_arrival("span", execution=WIDE, span=WIDE[:-1], parent=WIDE, server=WIDE, name=WIDE)])
-    assert len(store.spans_of(ExecutionId(WIDE))) == len(store.spans_under(ExecutionId(WIDE), SpanId(WIDE))) == 1
+    assert (
+        len(spans_of_execution(store, ExecutionId(WIDE)))
+        == len(spans_under(store, ExecutionId(WIDE), SpanId(WIDE)))
+        == 1
+    )
 
 
 def test_spans_and_observations_are_asked_for_many_at_once(store: Store) -> None:

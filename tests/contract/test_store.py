@@ -1,17 +1,24 @@
 """What every store promises, whichever database is behind it."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.edits import edits_of_file
 from custody.core.chain_check import check_chain
 from custody.core.errors import StoreError
 from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import GENESIS, Record, chained, empty_head, head_at
-from custody.core.views import FileEdit
+from custody.core.views import FileEdit, SourceRead, View
 from custody.core.wire.arrival import CONTINUES
-from custody.store import Body, Fork, ReadRows, Store
+from custody.ledger.queries.edits import edits_at, edits_with
+from custody.ledger.queries.readings import ReadRows, locators_read_by
+from custody.ledger.queries.sessions import sessions_at
+from custody.store import Body, Fork, Store
+from custody.store.rows import TABLES
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
 from tests.contract.conftest import Opener
 
@@ -58,21 +65,22 @@ def test_long_texts_are_bodies_of_their_own_and_shared(store: Store) -> None:
 def test_every_kind_gives_a_view_that_can_be_looked_up(store: Store, kind: str) -> None:
     (record,) = store.append([an_arrival(kind)]).made
     table = {"call": "tool_call", "edit": "file_edit", "link": "commit_link"}.get(kind, kind)
-    (seen,) = store.views.look_up(table, "seq >= ?", (0,))
+    (view,) = (view for view in get_args(View) if TABLES[view].name == table)
+    (seen,) = store.views.look_up(view, "seq >= ?", (0,))
     assert seen.record == record
 
 
 def test_look_ups(store: Store) -> None:
     store.append([an_arrival("session"), an_arrival("edit", path="a.py"), an_arrival("link")])
     sha, other = CommitSha(SHA), CommitSha(OTHER_SHA)
-    assert len(store.sessions_at(sha)) == 1
-    assert len(store.edits_at(sha)) == 1
-    assert len(store.links_of(other)) == 1
-    at_ns = store.edits_at(sha)[0].record.entry.at_ns
+    assert len(sessions_at(store, sha)) == 1
+    assert len(edits_at(store, sha)) == 1
+    assert len(links_of_commit(store, other)) == 1
+    at_ns = edits_at(store, sha)[0].record.entry.at_ns
     path = RepoPath(b"a.py")
-    assert len(store.edits_of(path, since_ns=at_ns, until_ns=at_ns)) == 1
-    assert store.edits_of(path, since_ns=at_ns + 1, until_ns=at_ns + 2) == []
-    assert store.edits_of(RepoPath(b"b.py"), since_ns=0, until_ns=at_ns) == []
+    assert len(edits_of_file(store, path, since_ns=at_ns, until_ns=at_ns)) == 1
+    assert edits_of_file(store, path, since_ns=at_ns + 1, until_ns=at_ns + 2) == []
+    assert edits_of_file(store, RepoPath(b"b.py"), since_ns=0, until_ns=at_ns) == []
 
 
 def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: Store) -> None:
@@ -90,37 +98,37 @@ def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: S
         ]
     )
     one, two = SessionId("s1"), SessionId("s2")
-    noon = store.views.look_up("source_read", "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
-    assert store.read_by([one, two], noon, 10) == ReadRows(("a", "b"), 2)
-    assert store.read_by([one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
-    assert store.read_by([SessionId("s9")], noon, 10) == ReadRows((), 0)
+    noon = store.views.look_up(SourceRead, "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
+    assert locators_read_by(store, [one, two], noon, 10) == ReadRows(("a", "b"), 2)
+    assert locators_read_by(store, [one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
+    assert locators_read_by(store, [SessionId("s9")], noon, 10) == ReadRows((), 0)
 
 
 def test_content_hashes_are_found_by_their_first_digits(store: Store) -> None:
     store.append([an_arrival("edit", content_hashes=["sha256:0123456789abcdef"])])
-    assert len(store.edits_with(ContentHash("sha256:0123456789ABCDEF"))) == 1
-    assert len(store.edits_with(ContentHash("0123456789abcdef00"))) == 1
-    assert store.edits_with(ContentHash("sha256:0123456789abcdee")) == []
-    assert store.edits_with(ContentHash("sha256:0123456")) == [], "fewer than eight digits never match"
+    assert len(edits_with(store, ContentHash("sha256:0123456789ABCDEF"))) == 1
+    assert len(edits_with(store, ContentHash("0123456789abcdef00"))) == 1
+    assert edits_with(store, ContentHash("sha256:0123456789abcdee")) == []
+    assert edits_with(store, ContentHash("sha256:0123456")) == [], "fewer than eight digits never match"
 
 
 def test_odd_paths_survive(store: Store) -> None:
     store.append([an_arrival("edit", path="d/\udcff\n'\".py")])
     path = RepoPath(b"d/\xff\n'\".py")
-    (seen,) = store.edits_of(path, since_ns=0, until_ns=2**62)
+    (seen,) = edits_of_file(store, path, since_ns=0, until_ns=2**62)
     assert isinstance(seen.view, FileEdit)
     assert seen.view.path == path
 
 
 def test_erased_texts_are_gone_and_the_chain_still_checks(store: Store) -> None:
     (record,) = store.append([an_arrival("edit", after=LONG)]).made
-    (seen,) = store.edits_at(CommitSha(SHA))
+    (seen,) = edits_at(store, CommitSha(SHA))
     assert isinstance(seen.view, FileEdit)
     assert seen.view.after is not None
     digest = seen.view.after.digest
     store.erase([digest], who="ana", why="a secret")
     assert store.tables.bodies([digest])[digest] == Body(digest, None)
-    (after,) = store.edits_at(CommitSha(SHA))
+    (after,) = edits_at(store, CommitSha(SHA))
     assert isinstance(after.view, FileEdit)
     assert after.view.after is not None
     assert after.view.after.content is None, "known to have been there, supports nothing"
@@ -148,11 +156,11 @@ def test_another_stores_erasure_does_not_swallow_our_own_events(store: Store) ->
 
 def test_rebuilding_gives_the_same_views(store: Store) -> None:
     store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS * 20)])
-    before = store.edits_at(CommitSha(SHA))
+    before = edits_at(store, CommitSha(SHA))
     store.db.run("DELETE FROM file_edit")
     assert list(store.views.wrong())
     store.views.rebuild(lambda _: None)
-    assert store.edits_at(CommitSha(SHA)) == before
+    assert edits_at(store, CommitSha(SHA)) == before
     assert list(store.views.wrong()) == []
 
 
@@ -176,7 +184,7 @@ def test_a_copied_chain_is_verbatim_and_idempotent(store: Store) -> None:
     (second,) = store.copy(copies)
     assert (first.new, first.known) == (1, 0)
     assert (second.new, second.known) == (0, 1)
-    assert len(store.edits_at(CommitSha(SHA))) == 2
+    assert len(edits_at(store, CommitSha(SHA))) == 2
     assert store.own() == record.store, "copying never changes which chain is ours"
 
 
@@ -199,7 +207,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
     payload = store.tables.payload(foreign)
     assert isinstance(payload, dict)
     assert payload["after"] == LONG
-    assert len(store.edits_at(CommitSha(SHA))) == 1
+    assert len(edits_at(store, CommitSha(SHA))) == 1
     assert list(store.views.wrong()) == []
 
 

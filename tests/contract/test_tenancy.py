@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from bench.tenancy import crossings
+from custody.attribution.queries.edits import edits_of_file
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import EventId
 from custody.core.paths import RepoPath
@@ -139,7 +140,7 @@ def test_the_service_does_all_that_a_store_does(team: Team) -> None:
         store.views.rebuild(lambda _: None)
     assert verify(desk).outcome == "fine"
     with desk.reading() as store:
-        assert len(store.edits_of(RepoPath.of("src/app.py"), since_ns=0, until_ns=2 * NOON)) >= 2
+        assert len(edits_of_file(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2 * NOON)) >= 2
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_neither_of_two_projects_can_tell_that_the_other_has_the_same_bytes(team
 
 
 def test_writers_of_two_projects_do_not_wait_for_each_other(team: Team) -> None:
-    with team.desk(A).writing() as mine, team.desk(B).writing() as theirs, mine.db.writing():
+    with team.desk(A).writing() as mine, team.desk(B).writing() as theirs, mine.writing():
         theirs.db.run("SET statement_timeout = '20s'")
         assert len(theirs.append([an_arrival(id="unhindered")]).made) == 1
 

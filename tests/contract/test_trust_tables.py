@@ -10,6 +10,7 @@ from custody.store import Store
 from custody.trust.app import standing as trust_standing
 from custody.trust.app.decisions import Asked, account_of, agents_in, settled
 from custody.trust.app.standing import standing_of
+from custody.trust.queries.decisions import unreviewed_decisions
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from tests.builders.events import SHA, an_arrival
@@ -34,16 +35,16 @@ def test_decisions_are_found_by_what_they_name(store: Store) -> None:
     assert StandingTables(store).named("robot", "commit_sha", [SHA]) == {first}
     assert StandingTables(store).named("robot", "head", [SHA]) == {third}
     assert StandingTables(store).named("other", "id", ["d0"]) == set()
-    assert len(store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (0,))) == 1
+    assert len(unreviewed_decisions(store, 0)) == 1
 
 
 def test_what_is_kept_is_found_again_and_let_go_of(store: Store, open_store: Opener) -> None:
-    with store.db.writing():
+    with store.writing():
         StandingTables(store).keep("robot", "r", "one", generation=0)
         StandingTables(store).keep("robot", "r", "two", generation=0)
         StandingTables(store).keep("robot", "other rules", "three", generation=0)
     assert StandingTables(open_store()).kept("robot", "r") == "two"
-    with store.db.writing():
+    with store.writing():
         StandingTables(store).forget()
         StandingTables(store).keep("robot", "r", "late", generation=0)
     assert StandingTables(open_store()).kept("robot", "r") is None

@@ -19,6 +19,7 @@ from custody.core.errors import InputError, SpoolError
 from custody.core.views import SpanKind, SpanSeen, SpanStatus
 from custody.core.wire.canonical import parse
 from custody.graph.otlp.span_intake import SpanSpool
+from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
@@ -49,8 +50,7 @@ class Traced:
             views = [
                 seen.view
                 for execution in SpanTables(store).executions()
-                for seen in store.spans_of(execution)
-                if isinstance(seen.view, SpanSeen)
+                for seen in spans_of_execution(store, execution)
             ]
         assert len({(one.execution, one.id) for one in views}) == len(views)
         return {one.name: one for one in views}

@@ -23,7 +23,7 @@ from custody.core.wire.report import ImportProblem, ImportTracesReport
 from custody.core.wire.time import text_from
 from custody.git import WorkFile
 from custody.intake.redaction import redacted
-from custody.store import Store, StoreUnwritable, vanishes
+from custody.store import Store, StoreUnwritable
 from custody.workspace.workspace import Desk
 
 FOLDER = ".agent-trace"
@@ -95,14 +95,14 @@ def reading_with_traces(desk: Desk) -> Iterator[Store]:
             yield shown
         finally:
             if shown is not store:
-                shown.db.close()
+                shown.close()
 
 
 def _keep(desk: Desk, store: Store, news: "_News") -> Store:
     """The store with the news in it, or a private copy of it where it cannot be written."""
     if not news.seen:
         return store
-    if vanishes(store.db):
+    if store.is_temporary():
         _append(store, news.arrivals, own=False)
         return store
     try:
@@ -141,7 +141,7 @@ class _News:
         work_tree = None if desk.home is None else desk.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
-        before = {} if vanishes(store.db) else _seen(desk, store)
+        before = {} if store.is_temporary() else _seen(desk, store)
         done, seen = TracesRead(FOLDER), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:

@@ -13,14 +13,14 @@ from custody.capture import Found, Line, NeedsTrees, Passed, Started, Transcript
 from custody.capture.hook.event_home import key_of
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import EventId
+from custody.core.ids import EventId, SessionId
 from custody.core.record import Record
-from custody.core.views import ToolCall
 from custody.core.wire.arrival import Arrival, arrival_from, transcript_key
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
 from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
 from custody.git import ObjectInfo
+from custody.intake.queries import calls_of_session
 from custody.intake.redaction import redacted
 from custody.intake.transcript_paths import Paths, paths_of_history, work_trees
 from custody.store import Store
@@ -180,9 +180,10 @@ class _Importing:
     def _is_known(self, session: str) -> bool:
         """Whether hooks, or a transcript whose lines have ids, told of the session: then its calls have other names."""
         if session not in self.told:
-            seen = self.store.views.look_up("tool_call", "session = ?", (session,))
-            calls = (one.view for one in seen if isinstance(one.view, ToolCall) and one.view.agent == self.reader.agent)
-            self.told[session] = any(not call.id.startswith(BY_PLACE) for call in calls)
+            calls = (seen.view for seen in calls_of_session(self.store, SessionId(session)))
+            self.told[session] = any(
+                call.agent == self.reader.agent and not call.id.startswith(BY_PLACE) for call in calls
+            )
         return self.told[session]
 
     def _knows_parent_now(self, found: Found, record: Record) -> bool:

@@ -19,7 +19,7 @@ from custody.workspace.workspace import Desk
 def checked(desk: Desk, *, seals: bool = True) -> VerifyReport:
     """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
     try:
-        with desk.reading() as store, store.db.reading():
+        with desk.reading() as store, store.reading():
             return _checked(desk, store, seals=seals)
     except StoreDamaged:
         return verify(desk)
@@ -27,13 +27,13 @@ def checked(desk: Desk, *, seals: bool = True) -> VerifyReport:
 
 def _checked(desk: Desk, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
-    since = store.db.sealed()
+    since = store.sealed_positions()
     if since is not None and not any(_damage_since(desk, store, heads, since)):
         report = _fine(store, heads)
     else:
         report = verified(desk, store)
     if seals and not report.findings:
-        store.db.seal({head.store: int(head.seq) for head in heads})
+        store.seal({head.store: int(head.seq) for head in heads})
     return report
 
 

@@ -19,14 +19,14 @@ WITHHELD = "$withheld"
 
 def records(desk: Desk, *, limit: int, kind: str | None = None) -> RecordsReport:
     """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         newest = store.tables.newest(limit, kind)
         return RecordsReport(records=_kept(newest, store.own()), total=store.tables.record_count())
 
 
 def show(desk: Desk, target: str) -> ShowReport:
     """What the named records say; an erased one says nothing."""
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         found = records_named(store, target)
         if not found:
             raise InputError(f"no record is named '{target}'", hint=HINT)

@@ -6,20 +6,34 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, SessionId
-from custody.core.paths import RepoPath
+from custody.core.ids import SessionId
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceRead, ToolCall
+from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceRead, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
 from custody.intake.install.agent_names import check_agent
-from custody.store import Seen, SessionRow, Store
+from custody.intake.queries import agent_rows
+from custody.ledger.queries.calls import call_ids, last_calls
+from custody.ledger.queries.edits import paths_of_session
+from custody.ledger.queries.prompts import prompts_of_session
+from custody.ledger.queries.sessions import (
+    SessionRow,
+    SessionView,
+    agents_of_session,
+    first_session_views,
+    last_session_views,
+    session_count,
+    session_rows,
+    session_views,
+    views_of_session,
+)
+from custody.store import Seen, Store
 from custody.workspace.workspace import Desk
 
 V = TypeVar("V")
 
-TABLES = ("session", "prompt", "tool_call", "file_edit", "source_read")
-"""Where views of a session are looked for; one record often shows several of them."""
+KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit, SourceRead)
+"""The views of a session; one record often shows several of them."""
 SAME_PROMPT_NS = 60 * 1_000_000_000
 """How far apart hook and transcript may place one prompt: the agent names it in neither, or in one of them only."""
 ENDS_READ_MAX = 20
@@ -44,14 +58,14 @@ class _Story:
 
 def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
     """The sessions that were active last, newest first, perhaps of one agent only."""
-    with desk.reading() as store, store.db.reading():
-        agents = store.agents()
+    with desk.reading() as store, store.reading():
+        agents = agent_rows(store)
         check_agent(agent, (row.agent for row in agents))
-        total = store.session_count()
+        total = session_count(store)
         if agent is None:
-            rows = store.sessions(limit=limit)
+            rows = session_rows(store, limit=limit)
         else:
-            rows = _of_agent(store.sessions(limit=total), agent)
+            rows = _of_agent(session_rows(store, limit=total), agent)
             total = len(rows)
         return LogReport(
             sessions=[_listed(store, row) for row in rows[:limit]],
@@ -66,17 +80,17 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
 
 def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         row = session_named(store, named, agent)
         return session_told(row, session_read(store, row))
 
 
-def session_read(store: Store, row: SessionRow) -> list[Seen]:
+def session_read(store: Store, row: SessionRow) -> list[Seen[SessionView]]:
     """Everything that was captured of one session of one agent."""
-    return [one for one in store.views.look_up_in(TABLES, "session = ?", (row.session,)) if _agent(one) == row.agent]
+    return [seen for seen in views_of_session(store, row.session, KINDS) if seen.view.agent == row.agent]
 
 
-def session_told(row: SessionRow, seen: Sequence[Seen]) -> SessionReport:
+def session_told(row: SessionRow, seen: Sequence[Seen[SessionView]]) -> SessionReport:
     """What happened in a session, of which everything was read."""
     story = _story(row, seen)
     files: defaultdict[str | None, set[str]] = defaultdict(set)
@@ -95,8 +109,8 @@ def session_told(row: SessionRow, seen: Sequence[Seen]) -> SessionReport:
 def session_named(store: Store, named: str, agent: str | None = None) -> SessionRow:
     """The one session whose id is or begins with ``named``; an ``InputError`` when there is none, or several."""
     # Those of other agents are among them, before they are passed over.
-    exact = _of_agent(store.sessions(limit=ANY_NUMBER, named=named), agent)
-    rows = exact or _of_agent(store.sessions(limit=ANY_NUMBER, starting=named), agent)
+    exact = _of_agent(session_rows(store, limit=ANY_NUMBER, named=named), agent)
+    rows = exact or _of_agent(session_rows(store, limit=ANY_NUMBER, starting=named), agent)
     if len(rows) != 1:
         raise _which(named, agent, rows)
     return rows[0]
@@ -106,7 +120,7 @@ def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
     return [row for row in rows if agent is None or row.agent == agent]
 
 
-def _story(row: SessionRow, seen: Sequence[Seen]) -> _Story:
+def _story(row: SessionRow, seen: Sequence[Seen[SessionView]]) -> _Story:
     return _Story(
         row=row,
         session=merged_session(_of(seen, Session)),
@@ -125,17 +139,15 @@ def _line(story: _Story) -> SessionLine:
 
 def _listed(store: Store, row: SessionRow) -> SessionLine:
     """A session as it is listed: counted by the index, which a session of any length answers at once."""
-    where, values = "session = ?", (row.session,)
-    if len(store.views.distinct("observation", "agent", where, values)) != 1:
+    if len(agents_of_session(store, row.session)) != 1:
         return _line(_story(row, session_read(store, row)))  # the index does not say whose of two agents a call was
-    calls = store.views.distinct("tool_call", "call", where, values)
-    paths = store.views.distinct("file_edit", "path", where, values)
-    files = {RepoPath(path).display for path in paths if isinstance(path, bytes)}
-    prompts = prompts_of(store.views.look_up("prompt", where, values))
-    session = merged_session(_of(session_ends(store, row.session), Session))
+    calls = call_ids(store, row.session)
+    files = {path.display for path in paths_of_session(store, row.session)}
+    prompts = prompts_of(prompts_of_session(store, row.session))
+    session = merged_session(seen.view for seen in session_ends(store, row.session))
     if session is None or session.model is None:
-        last = store.views.look_up("tool_call", f"{where} ORDER BY started_ns DESC LIMIT {ENDS_READ_MAX}", values)
-        session = _with_model(row, session, _of(last, ToolCall))
+        last = last_calls(store, row.session, ENDS_READ_MAX)
+        session = _with_model(row, session, [seen.view for seen in last])
     return _session_line(row, session, len(prompts), len(calls), files)
 
 
@@ -148,18 +160,15 @@ def _with_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCa
     return replace(whole, model=max(named, key=lambda call: (call.started_ns, call.id)).model)
 
 
-def session_ends(store: Store, session: SessionId) -> list[Seen]:
+def session_ends(store: Store, session: SessionId) -> list[Seen[Session]]:
     """The first and the last observations of a session; all of them where those do not name a model."""
     ends = [
-        seen
-        for order in ("", " DESC")
-        for seen in store.views.look_up(
-            "session", f"session = ? ORDER BY started_ns{order} LIMIT {ENDS_READ_MAX}", (session,)
-        )
+        *first_session_views(store, session, ENDS_READ_MAX),
+        *last_session_views(store, session, ENDS_READ_MAX),
     ]
-    if len(ends) < 2 * ENDS_READ_MAX or any(one.model is not None for one in _of(ends, Session)):
+    if len(ends) < 2 * ENDS_READ_MAX or any(seen.view.model is not None for seen in ends):
         return ends
-    return store.views.look_up("session", "session = ?", (session,))
+    return session_views(store, session)
 
 
 def _session_line(row: SessionRow, session: Session | None, prompts: int, calls: int, files: set[str]) -> SessionLine:
@@ -192,7 +201,7 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     )
 
 
-def prompts_of(seen: Sequence[Seen]) -> list[Prompt]:
+def prompts_of(seen: Sequence[Seen[View]]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
     prompts = {one.view.id: (one, one.view) for one in reversed(seen) if isinstance(one.view, Prompt)}
     written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]
@@ -210,12 +219,8 @@ def _is_same(one: Prompt, other: Prompt) -> bool:
     return near and one.agent == other.agent and one.text.digest == other.text.digest
 
 
-def _of(seen: Sequence[Seen], kind: type[V]) -> list[V]:
+def _of(seen: Sequence[Seen[SessionView]], kind: type[V]) -> list[V]:
     return [one.view for one in seen if isinstance(one.view, kind)]
-
-
-def _agent(seen: Seen) -> AgentName | None:
-    return getattr(seen.view, "agent", None)
 
 
 def _which(named: str, agent: str | None, rows: Sequence[SessionRow]) -> InputError:

@@ -22,7 +22,7 @@ Erasures = dict[Digest, set[StoreId]]
 def verify(desk: Desk) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
-        with desk.reading() as store, store.db.reading():
+        with desk.reading() as store, store.reading():
             return verified(desk, store)
     except StoreDamaged as error:
         # The file cannot even be opened or read through: that is the finding.
@@ -40,7 +40,7 @@ def verified(desk: Desk, store: Store) -> VerifyReport:
     desk.progress.start("checking", records + store.tables.body_count())
     erasures = _erasures(store)
     found = [
-        *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.db.check()),
+        *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.check_files()),
         *_bodies(desk, store, erasures),
         *(damage for head in heads for damage in _chain(desk, store, head)),
         *head_damage(store, heads),
@@ -148,7 +148,7 @@ def head_damage(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
     for file in kept:
         yield from _head(file, here)
     remembered = {file.head.store for file in kept if file.head is not None}
-    for head in heads if store.heads and not store.db.place else ():
+    for head in heads if store.heads and not store.is_shared else ():
         if head.store not in remembered:
             what = f"chain {head.store} has no head beside it: whether its end was cut off cannot be told"
             yield Damage(DamageCode.HEAD_MISSING, what)

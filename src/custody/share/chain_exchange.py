@@ -221,7 +221,7 @@ def take(
 ) -> Copied:
     """Copy checked records and what they say, all or none; ``origins`` is None when the texts came."""
     copied = store.copy(items)
-    with store.db.writing():
+    with store.writing():
         store.tables.mark_pulled(chain)
         if origins is None:
             drop_origins(store, chain)

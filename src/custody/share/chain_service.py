@@ -36,7 +36,7 @@ def _held(head: Head, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainHe
 
 def chain_stretch(desk: Desk, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
     """The lines of the next records of a chain behind ``after``: at most ``limit``, and not too many bytes."""
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         until = min(int(store.tables.head(chain).seq), after + limit)
         return b"".join(_bounded(stretch_lines(store, chain, after=after, until=until, texts=texts)))
 

@@ -42,7 +42,7 @@ class _Counts:
 
 def export(desk: Desk, out: BinaryIO, path: str) -> ExportReport:
     """Write every chain, its bodies, forks and waiting events to ``out``; ``path`` is what the report calls it."""
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         counts = _Counts()
         desk.progress.start("exporting", sum(head.seq for head in heads))

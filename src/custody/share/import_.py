@@ -53,7 +53,7 @@ def _import(desk: Desk, file: Path, path: str) -> ImportReport:
     with desk.writing() as store:
         desk.progress.start("importing", checked.lines)
         copied = store.copy(_items(desk, file, checked.digest))
-        with store.db.writing():
+        with store.writing():
             _keep_origins(store, checked)
         made = store.append(checked.pending).made if checked.pending else ()
         store.catch_up()

@@ -68,7 +68,7 @@ def _copied(own: Store, copy: Store, head: Head) -> None:
         until = min(int(head.seq), after + RECORDS_MAX)
         lines = list(stretch_lines(own, head.store, after=after, until=until, texts=True))
         copy.copy(list(reader.read(lines)))
-    with copy.db.writing():
+    with copy.writing():
         if head.store in own.tables.owned() or head.store in own.tables.pulled():
             copy.tables.mark_pulled(head.store)
         if files := chain_origins(own, head.store):

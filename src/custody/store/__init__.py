@@ -4,23 +4,18 @@ May touch the database and the head files beside it. It never reads the spool, r
 random numbers are passed in.
 """
 
-from custody.store.db import Db, StoreDamaged, StoreUnwritable
+from custody.store.db import Db, StoreDamaged, StoreUnwritable, placeholders
 from custody.store.heads import Heads, KeptHead
 from custody.store.migrate import SCHEMA_VERSION
 from custody.store.project_schema import SERVICE_ROLE
 from custody.store.projection import DerivedTables, Reader, Seen
 from custody.store.record_filter import EVERYTHING, Only
-from custody.store.record_pages import PageTables
 from custody.store.snapshot import claimed_until, copy_until, erased_since, own_among, own_as
-from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay, vanishes
+from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay
 from custody.store.store import (
-    SESSIONS_READ_MAX,
-    AgentRow,
     Appended,
     Copied,
     Fork,
-    ReadRows,
-    SessionRow,
     Store,
     Surroundings,
     ViewWiring,
@@ -32,8 +27,6 @@ __all__ = [
     "EVERYTHING",
     "SCHEMA_VERSION",
     "SERVICE_ROLE",
-    "SESSIONS_READ_MAX",
-    "AgentRow",
     "Appended",
     "Body",
     "Copied",
@@ -43,11 +36,8 @@ __all__ = [
     "Heads",
     "KeptHead",
     "Only",
-    "PageTables",
-    "ReadRows",
     "Reader",
     "Seen",
-    "SessionRow",
     "SqliteDb",
     "Store",
     "StoreDamaged",
@@ -67,5 +57,5 @@ __all__ = [
     "overlay",
     "own_among",
     "own_as",
-    "vanishes",
+    "placeholders",
 ]

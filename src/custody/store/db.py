@@ -1,6 +1,6 @@
 """What the store needs of a database: rows, transactions, a stamp. Both databases give it; nothing else is used."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -88,3 +88,12 @@ class Db(Protocol):
 
     def close(self) -> None:
         """Let go of the connection."""
+
+
+def placeholders(values: Sized) -> str:
+    """Return as many ``?`` as there are values, for an ``IN (…)``.
+
+    >>> placeholders(("a", "b"))
+    '?, ?'
+    """
+    return ", ".join("?" * len(values))

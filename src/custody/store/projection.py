@@ -4,9 +4,10 @@ No truth lives in these tables. A watermark that is behind means catch up; anoth
 again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
@@ -14,7 +15,7 @@ from custody.core.record import Head, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.store.db import Row, Value
-from custody.store.rows import ALL_TABLES, check_storable, columns_of, insert_sql, rows_of
+from custody.store.rows import ALL_TABLES, TABLES, check_storable, columns_of, insert_sql, rows_of
 from custody.store.tables import PAGE, PAYLOADS, Tables, batched, integer
 
 CAPTURED = "captured"
@@ -35,6 +36,10 @@ class Reader:
 
     version: int
     views: Callable[[Json], tuple[View, ...]]
+
+
+V = TypeVar("V", bound=View)
+V_co = TypeVar("V_co", bound=View, covariant=True)
 
 
 class DerivedTables:
@@ -65,11 +70,11 @@ class DerivedTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Generic[V_co]):
     """A view, the record that shows it, and which of the record's views it is."""
 
     record: Record
-    view: View
+    view: V_co
     n: int = 0
 
 
@@ -144,36 +149,47 @@ class Projection:
         for derived in self._derived:
             derived.read_again(holding)
 
-    def look_up(self, table: str, where: str, values: Sequence[Value]) -> list[Seen]:
-        """The views that rows of ``table`` stand for, each with the record that shows it, oldest first."""
-        return self.look_up_in((table,), where, values)
+    def look_up(self, kind: type[V], where: str, values: Sequence[Value], *, index: str | None = None) -> list[Seen[V]]:
+        """Return the views of ``kind`` whose rows match, each with the record that shows it, oldest first.
 
-    def look_up_in(self, tables: Iterable[str], where: str, values: Sequence[Value]) -> list[Seen]:
-        """The views that rows of several tables stand for, each record read once, oldest first."""
-        found: list[Seen] = []
+        ``index`` names another table whose rows stand for views of this kind.
+        """
+        return self._look_up((kind,), (index or TABLES[kind].name,), where, values)
+
+    def look_up_in(self, kinds: Collection[type[V]], where: str, values: Sequence[Value]) -> list[Seen[V]]:
+        """Return the views of several kinds whose rows match, each record read once, oldest first."""
+        return self._look_up(kinds, [TABLES[kind].name for kind in kinds], where, values)
+
+    def _look_up(
+        self, kinds: Collection[type[V]], tables: Iterable[str], where: str, values: Sequence[Value]
+    ) -> list[Seen[V]]:
+        found: list[Seen[V]] = []
         wanted: dict[RecordRef, set[int]] = {}
         for table in tables:
             for store, seq, n in self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values):
                 wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer(seq))), set()).add(integer(n))
+        # Rows that an older reader made may stand for views of another kind until they are made again.
+        expected = tuple(kinds)
         for records in batched(self._records(sorted(wanted))):
             for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
                 # Their rows are there, so rows can hold them: that costs a look at every sign and is not asked again.
                 views = self._read(record, value) or ()
-                found.extend(Seen(record, views[n], n) for n in sorted(wanted[record.ref]) if n < len(views))
+                shown = ((n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views))
+                found.extend(Seen(record, view, n) for n, view in shown if isinstance(view, expected))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
 
-    def distinct(self, table: str, column: str, where: str, values: Sequence[Value]) -> list[Value]:
-        """The different values of a column, in order, without reading any record."""
-        return [
-            value
-            for (value,) in self._db.rows(f"SELECT DISTINCT {column} FROM {table} WHERE {where} ORDER BY 1", values)
-        ]
+    def distinct(
+        self, kind: type[View], column: str, where: str = "1 = 1", values: Sequence[Value] = ()
+    ) -> list[Value]:
+        """Return the different values of a column of ``kind``, in order, without reading any record."""
+        sql = f"SELECT DISTINCT {column} FROM {TABLES[kind].name} WHERE {where} ORDER BY 1"
+        return [value for (value,) in self._db.rows(sql, values)]
 
     def of(self, record: Record) -> tuple[View, ...]:
         """Every view of one record."""
         return self._views(record, self._tables.payload(record)) or ()
 
-    def at(self, ref: RecordRef, n: int) -> Seen | None:
+    def at(self, ref: RecordRef, n: int) -> Seen[View] | None:
         """One view of one record; None when it is no longer there."""
         record = self._tables.record(ref)
         views = () if record is None else self.of(record)

@@ -38,7 +38,7 @@ class Table:
     fill: Callable[[Any], tuple[Value, ...]]
 
 
-TABLES: Mapping[type[View], Table] = MappingProxyType(
+TABLES: Mapping[type[object], Table] = MappingProxyType(
     {
         Session: Table(
             "session",

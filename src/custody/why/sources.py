@@ -5,11 +5,14 @@ from collections.abc import Iterator, Sequence
 from custody.attribution.model import Trace
 from custody.cite.app.source_numbers import page_source_number
 from custody.core.ids import SessionId
-from custody.core.views import Reading, Session, SourceRead
+from custody.core.views import Reading, SourceRead
 from custody.core.wire.time import text_from
 from custody.git import Repository
 from custody.intake.transcript_paths import work_trees
+from custody.ledger.queries.readings import locators_read_by
+from custody.ledger.queries.sessions import first_session_views
 from custody.store import Seen, Store
+from custody.why.queries import readings_of_source
 from custody.why.report import SourceLine, SourcesLink
 
 SHOWN_MAX = 10
@@ -23,22 +26,19 @@ READINGS = tuple(Reading)
 def sources_before(repository: Repository, store: Store, trace: Trace, at_ns: int) -> SourcesLink:
     """The sources that a session, subagents included, or one that started it had read by a moment, the latest first."""
     sessions = [trace.session, *_above(store, trace)]
-    marks = ", ".join("?" * len(sessions))
-    found = store.read_by(sessions, at_ns, SHOWN_MAX)
+    found = locators_read_by(store, sessions, at_ns, SHOWN_MAX)
     trees = work_trees(repository) if any(one.startswith("/") for one in found.locators) else []
     lines: list[SourceLine] = []
     for locator in found.locators:
-        where = f"session IN ({marks}) AND locator = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {EACH_MAX}"
-        seen = [
-            one for one in store.views.look_up("source_read", where, (*sessions, locator, at_ns)) if _is_of(one, trace)
-        ]
+        readings = readings_of_source(store, sessions, locator, at_ns, EACH_MAX)
+        seen = [one for one in readings if one.view.agent == trace.agent]
         if seen:
             lines.append(_line(store, seen, trees))
     return SourcesLink(sources=lines, more=found.total - len(found.locators))
 
 
-def _line(store: Store, seen: Sequence[Seen], trees: Sequence[str]) -> SourceLine:
-    reads = [one.view for one in seen if isinstance(one.view, SourceRead)]
+def _line(store: Store, seen: Sequence[Seen[SourceRead]], trees: Sequence[str]) -> SourceLine:
+    reads = [one.view for one in seen]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)
     return SourceLine(
@@ -71,14 +71,9 @@ def _above(store: Store, trace: Trace) -> Iterator[SessionId]:
     """The sessions that started this one, where its recorder names them."""
     met, session = {trace.session}, trace.session
     for _ in range(PARENTS_MAX):
-        seen = store.views.look_up("session", "session = ? ORDER BY started_ns LIMIT 1", (session,))
-        parent = next((one.view.parent for one in seen if isinstance(one.view, Session)), None)
+        parent = next((seen.view.parent for seen in first_session_views(store, session, 1)), None)
         if parent is None or parent in met:
             return
         met.add(parent)
         session = parent
         yield parent
-
-
-def _is_of(seen: Seen, trace: Trace) -> bool:
-    return getattr(seen.view, "agent", None) == trace.agent

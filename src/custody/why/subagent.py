@@ -8,6 +8,7 @@ from custody.attribution import Trace
 from custody.capture.typed_field import fields, string
 from custody.core.ids import CallId
 from custody.core.views import ToolCall
+from custody.intake.queries import calls_of_session
 from custody.store import Seen, Store
 
 STARTING = frozenset(("Agent", "Task"))
@@ -16,16 +17,16 @@ STARTING = frozenset(("Agent", "Task"))
 
 def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
     """The captured call of the session that says it started this subagent, if there is one."""
-    for seen in store.views.look_up("tool_call", "session = ?", (trace.session,)):
+    for seen in calls_of_session(store, trace.session):
         call = seen.view
-        if not isinstance(call, ToolCall) or call.agent != trace.agent or call.name not in STARTING:
+        if call.agent != trace.agent or call.name not in STARTING:
             continue
         if _started(store, seen) == subagent:
             return call.id
     return None
 
 
-def _started(store: Store, seen: Seen) -> str | None:
+def _started(store: Store, seen: Seen[ToolCall]) -> str | None:
     said = fields(fields(store.tables.payload(seen.record)).get("payload"))
     starts = said.get("hook_event_name") == "subagentStart"
     return string(fields(said.get("tool_response")).get("agentId")) or (

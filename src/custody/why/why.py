@@ -17,11 +17,14 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
 from custody.core.lines import Lines
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import Prompt, Session, ToolCall
+from custody.core.views import Prompt, ToolCall, View
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Commit, Person
+from custody.ledger.queries.calls import call_views
 from custody.ledger.queries.conversations import ConversationTables
+from custody.ledger.queries.prompts import prompts_of_session, prompts_until
+from custody.ledger.queries.sessions import session_rows
 from custody.ledger.sessions import session_ends
 from custody.store import Seen, Store
 from custody.why.agent import change_link, standing_link
@@ -154,9 +157,11 @@ class _Chain:
 
     def _session(self, trace: Trace) -> SessionLink:
         store = self._evidence.store
-        rows = [row for row in store.sessions(limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent]
-        seen = [one for one in session_ends(store, trace.session) if _is_of(one, trace)]
-        session = merged_session(one.view for one in seen if isinstance(one.view, Session))
+        rows = [
+            row for row in session_rows(store, limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent
+        ]
+        seen = [one for one in session_ends(store, trace.session) if one.view.agent == trace.agent]
+        session = merged_session(one.view for one in seen)
         finding = self._answer.finding
         shown_by = finding.candidate.records if isinstance(finding, Attributed) and not seen else ()
         return SessionLink(
@@ -215,8 +220,8 @@ def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | 
 
 
 def _call(store: Store, trace: Trace, call: str) -> _Call | None:
-    seen = [one for one in store.calls_of(trace.session, call) if _is_of(one, trace)]
-    merged = merged_calls(one.view for one in seen if isinstance(one.view, ToolCall))
+    seen = [one for one in call_views(store, trace.session, call) if one.view.agent == trace.agent]
+    merged = merged_calls(one.view for one in seen)
     return _Call(merged[0], _refs(seen)) if merged else None
 
 
@@ -239,12 +244,12 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
     if kept:
         return EndLink(why=f"the prompt '{named}' was erased", records=kept)
     found = found or _prompt_before(store, trace, at_ns)
-    known = found.view if found is not None and isinstance(found.view, Prompt) else None
+    known = None if found is None else found.view
     if known is None or known.id != named:
         erased = _prompt_erased(store, trace, 0 if known is None else known.at_ns, at_ns)
         if erased is not None:
             return erased
-    if found is None or not isinstance(found.view, Prompt):
+    if found is None:
         return EndLink(why="the prompt was not captured")
     prompt, records = found.view, [str(found.record.ref)]
     if prompt.text.content is None:
@@ -259,34 +264,30 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
     )
 
 
-def _is_withheld(store: Store, seen: Seen) -> bool:
+def _is_withheld(store: Store, seen: Seen[Prompt]) -> bool:
     return store.tables.outline(seen.record.entry.digest) is not None
 
 
-def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> Seen | None:
+def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> Seen[Prompt] | None:
     if named is None:
         return None
-    seen = store.views.look_up("prompt", "session = ?", (trace.session,))
-    return next((one for one in seen if _is_of(one, trace) and getattr(one.view, "id", None) == named), None)
+    prompts = prompts_of_session(store, trace.session)
+    return next((seen for seen in prompts if (seen.view.agent, seen.view.id) == (trace.agent, named)), None)
 
 
-def _prompt_before(store: Store, trace: Trace, at_ns: int) -> Seen | None:
-    where = f"session = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {PROMPTS_READ_MAX}"
-    seen = [one for one in store.views.look_up("prompt", where, (trace.session, at_ns)) if _is_of(one, trace)]
-    return max(seen, key=lambda one: getattr(one.view, "at_ns", 0), default=None)
+def _prompt_before(store: Store, trace: Trace, at_ns: int) -> Seen[Prompt] | None:
+    prompts = prompts_until(store, trace.session, at_ns, PROMPTS_READ_MAX)
+    own = [seen for seen in prompts if seen.view.agent == trace.agent]
+    return max(own, key=lambda seen: seen.view.at_ns, default=None)
 
 
 def _prompt_erased(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
     """That a later prompt of the session was erased, which only its key still tells."""
-    for key, ref in ConversationTables(store.db).erased(after_ns, until_ns):
+    for key, ref in ConversationTables(store).erased(after_ns, until_ns):
         family, *parts = map(unquote, key.split(":"))
         if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPTING:
             return EndLink(why=f"the prompt '{parts[3]}' was erased", records=[str(ref)])
     return None
-
-
-def _is_of(seen: Seen, trace: Trace) -> bool:
-    return getattr(seen.view, "agent", None) == trace.agent
 
 
 def _call_link(found: _Call) -> CallLink:
@@ -334,5 +335,5 @@ def _searched(attribution: Attribution) -> str:
     return f"{attribution.reason}; {looked} and {searched.commits:,} commit(s)"
 
 
-def _refs(seen: Sequence[Seen]) -> list[str]:
+def _refs(seen: Sequence[Seen[View]]) -> list[str]:
     return [str(ref) for ref in sorted({one.record.ref for one in seen})]

@@ -21,7 +21,7 @@ class CommandResources:
     def idle_store(self, key: Hashable) -> Store | None:
         """The store that was shared under ``key``, unless it is another thread's or in the middle of a transaction."""
         store = self._stores.get(key) if get_ident() == self._thread else None
-        return None if store is None or store.db.in_transaction() else store
+        return None if store is None or store.in_transaction() else store
 
     def share(self, key: Hashable, store: Store) -> None:
         """Keep a store open under ``key`` until the command ends; of another thread, or a second one, do nothing."""
@@ -48,4 +48,4 @@ class CommandResources:
         """Close every store that was shared."""
         self._stores.clear()
         while self._opened:
-            self._opened.pop().db.close()
+            self._opened.pop().close()

@@ -181,7 +181,7 @@ class Desk:
         try:
             self._settle(store)
         except BaseException:
-            store.db.close()
+            store.close()
             raise
         if self.resources is not None:
             self.resources.share(self._store_key, store)

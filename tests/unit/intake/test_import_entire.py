@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from custody.attribution.queries.commits import links_of_commit
 from custody.capture.claims.entire import checkpoint_of_ref, folders, session_of, trailers
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.core.views import CommitLink, LinkOrigin
+from custody.core.views import LinkOrigin
 from custody.core.wire.time import ns_from
 from custody.intake import import_entire as entire
 from custody.intake.import_entire import import_entire
@@ -74,8 +75,8 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
         ("claude-code", "claimed", SESSION),
     ]
     with scene.desk.reading() as store:
-        (link,) = store.links_of(CommitSha(made))
-    assert isinstance(link.view, CommitLink) and link.view.origin is LinkOrigin.IMPORTED
+        (link,) = links_of_commit(store, CommitSha(made))
+    assert link.view.origin is LinkOrigin.IMPORTED
     again = import_entire(scene.desk)
     assert (again.links, again.known_links, again.transcripts[0].new) == (0, 1, 0)
 
@@ -183,8 +184,8 @@ def test_a_commit_is_linked_with_the_session_that_a_subagent_is_part_of(scene: S
     made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: a3b2c4d5e6f7", app__py=text(ONE))
     import_entire(scene.desk)
     with scene.desk.reading() as store:
-        links = [seen.view for seen in store.links_of(CommitSha(made))]
-    assert sorted(link.session for link in links if isinstance(link, CommitLink)) == [outer.session, alone.session]
+        links = [seen.view for seen in links_of_commit(store, CommitSha(made))]
+    assert sorted(link.session for link in links) == [outer.session, alone.session]
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from custody.attribution.app.stats import stats
+from custody.attribution.queries.traces import sessions_with_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.intake.import_git_ai import import_gitai
@@ -93,7 +94,7 @@ def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(sce
     assert (recorded.claims, recorded.tier, recorded.model_id) == ([], before.tier, before.model_id)
     assert recorded.trace_id == scene.said()[1].trace_id
     with scene.desk.reading() as store:
-        assert [str(session) for session in store.sessions_with_files()] == ["s1"]
+        assert [str(session) for session in sessions_with_files(store)] == ["s1"]
 
 
 def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:

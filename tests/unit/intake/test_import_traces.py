@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from custody.attribution.app.export_agent_trace import export_agent_trace
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.traces import traced_files
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, CommitSha, SessionId
-from custody.core.views import CommitLink, TracedFile
+from custody.core.views import TracedFile
 from custody.intake.import_traces import SEEN, import_traces, reading_with_traces
 from custody.store import Store, StoreUnwritable
 from custody.workspace.workspace import Desk
@@ -30,7 +32,7 @@ def own(desk: Desk, *lines: dict[str, object] | str, name: str = "traces.jsonl")
 
 
 def traced(store: Store, trace: str = TRACE) -> list[TracedFile]:
-    return [one.view for one in store.traced_by(SessionId(trace)) if isinstance(one.view, TracedFile)]
+    return [one.view for one in traced_files(store, SessionId(trace))]
 
 
 def kinds(store: Store) -> list[str]:
@@ -49,8 +51,8 @@ def test_traces_and_links_of_a_folder_are_kept_once(desk: Desk, tmp_path: Path) 
     assert (again.traces, again.links, again.known) == (0, 0, 3)
     with desk.reading() as store:
         assert [str(file.path) for file in traced(store)] == ["src/app.py"]
-        (link,) = store.links_of(CommitSha(SHA))
-        assert isinstance(link.view, CommitLink) and link.view.session == TRACE
+        (link,) = links_of_commit(store, CommitSha(SHA))
+        assert link.view.session == TRACE
 
 
 def test_a_json_file_may_be_one_trace_or_a_list(desk: Desk, tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(desk: Desk) ->
     own(desk, a_trace())
     own(desk, a_link(SHA, TRACE), name="commit-links.jsonl")
     with reading_with_traces(desk) as store:
-        assert len(traced(store)) == 1 and len(store.links_of(CommitSha(SHA))) == 1
+        assert len(traced(store)) == 1 and len(links_of_commit(store, CommitSha(SHA))) == 1
     with desk.reading() as store:
         assert sorted(kinds(store)) == ["edit", "trace", "trace_link"]
 

@@ -24,6 +24,7 @@ from custody.core.views import (
     Session,
     SourceRead,
     ToolCall,
+    View,
 )
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
@@ -35,19 +36,9 @@ from tests.builders.hooks import a_hook_event, an_edit, installed, run_hook
 from tests.builders.repo import Built, a_repository, a_worktree
 from tests.builders.transcripts import Transcript, a_transcript, many_transcripts, project_name
 
-V = TypeVar("V")
+V = TypeVar("V", bound=View)
 S = "5d2f0c3e-1111-4222-8333-444455556666"
 SHELL = "cd src && cat > made.py <<'EOF'\nprint(1)\nEOF\npytest"
-
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-    PullRequestFact: "pull_request_fact",
-}
 
 
 @pytest.fixture
@@ -69,7 +60,7 @@ def imported(built: Built, place: Path | None, **more: Any) -> ImportTranscripts
 
 def views(built: Built, kind: type[V]) -> list[V]:
     with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+        return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def records(built: Built) -> int:

@@ -56,4 +56,4 @@ def repository(tmp_path: Path) -> Path:
 def spans_in(repository: Path) -> list[SpanSeen]:
     """What a store has of spans, oldest first."""
     with Desk(repository).reading() as store:
-        return [one.view for one in store.views.look_up("span", "seq > ?", (0,)) if isinstance(one.view, SpanSeen)]
+        return [one.view for one in store.views.look_up(SpanSeen, "seq > ?", (0,))]

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from custody.core.ids import ExecutionId
-from custody.core.views import SpanPhase, SpanSeen, SpanStatus
+from custody.core.views import SpanPhase, SpanStatus
 from custody.graph.engine import GraphEngine
+from custody.graph.queries.span_views import spans_of_execution
 from custody.sdk import configure, flush, span
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import TraceEvent
@@ -101,7 +102,7 @@ def test_everything_is_read_back_from_the_store(tmp_path: Path) -> None:
     assert flush()
     configure(exporter=lambda _: None)
     with Desk(repository).reading() as store:
-        seen = [one.view for one in store.spans_of(ExecutionId(done.id)) if isinstance(one.view, SpanSeen)]
+        seen = [one.view for one in spans_of_execution(store, ExecutionId(done.id))]
     starts = {one.id: one for one in seen if one.phase is SpanPhase.START}
     ends = {one.id: one for one in seen if one.phase is SpanPhase.END}
     assert starts.keys() == ends.keys()

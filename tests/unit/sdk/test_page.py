@@ -31,7 +31,7 @@ def test_the_first_example_records_what_the_page_says(tmp_path: Path) -> None:
     repository = a_git_folder(tmp_path)
     subprocess.run([sys.executable, "-c", EXAMPLES[0]], cwd=repository, check=True)
     with Desk(repository).reading() as store:
-        seen = [one.view for one in store.views.look_up("span", "seq > ?", (0,)) if isinstance(one.view, SpanSeen)]
+        seen = [one.view for one in store.views.look_up(SpanSeen, "seq > ?", (0,))]
     by_id = {one.id: one for one in seen}
     assert sorted((one.node, by_id[one.parent].node if one.parent else "") for one in seen) == [
         ("capability:summarise", ""),

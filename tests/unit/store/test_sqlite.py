@@ -49,7 +49,7 @@ def test_a_store_that_another_process_makes_at_this_very_moment_is_ours(
             looks.append(sql)
             if len(looks) == 2:
                 monkeypatch.setattr(sqlite3, "connect", connect)
-                a_sqlite_store(tmp_path).db.close()
+                a_sqlite_store(tmp_path).close()
             return super().execute(sql, *values)
 
     path.touch()
@@ -87,7 +87,7 @@ def test_a_left_over_log_is_read_from_a_copy_of_the_file(tmp_path: Path) -> None
     store.append([an_arrival()])
     for suffix in ("", "-wal"):  # as a killed process leaves them: the log not folded in
         shutil.copy(tmp_path / "one" / f"custody.db{suffix}", tmp_path / "two" / f"custody.db{suffix}")
-    store.db.close()
+    store.close()
     with closing(open_sqlite_to_read(tmp_path / "two" / "custody.db")) as db:
         assert db.rows("SELECT count(*) FROM record") == [(1,)]
 

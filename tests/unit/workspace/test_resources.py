@@ -115,7 +115,7 @@ def test_workspaces_of_a_command_share_a_store_where_only_the_folder_differs(com
 
 
 def test_a_store_in_the_middle_of_a_transaction_is_not_shared(command: Desk) -> None:
-    with command.reading() as store, store.db.reading(), command.writing() as other:
+    with command.reading() as store, store.reading(), command.writing() as other:
         assert other is not store
     with command.reading() as again:
         assert again is store

@@ -16,10 +16,10 @@ from custody.core.evidence import Signal
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import Prompt
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Repository
+from custody.ledger.queries.prompts import first_prompt
 from custody.workspace.workspace import Desk
 
 SUMMARY_SIGNS_MAX = 200
@@ -151,8 +151,8 @@ class Reporting:
     def _summary(self, trace: Trace) -> str | None:
         """The first thing that was asked in a session, short."""
         if trace not in self._summaries:
-            seen = self._evidence.store.first_prompt(trace.agent, trace.session)
-            text = seen.view.text.content if seen is not None and isinstance(seen.view, Prompt) else None
+            seen = first_prompt(self._evidence.store, trace.agent, trace.session)
+            text = None if seen is None else seen.view.text.content
             self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
         return self._summaries[trace]
 

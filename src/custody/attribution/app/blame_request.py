@@ -16,8 +16,9 @@ from custody.attribution.paths import could_name
 from custody.attribution.rules import AttributeRules
 from custody.core.ids import RecordRef, SessionId
 from custody.core.lines import Lines
-from custody.core.views import Prompt, TracedFile
+from custody.core.views import TracedFile
 from custody.core.wire.rules_digest import rules_digest
+from custody.ledger.queries.prompts import first_prompt
 from custody.store import Store
 from custody.workspace.workspace import Desk
 
@@ -37,7 +38,7 @@ def blame_segments(desk: Desk, segments: Iterable[Segment], *, with_prompt: bool
     rules = document_rules(desk)
     digest = rules_digest({TABLE: rules})
     ordered = sorted(segments, key=lambda segment: segment.lines)
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         asking = _Asking(store, rules)
         findings = [
             attribute(
@@ -81,8 +82,8 @@ class _Asking:
         """The first prompt: in the trace's own session, or in the conversation that it names."""
         trace = found.candidate.trace
         for session in (trace.session, None if url is None else SessionId(url)):
-            seen = None if session is None else self._store.first_prompt(trace.agent, session)
-            if seen is not None and isinstance(seen.view, Prompt):
+            seen = None if session is None else first_prompt(self._store, trace.agent, session)
+            if seen is not None:
                 return seen.view.text.content
         return None
 

@@ -46,6 +46,6 @@ def drop_origins(store: Store, chain: StoreId) -> None:
 
 def copy_origins(source: Store, chains: Collection[StoreId], into: Store) -> None:
     """Copy the origins that came with these chains into a store that holds the chains."""
-    with into.db.writing():
+    with into.writing():
         for chain in origin_lists(source).keys() & set(chains):
             put_origins(into, chain, chain_origins(source, chain))

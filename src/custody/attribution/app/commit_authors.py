@@ -8,6 +8,7 @@ from custody.attribution.app.commit_claims import Attested, attested_in
 from custody.attribution.app.context import Attributing
 from custody.attribution.app.findings import Answers
 from custody.attribution.model import Attributed
+from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
@@ -61,14 +62,14 @@ def commits_written(evidence: Attributing, *, captured: bool = False) -> Iterato
 
 def _open_since(evidence: Attributing) -> int | None:
     """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
-    known = (evidence.lineage.tables.earliest_ns(), evidence.store.first_trace_ns())
+    known = (evidence.lineage.tables.earliest_ns(), first_trace_ns(evidence.store))
     before = int(evidence.rules.horizon_days_before * DAY_NS)
     return min((at - before for at in known if at is not None), default=None)
 
 
 def _told(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
     """What is claimed of commits that are older than everything else that is known."""
-    claimed = set(evidence.store.views.distinct("traced_file", "revision", "revision IS NOT NULL", ()))
+    claimed = revisions_of_traces(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):
         commit = evidence.commit(sha)
         written = [] if commit is None else [_claimed(sha, one) for one in attested_in(evidence, commit)]

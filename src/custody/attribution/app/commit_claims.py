@@ -17,6 +17,7 @@ from custody.attribution.carry import equal_blocks
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribution.queries.traces import traced_files_of_commits
 from custody.core.digest import content_hash, content_hashes_match
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha, RecordRef
@@ -131,9 +132,9 @@ def _claims(evidence: Attributing, commits: Sequence[CommitSha]) -> dict[tuple[C
     if evidence.lineage.tables.first_traced_ns() is None:
         return {}
     found: dict[tuple[CommitSha, RepoPath], list[_Claim]] = {}
-    for seen in evidence.store.traced_of_commits(commits):
+    for seen in traced_files_of_commits(evidence.store, commits):
         file = seen.view
-        if isinstance(file, TracedFile) and file.of_revision:
+        if file.of_revision:
             claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
             claims.extend(_Claim(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
     return found

@@ -10,12 +10,17 @@ Anybody can write a link, so one that was brought in afterwards links only what 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+from custody.attribution.queries.commits import facts_of_pull_request, hook_reports_of_commit, links_of_commit
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
-from custody.core.views import CommitLink, CommitSeen, LinkOrigin, PullRequestFact
+from custody.core.views import CommitLink, CommitSeen, LinkOrigin, PullRequestFact, View
 from custody.git import Commit
 from custody.ledger.claim import is_claim, recorded_only
+from custody.ledger.queries.sessions import was_open, work_trees_of
 from custody.store import EVERYTHING, Seen, Store
+
+V = TypeVar("V", bound=View)
 
 NS = 1_000_000_000
 OPEN_NS_MAX = 24 * 3600 * NS
@@ -62,10 +67,10 @@ class Links:
         return tuple(sorted(found))
 
     def _said(self, commit: CommitSha, worked: Worked) -> Iterator[RecordRef]:
-        for seen in self._counting(self._store.links_of(commit), worked):
+        for seen in self._counting(links_of_commit(self._store, commit), worked):
             view = seen.view
             # A link that was derived from content only proposes: content is paid for by its own signal.
-            if isinstance(view, CommitLink) and worked.is_of(view) and view.origin is not LinkOrigin.CONTENT:
+            if worked.is_of(view) and view.origin is not LinkOrigin.CONTENT:
                 yield seen.record.ref
 
     def _seen(self, commit: CommitSha, worked: Worked) -> Iterator[RecordRef]:
@@ -90,9 +95,8 @@ class Links:
                 waiting.extend(old for _, older in self._views(commit, worked) for old in older.replaced)
 
     def _views(self, commit: CommitSha, worked: Worked) -> Iterator[tuple[RecordRef, CommitSeen]]:
-        for seen in self._counting(self._store.commits_seen(commit), worked):
-            if isinstance(seen.view, CommitSeen):
-                yield seen.record.ref, seen.view
+        for seen in self._counting(hook_reports_of_commit(self._store, commit), worked):
+            yield seen.record.ref, seen.view
 
     def _was_at_work(self, view: CommitSeen, worked: Worked) -> bool:
         return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked, view)
@@ -100,18 +104,18 @@ class Links:
     def _is_open(self, worked: Worked, made: CommitSeen) -> bool:
         """Whether the session was still at work there: its last event less than a day before, and it had not ended."""
         only = EVERYTHING if worked.is_claimed else self._only
-        if not self._store.was_open(worked.agent, worked.session, made.at_ns, OPEN_NS_MAX, only):
+        if not was_open(self._store, worked.agent, worked.session, made.at_ns, OPEN_NS_MAX, only):
             return False
-        trees = self._store.work_trees_of(worked.agent, worked.session, only)
+        trees = work_trees_of(self._store, worked.agent, worked.session, only)
         return made.worktree is None or not trees or made.worktree in trees
 
     def _requested(self, commit: Commit, worked: Worked) -> Iterator[RecordRef]:
         """The commit's subject names a pull request that the session opened."""
         for number in {int(digits) for digits in _NUMBER.findall(commit.subject)}:
-            for seen in self._counting(self._store.pull_request_facts(number), worked):
-                if isinstance(seen.view, PullRequestFact) and worked.is_of(seen.view):
+            for seen in self._counting(facts_of_pull_request(self._store, number), worked):
+                if worked.is_of(seen.view):
                     yield seen.record.ref
 
-    def _counting(self, found: Iterable[Seen], worked: Worked) -> Iterator[Seen]:
+    def _counting(self, found: Iterable[Seen[V]], worked: Worked) -> Iterator[Seen[V]]:
         """What of this may link the session: a claim only what is itself no more."""
         return (seen for seen in found if worked.is_claimed or not is_claim(seen.record, self._only.chains))

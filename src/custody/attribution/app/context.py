@@ -121,7 +121,7 @@ class Attributing:
     def save(self) -> None:
         """Keep what was worked out, where the store can be written; an answer does not depend on it."""
         try:
-            with self.store.db.writing():
+            with self.store.writing():
                 self.history.save()
         except StoreUnwritable:
             return  # the next question works it out again

@@ -10,6 +10,7 @@ from pathlib import Path
 from custody.attribution.app.commit_authors import Wrote, commits_written
 from custody.attribution.app.context import Attributing, attributing
 from custody.attribution.app.proposals import added_ranges
+from custody.attribution.queries.traces import sessions_with_files, traced_files
 from custody.capture.claims.agent_trace import (
     AGENT_TRACE_VERSION,
     METADATA,
@@ -29,9 +30,12 @@ from custody.capture.claims.agent_trace import (
 from custody.core.digest import content_hash
 from custody.core.ids import CallId, SessionId
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import FileEdit, Session, ToolCall, TracedFile, TracedRange
+from custody.core.views import FileEdit, TracedFile, TracedRange
 from custody.core.wire.report import ExportTracesReport
 from custody.core.wire.time import text_from
+from custody.intake.queries import calls_of_session
+from custody.ledger.queries.edits import edits_of_session
+from custody.ledger.queries.sessions import session_views
 from custody.store import Store
 from custody.workspace.atomic_file import written_whole
 from custody.workspace.workspace import Desk
@@ -93,7 +97,7 @@ def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Itera
 
 def _of_sessions(desk: Desk, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
     desk.progress.start("exporting", None)
-    for session in store.sessions_with_files():
+    for session in sessions_with_files(store):
         yield from _of_edits(store, session, told)
         yield from _of_traces(store, session)
         desk.progress.step(1)
@@ -119,8 +123,7 @@ def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
 
 def _of_edits(store: Store, session: SessionId, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
     """The calls of which no commit has a line: what they wrote is not committed, or gone."""
-    seen = store.views.look_up("file_edit", "session = ?", (session,))
-    edits = sorted((one.view for one in seen if isinstance(one.view, FileEdit)), key=_call_of)
+    edits = sorted((seen.view for seen in edits_of_session(store, session)), key=_call_of)
     if not edits:
         return
     models = _models(store, session)
@@ -166,12 +169,9 @@ def _file_of(edit: FileEdit, model: str | None) -> File | None:
 
 def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
     """The model of each call, and of the session under None."""
-    calls = (one.view for one in store.views.look_up("tool_call", "session = ?", (session,)))
-    found: dict[CallId | None, str] = {
-        call.id: call.model for call in merged_calls(c for c in calls if isinstance(c, ToolCall)) if call.model
-    }
-    sessions = (one.view for one in store.views.look_up("session", "session = ?", (session,)))
-    whole = merged_session(view for view in sessions if isinstance(view, Session))
+    calls = merged_calls(seen.view for seen in calls_of_session(store, session))
+    found: dict[CallId | None, str] = {call.id: call.model for call in calls if call.model}
+    whole = merged_session(seen.view for seen in session_views(store, session))
     return found if whole is None or not whole.model else {**found, None: whole.model}
 
 
@@ -180,9 +180,9 @@ def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
 
 def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
     """One record for each record that was imported, under the same id if that is one the specification knows."""
-    seen = store.traced_by(trace)
+    seen = traced_files(store, trace)
     for _, group in groupby(seen, key=lambda one: one.record.ref):
-        views = [one.view for one in group if isinstance(one.view, TracedFile)]
+        views = [one.view for one in group]
         files = [file for view in views if (file := _file_of_trace(view)) is not None]
         if not files:
             yield None

@@ -19,10 +19,12 @@ from custody.core.digest import content_hash
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
 from custody.core.view_merge import merged_calls
-from custody.core.views import TRANSCRIPT, FileEdit, Session, ToolCall, TracedFile
+from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
 from custody.git import Ancestry
 from custody.ledger.claim import is_claim, recorded_only
-from custody.store import EVERYTHING, SESSIONS_READ_MAX
+from custody.ledger.queries.calls import call_views
+from custody.ledger.queries.sessions import SESSIONS_READ_MAX, sessions_before
+from custody.store import EVERYTHING
 
 NS = 1_000_000_000
 IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
@@ -102,7 +104,7 @@ class Answers:
         if head is not None:
             return self._store.tables.head(chain).seq >= head.seq
         # What waits will be in this store's own chain, and a team's heads are on the machines that wrote to it.
-        if chain != own and (chain == PENDING or self._store.db.place):
+        if chain != own and (chain == PENDING or self._store.is_shared):
             return own is not None and self.is_intact(own)
         return heads is None
 
@@ -209,18 +211,18 @@ class Answers:
 
     def _model(self, wrote: "_Wrote", grade: Grade) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""
-        told = () if wrote.call is None else self._store.calls_of(wrote.session, wrote.call)
+        told = [] if wrote.call is None else call_views(self._store, wrote.session, wrote.call)
         only = EVERYTHING if grade is Grade.CLAIMED or not self._strict else self._only
         if only is not EVERYTHING:
             told = [seen for seen in told if not is_claim(seen.record, only.chains)]
-        sessions = self._store.sessions_before(wrote.agent, wrote.session, wrote.at_ns, only)
+        sessions = sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, only)
         if len(sessions) >= SESSIONS_READ_MAX and only is EVERYTHING:
             # So many claims may stand before what was recorded of the session.
-            sessions += self._store.sessions_before(wrote.agent, wrote.session, wrote.at_ns, self._only)
-        for one in merged_calls(seen.view for seen in told if isinstance(seen.view, ToolCall)):
+            sessions += sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, self._only)
+        for one in merged_calls(seen.view for seen in told):
             if one.agent == wrote.agent and one.model is not None:
                 return one.model
-        named = [seen.view for seen in sessions if isinstance(seen.view, Session)]
+        named = [seen.view for seen in sessions]
         return next((s.model for s in sorted(named, key=lambda s: -s.started_ns) if s.model is not None), None)
 
 

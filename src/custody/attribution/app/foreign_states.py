@@ -60,7 +60,7 @@ class Adopted:
         if self.is_current:
             return set()
         again: set[RepoPath] = set()
-        with self._store.db.writing():
+        with self._store.writing():
             done = self._tables.adopted()
             for store in sorted(done.keys() - self._lists.keys()):
                 self._tables.forget_chain(store)

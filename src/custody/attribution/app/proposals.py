@@ -7,6 +7,14 @@ from functools import cached_property, partial
 
 from custody.attribution.model import Candidate, Entry, Grade, Segment, Trace
 from custody.attribution.paths import could_name, endings
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.edits import edits_of_file, edits_of_file_at, edits_of_file_by
+from custody.attribution.queries.traces import (
+    traced_files,
+    traced_files_at,
+    traced_files_between,
+    traced_files_of_commits,
+)
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import window_ns
 from custody.core.digest import content_hash, whole_hash
@@ -71,42 +79,43 @@ class Proposal:
         return frozenset() if text is None else frozenset(text.split(b"\n"))
 
 
+_Proposing = Seen[TracedFile] | Seen[FileEdit]
+
+
 @dataclass(frozen=True)
 class Proposals:
     """Asks a store, each question once."""
 
     store: Store
     rules: AttributeRules
-    _answers: dict[object, list[Seen]] = field(default_factory=dict)
+    _answers: dict[object, Sequence[_Proposing]] = field(default_factory=dict)
 
     def of(self, segment: Segment) -> list[Proposal]:
         """All that may have written ``segment``; the time window only while that is too few traces of this file."""
         links = self._links(segment.commit)
         seen = [*self._linked(segment, links), *self._at_parent(segment)]
-        views = (one.view for one in seen if isinstance(one.view, TracedFile | FileEdit))
-        traces = {view.session for view in views if could_name(view.path, segment.path)}
+        traces = {one.view.session for one in seen if could_name(one.view.path, segment.path)}
         if len(traces) < self.rules.candidates_min:
             seen += self._in_window(segment)
         found: dict[tuple[RecordRef, int], Proposal] = {}
         for one in seen:
             if isinstance(one.view, TracedFile) and one.view.of_revision:
                 continue  # what is said of a commit's own lines is asked for below
-            if isinstance(one.view, TracedFile | FileEdit):
-                grade = self._grade(one)
-                own = [link for link in links if _is_of(link, one.view) and self._may_link(link, grade)]
-                refs = tuple(sorted({link.record.ref for link in own}))
-                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, grade, refs)
+            grade = self._grade(one)
+            own = [link for link in links if _is_of(link, one.view) and self._may_link(link, grade)]
+            refs = tuple(sorted({link.record.ref for link in own}))
+            found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, grade, refs)
         for one in self._of_commit(segment.commit):
             if isinstance(one.view, TracedFile) and one.view.of_revision:
                 # Such a trace names the commit itself, which is the link.
                 found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
         return list(found.values())
 
-    def _grade(self, one: Seen) -> Grade:
+    def _grade(self, one: _Proposing) -> Grade:
         is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
         return Grade.RECORDED if is_recorded else Grade.CLAIMED
 
-    def _may_link(self, link: Seen, grade: Grade) -> bool:
+    def _may_link(self, link: Seen[CommitLink], grade: Grade) -> bool:
         """Anybody can write a link: one that is a claim links no more than claims."""
         return grade is Grade.CLAIMED or not is_claim(link.record, self._chains)
 
@@ -114,48 +123,50 @@ class Proposals:
     def _chains(self) -> set[StoreId]:
         return trusted_chains(self.store)
 
-    def _of_commit(self, commit: CommitSha | None) -> list[Seen]:
+    def _of_commit(self, commit: CommitSha | None) -> Sequence[_Proposing]:
         if commit is None:
             return []
-        return self._once("traced of", commit, partial(self.store.traced_of_commits, [commit]))
+        return self._once("traced of", commit, partial(traced_files_of_commits, self.store, [commit]))
 
-    def _links(self, commit: CommitSha | None) -> list[Seen]:
+    def _links(self, commit: CommitSha | None) -> list[Seen[CommitLink]]:
         # A link that was only derived from content says nothing that the content does not say itself.
         return [
             seen
-            for seen in (() if commit is None else self.store.links_of(commit))
-            if isinstance(seen.view, CommitLink) and seen.view.origin is not LinkOrigin.CONTENT
+            for seen in (() if commit is None else links_of_commit(self.store, commit))
+            if seen.view.origin is not LinkOrigin.CONTENT
         ]
 
-    def _linked(self, segment: Segment, links: Iterable[Seen]) -> Iterator[Seen]:
-        for session in dict.fromkeys(link.view.session for link in links if isinstance(link.view, CommitLink)):
-            yield from self._once("traced by", session, partial(self.store.traced_by, session))
-            yield from self._once("edits by", session, partial(self.store.edits_by, session, segment.path))
+    def _linked(self, segment: Segment, links: Iterable[Seen[CommitLink]]) -> Iterator[_Proposing]:
+        for session in dict.fromkeys(link.view.session for link in links):
+            yield from self._once("traced by", session, partial(traced_files, self.store, session))
+            yield from self._once("edits by", session, partial(edits_of_file_by, self.store, session, segment.path))
 
-    def _at_parent(self, segment: Segment) -> Iterator[Seen]:
+    def _at_parent(self, segment: Segment) -> Iterator[_Proposing]:
         parent = segment.parent
         if parent is not None:
             digits = self.rules.revision_digits_min
-            yield from self._once("traced at", parent, partial(self.store.traced_at, parent, digits))
-            yield from self._once("edits at", parent, partial(self.store.edits_of_at, segment.path, parent))
+            yield from self._once("traced at", parent, partial(traced_files_at, self.store, parent, digits))
+            yield from self._once("edits at", parent, partial(edits_of_file_at, self.store, segment.path, parent))
 
-    def _in_window(self, segment: Segment) -> Iterator[Seen]:
+    def _in_window(self, segment: Segment) -> Iterator[_Proposing]:
         if segment.at_ns is None:
             return
         since, until = window_ns(segment.at_ns, self.rules)
-        yield from self.store.traced_of(list(endings(segment.path)), since_ns=since, until_ns=until)
-        yield from self.store.edits_of(segment.path, since_ns=since, until_ns=until)
+        yield from traced_files_between(self.store, list(endings(segment.path)), since_ns=since, until_ns=until)
+        yield from edits_of_file(self.store, segment.path, since_ns=since, until_ns=until)
 
-    def _once(self, what: str, name: CommitSha | SessionId, ask: Callable[[], list[Seen]]) -> list[Seen]:
+    def _once(
+        self, what: str, name: CommitSha | SessionId, ask: Callable[[], Sequence[_Proposing]]
+    ) -> Sequence[_Proposing]:
         if (what, name) not in self._answers:
             self._answers[what, name] = ask()
         return self._answers[what, name]
 
 
-def _is_of(link: Seen, view: TracedFile | FileEdit) -> bool:
+def _is_of(link: Seen[CommitLink], view: TracedFile | FileEdit) -> bool:
     """Whether a link names the view's trace; one that was imported knows the trace's id, not whose it is."""
     said = link.view
-    if not isinstance(said, CommitLink) or said.session != view.session:
+    if said.session != view.session:
         return False
     return said.origin is LinkOrigin.IMPORTED or AgentName(said.agent) == view.agent
 

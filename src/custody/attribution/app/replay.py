@@ -64,7 +64,7 @@ class Lineage:
         if not spans and self._adopted.is_current:
             return
         if not self.tables.is_of(self.version) or any(self.tables.has_erasures(*span) for span in spans):
-            with self.store.db.writing():
+            with self.store.writing():
                 self.tables.forget_all()
         again = self._adopted.catch_up()
         spans = self.tables.unread(self.version)
@@ -74,10 +74,10 @@ class Lineage:
         paths = self.tables.by_first_moment({*again, *(path for span in own for path in self.tables.touched(*span))})
         start("replaying", len(paths))
         for path in paths:
-            with self.store.db.writing():
+            with self.store.writing():
                 self._replay(path, after, anew=path in again)
             step(1)
-        with self.store.db.writing():
+        with self.store.writing():
             for store, _, until in spans:
                 self.tables.read_until(store, until, self.version)
 

@@ -18,10 +18,13 @@ from custody.attribution.wire.stats import LeftOut, Period, Share, StatsReport
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.views import FileEdit, FileState, TracedFile
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Comparison, FileChange, Kind, Repository, Walk
 from custody.intake.install.agent_names import check_agent
+from custody.intake.queries import agent_rows
+from custody.ledger.queries.edits import paths_in
 from custody.workspace.workspace import Desk
 
 NS = 1_000_000_000
@@ -29,7 +32,7 @@ SECONDS_MAX = 253_402_300_799
 """The last second of the year 9999: a commit may claim any moment."""
 REGULAR = frozenset((0o100644, 0o100755, 0o100664))
 LEFT_OUT_NAMED_MAX = 1_000
-CAPTURED = ("file_edit", "file_state", "traced_file")
+CAPTURED = (FileEdit, FileState, TracedFile)
 """The views that tell of a file."""
 UNKNOWN = "unknown"
 BEFORE = "before"
@@ -166,7 +169,7 @@ def stats(
             counting.count(path)
             desk.progress.step(1)
         digest = evidence.digest
-        check_agent(agent, (*(row.agent for row in evidence.store.agents()), *counting.counted.by["agent"]))
+        check_agent(agent, (*(row.agent for row in agent_rows(evidence.store)), *counting.counted.by["agent"]))
     return _report(counting.counted, root, commit, digest_text(digest), since_ns)
 
 
@@ -293,12 +296,7 @@ def _reach(evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> _
     if since_ns is None:
         return _Reach(frozenset(), frozenset())
     # Of the whole repository also for one folder: a file may have come into it from another.
-    captured = {
-        RepoPath(path)
-        for table in CAPTURED
-        for path in evidence.store.views.distinct(table, "path", "1 = 1", ())
-        if isinstance(path, bytes)
-    }
+    captured = paths_in(evidence.store, CAPTURED)
     changed: set[RepoPath] = set()
     for files in reversed(_changes(evidence.repository, commit, since_ns)):
         changed.update(file.path for file in files)

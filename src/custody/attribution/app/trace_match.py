@@ -14,11 +14,14 @@ from custody.attribution.carry import align
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.edits import edits_of_file_by
+from custody.attribution.queries.traces import traced_files_apart
 from custody.attribution.text import keys_of
 from custody.core.digest import content_hash, content_hashes_match
 from custody.core.ids import CommitSha, ContentHash
 from custody.core.lines import Lines
-from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile, TracedRange
+from custody.core.views import LinkOrigin, TracedFile, TracedRange
 from custody.git import Ancestry
 from custody.store import Seen
 
@@ -30,7 +33,7 @@ CONFIRMED_LINES_MAX = 20_000
 class _Claim:
     """One range of one trace."""
 
-    seen: Seen
+    seen: Seen[TracedFile]
     file: TracedFile
     range: TracedRange
 
@@ -45,8 +48,8 @@ def traced_findings(evidence: Attributing, version: FileVersion, answers: Sequen
 
 
 def _claims(evidence: Attributing, version: FileVersion) -> Iterator[_Claim]:
-    for seen in evidence.store.traced_apart(version.path):
-        if isinstance(seen.view, TracedFile) and not _is_captured(evidence, seen.view):
+    for seen in traced_files_apart(evidence.store, version.path):
+        if not _is_captured(evidence, seen.view):
             for range_ in seen.view.ranges:
                 yield _Claim(seen, seen.view, range_)
 
@@ -55,8 +58,7 @@ def _is_captured(evidence: Attributing, file: TracedFile) -> bool:
     """Whether the call that a trace tells of was captured too: then its text says which lines are its, no place."""
     if file.within is None or file.call is None:
         return False
-    edits = (seen.view for seen in evidence.store.edits_by(file.within, file.path))
-    return any(isinstance(edit, FileEdit) and edit.call == file.call for edit in edits)
+    return any(seen.view.call == file.call for seen in edits_of_file_by(evidence.store, file.within, file.path))
 
 
 class _Asked:
@@ -130,13 +132,11 @@ class _Asked:
 
     def _candidate(self, claim: _Claim, entry: Entry, segment: Segment) -> Candidate:
         file = claim.file
-        links = [] if segment.commit is None else self._evidence.store.links_of(segment.commit)
+        links = [] if segment.commit is None else links_of_commit(self._evidence.store, segment.commit)
         linked = tuple(
             seen.record.ref
             for seen in links
-            if isinstance(seen.view, CommitLink)
-            and seen.view.session == file.session
-            and seen.view.origin is not LinkOrigin.CONTENT
+            if seen.view.session == file.session and seen.view.origin is not LinkOrigin.CONTENT
         )
         return Candidate(
             trace=Trace(file.session, file.agent, file.session),

@@ -11,6 +11,7 @@ from custody.cite.event_fold import apply
 from custody.cite.events import RegistryEvent, Stamp
 from custody.cite.keys import Keys
 from custody.cite.model import FIELD_BYTES_MAX, ResearchSource, id_of
+from custody.cite.queries.readings import pages_in_chain, sources_in_chain
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.readings import is_page
 from custody.cite.registry import to_excerpt, to_read, to_register
@@ -22,7 +23,6 @@ from custody.store import Seen, Store
 
 PAGE_ROWS = 256
 """So many readings are registered in one transaction; a call lists fewer."""
-WEB = "http%"
 SKIPPED_MAX = 1000
 """Records that tell of no source are passed over once they are this many, so that nobody looks at them again."""
 
@@ -43,7 +43,7 @@ class Page:
     """What a stretch of a chain tells of sources, in order; ``until`` is the place up to which that is all."""
 
     store: StoreId
-    seen: Sequence[Seen]
+    seen: Sequence[Seen[SourceRead | Source]]
     until: int
 
 
@@ -51,18 +51,17 @@ def pages(store: Store, own: StoreId) -> Iterator[Page]:
     """What the chain tells of sources and nobody registered yet."""
     after, end = RegistryTables(store).adopted(own), int(store.tables.head(own).seq)
     while after < end:
-        where = "store_id = ? AND seq > ? AND seq <= ?"
-        web = f"{where} AND locator LIKE ? ORDER BY seq, n LIMIT {PAGE_ROWS}"
-        read = store.views.look_up("source_read", web, (own, after, end, WEB))
+        read = pages_in_chain(store, own, after, end, PAGE_ROWS)
         until = end if len(read) < PAGE_ROWS else max(int(seen.record.seq) for seen in read) - 1
-        told = store.views.look_up("source", where, (own, after, until))
-        both = [seen for seen in (*read, *told) if seen.record.seq <= until]
+        told = sources_in_chain(store, own, after, until)
+        both: list[Seen[SourceRead | Source]] = [*read, *told]
+        both = [seen for seen in both if seen.record.seq <= until]
         if both or until - after >= SKIPPED_MAX:
             yield Page(own, sorted(both, key=lambda seen: (seen.record.seq, seen.n)), until)
         after = until
 
 
-def source_in(seen: Seen) -> ResearchSource | None:
+def source_in(seen: Seen[SourceRead | Source]) -> ResearchSource | None:
     """The source that a view tells of; None for what is no page, and for an attempt that perhaps opened nothing."""
     view = seen.view
     if isinstance(view, Source):
@@ -74,14 +73,14 @@ def source_in(seen: Seen) -> ResearchSource | None:
             publisher=view.publisher,
             metadata={name: value for name, value in said.items() if value is not None},
         )
-    if not isinstance(view, SourceRead) or not is_page(view.locator):
+    if not is_page(view.locator):
         return None
     if view.reading is Reading.ATTEMPTED and not view.failed:
         return None
     return ResearchSource(title=_short(view.title), url=view.locator)
 
 
-def stamp_of(seen: Seen) -> Stamp:
+def stamp_of(seen: Seen[SourceRead | Source]) -> Stamp:
     """By which a registration is told apart from others, and whose it is."""
     view, seq = seen.view, seen.record.seq
     if isinstance(view, SourceRead):

@@ -30,6 +30,7 @@ from custody.cite.missing_names import (
     speaks_of_another_time,
 )
 from custody.cite.opened_check import CHECKS, Written
+from custody.cite.queries.readings import has_calls, newest_pull_requests, pages_read_by, readings_of_url
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.readings import Opening, Readings
 from custody.cite.record_findings import READING_CODES, Recorded, nothing_recorded
@@ -41,14 +42,15 @@ from custody.cite.support import unsupported
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.views import Prompt, PullRequestFact, Reading, SourceRead
+from custody.core.views import Reading, View
 from custody.ledger.claim import is_claim
+from custody.ledger.queries.prompts import prompts_of_sessions
+from custody.ledger.queries.readings import locators_read_by
 from custody.ledger.sessions import session_named
 from custody.store import Seen
 from custody.workspace.workspace import Desk
 
 FACTS_MAX = 500
-WEB = "http%"
 CREATED = "created"
 GONE = frozenset((404, 410))
 NOBODYS = "no line of it is shown to be an agent's"
@@ -155,9 +157,8 @@ class Recording:
 
         key = (agent, session)
         if key not in self._telling:
-            told = self._store.read_by([session], _EVER_NS, 1).total > 0
-            calls = self._store.views.distinct("tool_call", "session", "session = ?", (session,))
-            self._telling[key] = told or (agent in TRANSCRIPT_READERS and bool(calls))
+            told = locators_read_by(self._store, [session], _EVER_NS, 1).total > 0
+            self._telling[key] = told or (agent in TRANSCRIPT_READERS and has_calls(self._store, session))
         return self._telling[key]
 
     def _readings(
@@ -202,17 +203,17 @@ class Recording:
 
     def _openings(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
         """The pages that these sessions opened, listed or tried to open."""
-        where = f"session IN ({', '.join('?' * len(sessions))}) AND locator LIKE ?"
-        for seen in self._store.views.look_up("source_read", where, (*sorted(sessions), WEB)):
-            if isinstance(read := seen.view, SourceRead) and not self._is_doubted(seen, read.session):
+        for seen in pages_read_by(self._store, sessions):
+            read = seen.view
+            if not self._is_doubted(seen, read.session):
                 text = None if read.text is None else read.text.content
                 yield Opening(read.locator, read.reading, read.at_ns, read.failed, read.code, text)
 
     def _asked_about(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
         """The addresses in what persons asked: somebody who gives one may have given the text with it."""
-        where = f"session IN ({', '.join('?' * len(sessions))})"
-        for seen in self._store.views.look_up("prompt", where, sorted(sessions)):
-            if isinstance(asked := seen.view, Prompt) and not self._is_doubted(seen, asked.session):
+        for seen in prompts_of_sessions(self._store, sessions):
+            asked = seen.view
+            if not self._is_doubted(seen, asked.session):
                 for url in _ADDRESS.findall(asked.text.content or ""):
                     yield Opening(url.rstrip(".,;:!?"), Reading.ATTEMPTED, asked.at_ns)
 
@@ -231,14 +232,13 @@ class Recording:
                     failed = one.reading is Reading.ATTEMPTED
                     yield Opening(url, one.reading, one.stamp.at_ns, failed)
 
-    def _is_doubted(self, seen: Seen, session: SessionId) -> bool:
+    def _is_doubted(self, seen: Seen[View], session: SessionId) -> bool:
         """Whether only an import tells of something that a session did which was recorded here."""
         return session in self._doubted and is_claim(seen.record, self._owned)
 
     def _is_claimed(self, url: str) -> bool:
         """Whether an import tells that a page was read; the registry does not say who told it."""
-        read = self._store.views.look_up("source_read", "locator = ?", (url,))
-        return any(is_claim(seen.record, self._owned) for seen in read)
+        return any(is_claim(seen.record, self._owned) for seen in readings_of_url(self._store, url))
 
     @cached_property
     def _owned(self) -> set[StoreId]:
@@ -278,9 +278,8 @@ class Recording:
 
     def _tracker(self, sessions: frozenset[SessionId]) -> Tracker | str:
         """What is known of the issue tracker, or why nothing is."""
-        where = f"number > ? ORDER BY number DESC LIMIT {FACTS_MAX}"
-        seen = self._store.views.look_up("pull_request_fact", where, (0,))
-        facts = [one.view for one in seen if isinstance(one.view, PullRequestFact) and one.view.repository is not None]
+        reported = newest_pull_requests(self._store, FACTS_MAX)
+        facts = [seen.view for seen in reported if seen.view.repository is not None]
         names = {fact.repository for fact in facts}
         if not facts:
             return "no record tells of the issue tracker"

@@ -25,11 +25,11 @@ from custody.cite.source_merge import cleaned
 from custody.cite.works import PAGE
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.views import Reading, SourceRead
+from custody.core.views import Reading, Source, SourceRead
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.intake.redaction import key_for, redacted
-from custody.store import Seen, Store, StoreUnwritable, vanishes
+from custody.store import Seen, Store, StoreUnwritable
 from custody.workspace.workspace import Desk
 
 MAC_DIGITS = 16
@@ -114,7 +114,7 @@ class InStore:
         """What ``then`` sees."""
         with self._desk.reading() as store:
             try:
-                if not vanishes(store.db):
+                if not store.is_temporary():
                     self.adopt(store)
             except StoreUnwritable as error:
                 self._desk.talk(f"{error.message}; sources that wait for a number are not shown")
@@ -156,7 +156,7 @@ class InStore:
             self._append(store, partial(decided, told))
             RegistryTables(store).set_adopted(page.store, page.until)
 
-    def _told(self, seen: Seen) -> Told | None:
+    def _told(self, seen: Seen[SourceRead | Source]) -> Told | None:
         try:
             said = source_in(seen)
             if said is None:

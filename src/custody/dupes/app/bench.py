@@ -148,7 +148,7 @@ def _index(desk: Desk, store: Store, asked: Sequence[Asked], rules: DedupeRules,
         made[one.asked.base, one.asked.head] = one if pointers else _without_pointers(one)
     desk.progress.start("indexing changes", len(made))
     numbers: dict[Key, int] = {}
-    with store.db.writing():
+    with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
             numbers[key] = index_one(store, change, rules)
             desk.progress.step(1)

@@ -181,7 +181,7 @@ def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
     made = _suggested(evidence)
     if evidence.says in ALOUD_WORDS:
         row = EvidenceRow(made.id, evidence.this.head, evidence.other.head, now_ns, _body(evidence).decode())
-        with store.db.writing():
+        with store.writing():
             DupesTables(store).put_evidence(row)
     return made
 

@@ -60,7 +60,7 @@ def check_index_version(store: Store) -> None:
 
 def read_cluster_state(store: Store, rules: DedupeRules) -> object:
     """What clusters follow from: the same state gives the same ones."""
-    last = ChangeList(store.db).listed(before=None, limit=1, landed=None)
+    last = ChangeList(store).listed(before=None, limit=1, landed=None)
     return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
 
 

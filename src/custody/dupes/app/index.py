@@ -49,7 +49,7 @@ def dupes_index(desk: Desk, wanted: Wanted) -> DupesIndexReport:
     with desk.writing() as store:
         tables = DupesTables(store)
         if wanted.anew or tables.is_of_another(SIGNATURE_VERSION):
-            with store.db.writing():
+            with store.writing():
                 tables.forget()
         known = tables.known(OWN)
         fresh = [one for one in dict.fromkeys(asked) if (one.base, one.head) not in known]
@@ -104,7 +104,7 @@ def index_all(
     tables = DupesTables(store)
     made = iter(made)
     while some := list(islice(made, BATCH)):
-        with store.db.writing():
+        with store.writing():
             for one in some:
                 if isinstance(one, Unread):
                     tables.put_unread(OWN, one.asked.base, one.asked.head, one.why)

@@ -69,8 +69,8 @@ def dedupe_rules(desk: Desk) -> DedupeRules:
 def changes_listed(desk: Desk, *, state: str, words: str, before: int | None, limit: int) -> ChangesListed:
     """The changes indexed last: ``open``, ``landed`` or ``all``, with these words in what they are called."""
     landed = _LANDED[state]
-    with desk.reading() as store, store.db.reading():
-        changes = ChangeList(store.db)
+    with desk.reading() as store, store.reading():
+        changes = ChangeList(store)
         rows = changes.listed(before=before, limit=limit + 1, landed=landed, words=words)
         matching = changes.count(landed, words)
         indexed = count_changes(store)

@@ -15,6 +15,7 @@ from custody.dupes.calibration import calibration_of
 from custody.dupes.chance import Model, chance_of, raw_chance
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.packing import unpacked
+from custody.dupes.queries.answers import all_answers, answers_of_pair
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.similarity import similarities
@@ -107,9 +108,7 @@ def keep_answer(desk: Desk, store: Store, said: Answered) -> RecordRef:
 
 def answers_about(store: Store, head: str, other: str) -> list[str]:
     """What was said about two changes, whichever was named first; the last answer stands."""
-    pairs = "(head = ? AND other = ?) OR (head = ? AND other = ?)"
-    seen = store.views.look_up("duplicate_answer", pairs, (head, other, other, head))
-    views = [(one.view.at_ns, one.record.ref, one.view.answer) for one in seen if isinstance(one.view, DuplicateAnswer)]
+    views = [(seen.view.at_ns, seen.record.ref, seen.view.answer) for seen in answers_of_pair(store, head, other)]
     return [answer for _, _, answer in sorted(views)]
 
 
@@ -119,8 +118,7 @@ def _answers(store: Store) -> Iterator[tuple[float, bool]]:
     The last answer about a pair stands, whichever of the two was named first.
     """
     last: dict[frozenset[str], DuplicateAnswer] = {}
-    seen = (one.view for one in store.views.look_up("duplicate_answer", "1 = 1", ()))
-    for view in sorted((view for view in seen if isinstance(view, DuplicateAnswer)), key=lambda view: view.at_ns):
+    for view in sorted((seen.view for seen in all_answers(store)), key=lambda view: view.at_ns):
         last[frozenset((view.head, view.other_head))] = view
     for answer in last.values():
         rows = [_row(store, answer.base, answer.head), _row(store, answer.other_base, answer.other_head)]

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
-from custody.store.db import Db, Row
+from custody.store import Store
+from custody.store.db import Row
 from custody.store.tables import integer
 
 WORD_SIGNS = 1_000
@@ -26,8 +27,8 @@ class ChangeListed:
 class ChangeList:
     """Reads indexed changes to be listed."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
 
     def listed(self, *, before: int | None, limit: int, landed: bool | None, words: str = "") -> list[ChangeListed]:
         """The changes indexed last before ``before``: landed or open ones, with these words in what they are called."""

@@ -14,7 +14,9 @@ from custody.core.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, S
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.gate.model import Recorded, Unseen
+from custody.gate.queries.edits import edits_recorded_twice
 from custody.ledger.claim import is_claim, trusted_chains
+from custody.ledger.queries.edits import edits_of_session
 from custody.store import Seen
 
 WORDS_SHARE_MIN = 0.5
@@ -23,6 +25,9 @@ MARKER = "[redacted:"
 
 Call = tuple[str, SessionId, str | None]
 """An agent's call in a session; None where its events name no call."""
+
+
+_Written = FileEdit | FileState | TracedFile
 
 
 class Doubts:
@@ -77,10 +82,9 @@ class Doubts:
 
     def _calls_told_twice(self, session: SessionId) -> Iterator[Call]:
         told: dict[NaturalKey, dict[RecordRef, list[FileEdit]]] = {}
-        for seen in self._store.edits_told_twice(session):
-            if isinstance(seen.view, FileEdit):
-                records = told.setdefault(seen.record.entry.key, {})
-                records.setdefault(seen.record.ref, []).append(seen.view)
+        for seen in edits_recorded_twice(self._store, session):
+            records = told.setdefault(seen.record.entry.key, {})
+            records.setdefault(seen.record.ref, []).append(seen.view)
         for records in told.values():
             if len({frozenset(map(_content, edits)) for edits in records.values()}) > 1:
                 for edits in records.values():
@@ -102,18 +106,19 @@ class Doubts:
         texts = (_text_in(seen) for seen in self._records_of(one))
         return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
 
-    def _records_of(self, one: Attribution) -> Iterator[Seen]:
+    def _records_of(self, one: Attribution) -> Iterator[Seen[_Written]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
         refs = {ref for signal in one.evidence for ref in signal.records}
         if one.kind == "person":
-            found = self._store.views.look_up("file_edit", "session = ?", (one.session_id,))
-            yield from (seen for seen in found if _is_persons(seen, one))
+            assert one.session_id is not None, "an answer with an author names a session"
+            edits = edits_of_session(self._store, SessionId(one.session_id))
+            yield from (seen for seen in edits if _is_persons(seen, one))
             return
         for ref in sorted(refs):
             store, _, seq = ref.rpartition(":")
             record = self._store.tables.record(RecordRef(StoreId(store), Seq(int(seq))))
             for n, view in enumerate(() if record is None else self._store.views.of(record)):
-                if not isinstance(view, FileEdit | FileState | TracedFile):
+                if not isinstance(view, _Written):
                     continue
                 if (view.agent, view.session) == (one.agent, one.session_id):
                     assert record is not None, "a view is one of a record"
@@ -125,11 +130,9 @@ def _is_claimed(one: Attribution, agents: frozenset[str] | None) -> bool:
     return bool(agents) and (one.kind == "person" or any(agent != one.agent for agent in agents or ()))
 
 
-def _is_persons(seen: Seen, one: Attribution) -> bool:
+def _is_persons(seen: Seen[FileEdit], one: Attribution) -> bool:
     view = seen.view
-    if not isinstance(view, FileEdit) or view.proposed is None:
-        return False
-    return view.agent == one.agent and view.call == one.tool_call_id
+    return view.proposed is not None and view.agent == one.agent and view.call == one.tool_call_id
 
 
 def _content(edit: FileEdit) -> tuple[object, ...]:
@@ -137,7 +140,7 @@ def _content(edit: FileEdit) -> tuple[object, ...]:
     return edit.id, edit.path, edit.before, edit.after, edit.proposed, edit.part
 
 
-def _text_in(seen: Seen) -> str | None:
+def _text_in(seen: Seen[_Written]) -> str | None:
     """The text that a record brought; None where there is no text any more."""
     view = seen.view
     text = view.after if isinstance(view, FileEdit) else view.text if isinstance(view, FileState) else None

@@ -55,7 +55,7 @@ def rests_on(desk: Desk) -> Rests:
     """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
     counted = _counted(desk)
     try:
-        with reading(desk) as store, store.db.reading():
+        with reading(desk) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.owned() & {head.store for head in chains}
             return Rests(chains, store.own(), frozenset(owned), indexed(store), counted)

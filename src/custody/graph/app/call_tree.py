@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.views import SpanSeen
-from custody.graph.app.learn import graph_rules, spans_of_execution
+from custody.graph.app.learn import graph_rules, spans_traced_in
 from custody.graph.app.session_spans import SESSION, execution_of, spans_of_seen
 from custody.graph.model import Kind, Span, Status
 from custody.graph.spans import Forest, forest_of
-from custody.store import Seen, SessionRow, Store
+from custody.ledger.queries.sessions import SessionRow, SessionView
+from custody.store import Seen, Store
 from custody.workspace.workspace import Desk
 
 DETAIL_CHARACTERS_MAX = 400
@@ -61,18 +62,16 @@ class CallTree:
             waiting.extend((depth + 1, below) for below in reversed(_in_order(inside)))
 
 
-def build_call_tree(desk: Desk, store: Store, session: SessionRow, seen: Sequence[Seen]) -> CallTree:
+def build_call_tree(desk: Desk, store: Store, session: SessionRow, seen: Sequence[Seen[SessionView]]) -> CallTree:
     """The call tree of a session, from everything ``seen`` of it."""
     forest = forest_of(_spans(store, session, seen), graph_rules(desk))
     return CallTree(execution_of(session.agent, session.session), forest)
 
 
-def _spans(store: Store, row: SessionRow, seen: Sequence[Seen]) -> Iterator[SpanSeen]:
+def _spans(store: Store, row: SessionRow, seen: Sequence[Seen[SessionView]]) -> Iterator[SpanSeen]:
     """The spans that a session gives, and those of programs that were traced in it."""
     yield from spans_of_seen(store, row.agent, row.session, seen)
-    traced = (one.view for one in store.spans_in(row.session))
-    for execution in sorted({view.execution for view in traced if isinstance(view, SpanSeen)}):
-        yield from spans_of_execution(store, execution)
+    yield from spans_traced_in(store, row.session)
 
 
 def _in_order(spans: Iterator[Span] | Sequence[Span]) -> list[Span]:

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from custody.core.errors import InputError
-from custody.core.views import SpanSeen
+from custody.core.ids import ExecutionId
 from custody.graph.app.learn import Learnt
 from custody.graph.app.report import edge_told
 from custody.graph.model import EdgeKey, EdgeType
+from custody.graph.queries.span_views import first_spans
 from custody.graph.wire.report import GraphEdge, GraphWitness
+from custody.ledger.queries.sessions import session_rows
 from custody.store import Store
 
 LENGTH_DIGITS_MAX = 6
@@ -61,10 +63,10 @@ def edge_key(name: str) -> EdgeKey:
 def _whose(store: Store, execution: str) -> tuple[str | None, str | None]:
     """The agent and the session of an execution, as far as they are known."""
     agent, _, session = execution.partition(":")
-    rows = store.sessions(limit=SESSIONS_MAX, named=session) if session else []
+    rows = session_rows(store, limit=SESSIONS_MAX, named=session) if session else []
     if any(row.agent == agent for row in rows):
         return agent, session
-    for seen in store.views.look_up("span", f"execution = ? LIMIT {SPANS_MAX}", (execution,)):
-        if isinstance(seen.view, SpanSeen) and (seen.view.session or seen.view.agent):
+    for seen in first_spans(store, ExecutionId(execution), SPANS_MAX):
+        if seen.view.session or seen.view.agent:
             return seen.view.agent, seen.view.session
     return None, None

@@ -7,7 +7,7 @@ that was learnt, everything is learnt again: counts cannot be taken back.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from custody.core.ids import PENDING, SessionId
+from custody.core.ids import PENDING, ExecutionId, SessionId
 from custody.core.record import Record
 from custody.core.views import SpanSeen
 from custody.core.wire.body import digest_text
@@ -15,6 +15,7 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.graph.app.session_spans import spans_of_session
 from custody.graph.calls import Call, calls_of
 from custody.graph.engine import GraphEngine
+from custody.graph.queries import span_views
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.rules import GraphRules
 from custody.graph.spans import Repair, Repairs, forest_of
@@ -83,13 +84,13 @@ def graph_rules(desk: Desk) -> GraphRules:
 def learnt(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
     """The graph as the store's records make it now; what is over is kept for the next question where that can be."""
     found = Learnt(GraphEngine(rules), rules)
-    with store.db.reading():
+    with store.reading():
         plan = _planned(store, rules)
         if not plan.anew:
             found.engine.sync_from_database(GraphTables(store))
         over, going_on = _taken(desk, store, plan, found)
     try:
-        with store.db.writing():
+        with store.writing():
             _keep(store, plan, found.engine, over, going_on)
     except StoreUnwritable:
         pass  # the next question learns it again
@@ -113,11 +114,15 @@ def spans_of_execution(
     store: Store, execution: str, counts: Callable[[Record], bool] | None = None
 ) -> Iterator[SpanSeen]:
     """What was recorded of an execution, in the order of recording."""
-    for seen in store.views.look_up("span", "execution = ?", (execution,)):
-        if counts is not None and not counts(seen.record):
-            continue
-        if isinstance(seen.view, SpanSeen) and seen.view.execution == execution:
+    for seen in span_views.spans_of_execution(store, ExecutionId(execution)):
+        if (counts is None or counts(seen.record)) and seen.view.execution == execution:
             yield seen.view
+
+
+def spans_traced_in(store: Store, session: SessionId) -> Iterator[SpanSeen]:
+    """Yield the recorded spans of every execution that ran in an agent's session."""
+    for execution in sorted(span_views.executions_of_session(store, session)):
+        yield from spans_of_execution(store, execution)
 
 
 @dataclass(frozen=True, slots=True)

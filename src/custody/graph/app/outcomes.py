@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from custody.core.views import Decision
+from custody.core.ids import SessionId
 from custody.core.wire.time import text_from
 from custody.graph.app.learn import Unit
+from custody.graph.queries.span_views import decisions_between
 from custody.graph.wire.report import GraphOutcome
+from custody.ledger.queries.sessions import agents_of_session
 from custody.store import Store
 
 LATER_DAYS_MAX = 90
@@ -20,12 +22,11 @@ def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
 
 
 def _told(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
-    for agent in store.views.distinct("observation", "agent", "session = ?", (unit.id,)):
+    for agent in agents_of_session(store, SessionId(unit.id)):
         until_ns = unit.last_ns + LATER_DAYS_MAX * DAY_NS
-        where = "agent = ? AND at_ns >= ? AND at_ns <= ?"
-        for seen in store.views.look_up("decision", where, (agent, unit.first_ns, until_ns)):
+        for seen in decisions_between(store, agent, unit.first_ns, until_ns):
             view = seen.view
-            if isinstance(view, Decision) and view.outcome is not None and unit.id in view.sessions:
+            if view.outcome is not None and unit.id in view.sessions:
                 yield GraphOutcome(
                     session=unit.id,
                     agent=view.agent,

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from msgspec import structs
 
 from custody.core.errors import InputError
+from custody.core.ids import SessionId
 from custody.core.wire.time import ns_from
 from custody.graph.app.learn import Learnt, Unit, all_units, graph_rules, learnt, units_of
 from custody.graph.app.outcomes import outcomes_of
@@ -20,6 +21,7 @@ from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.paths import Cost
 from custody.graph.prediction import NextModel, Session
+from custody.graph.queries.span_views import executions_of_session
 from custody.graph.rules import GraphRules
 from custody.graph.similarity import Formula
 from custody.graph.spans import forest_of
@@ -191,8 +193,8 @@ def units_named(store: Store, session: str) -> tuple[str, ...]:
     """
     names = [name for name in all_units(store) if name.partition(":")[2].startswith(session)]
     exact = [name for name in names if name.partition(":")[2] == session]
-    traced = store.views.distinct("span", "execution", "session = ?", (session,)) if not exact else []
-    told = {f"execution:{execution!s}" for execution in traced}
+    traced = executions_of_session(store, SessionId(session)) if not exact else []
+    told = {f"execution:{execution}" for execution in traced}
     if told:
         return tuple(sorted(told))
     chosen = exact or names

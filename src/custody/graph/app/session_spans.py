@@ -27,10 +27,11 @@ from custody.core.views import (
 from custody.core.wire.canonical import Json
 from custody.graph.wire.attribute_names import tool_name
 from custody.graph.wire.span_names import cut_text, fit_name, fit_text
+from custody.ledger.queries.sessions import SessionView, views_of_session
 from custody.ledger.sessions import prompts_of
 from custody.store import Seen, Store
 
-TABLES = ("session", "prompt", "tool_call", "file_edit")
+KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit)
 SESSION = SpanId("session")
 NAMELESS = "unknown"
 SUBAGENT = "subagent"
@@ -69,17 +70,19 @@ def spans_of_session(
     Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one. With ``counts``
     only the records that it lets through are looked at.
     """
-    found = store.views.look_up_in(TABLES, "session = ?", (session,))
+    found = views_of_session(store, session, KINDS)
     seen = [one for one in found if counts is None or counts(one.record)]
-    agents = sorted({whose for one in seen if (whose := _agent(one)) is not None and agent in (None, whose)})
+    agents = sorted({one.view.agent for one in seen if agent in (None, one.view.agent)})
     return [
         span
         for whose in agents
-        for span in spans_from(_captured(store, whose, session, [one for one in seen if _agent(one) == whose]))
+        for span in spans_from(_captured(store, whose, session, [one for one in seen if one.view.agent == whose]))
     ]
 
 
-def spans_of_seen(store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen]) -> list[SpanSeen]:
+def spans_of_seen(
+    store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen[SessionView]]
+) -> list[SpanSeen]:
     """The spans of a session of one agent, of which everything was read."""
     return spans_from(_captured(store, agent, session, seen))
 
@@ -234,7 +237,7 @@ def _kept(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
 # --- what the store has -----------------------------------------------------------------------------------------------
 
 
-def _captured(store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen]) -> Captured:
+def _captured(store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen[SessionView]]) -> Captured:
     files: dict[CallId, str] = {}
     for edit in (one.view for one in seen if isinstance(one.view, FileEdit)):
         if edit.call is not None:
@@ -251,7 +254,7 @@ def _captured(store: Store, agent: AgentName, session: SessionId, seen: Sequence
     )
 
 
-def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[Seen]) -> dict[str, str]:
+def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[Seen[SessionView]]) -> dict[str, str]:
     """The type of each subagent, as the call that started it says."""
     starters = {call.subagent: call.parent for call in reversed(calls) if call.subagent and call.parent}
     wanted = set(starters.values())
@@ -276,7 +279,3 @@ def _input(record: Json, call: CallId) -> Mapping[str, Json]:
 
 def _fields(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
-
-
-def _agent(seen: Seen) -> AgentName | None:
-    return getattr(seen.view, "agent", None)

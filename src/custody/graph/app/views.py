@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from custody.core.ids import AgentName
 from custody.core.views import SpanSeen
 from custody.graph.app.learn import Learnt, Unit, all_units, units_of
 from custody.graph.app.outcomes import outcomes_of
@@ -18,6 +19,7 @@ from custody.graph.engine import Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.model import Edge, EdgeKey
+from custody.graph.queries.span_views import agents_with_calls, sessions_of_agent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import tree_view
@@ -81,8 +83,7 @@ class Picture:
 def agents_calling(desk: Desk) -> list[str]:
     """The agents of sessions with calls, by name: of another one there is nothing to draw."""
     with desk.reading() as store:
-        found = store.views.distinct("observation", "agent", "session IN (SELECT session FROM tool_call)", ())
-    return [str(agent) for agent in found[:AGENTS_MAX]]
+        return [str(agent) for agent in agents_with_calls(store)[:AGENTS_MAX]]
 
 
 def executions_traced(desk: Desk) -> list[str]:
@@ -170,7 +171,7 @@ def draw_difference(store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
 
 
 def _of_agent(store: Store, agent: str) -> list[Unit]:
-    sessions = {str(one) for one in store.views.distinct("observation", "session", "agent = ?", (agent,))}
+    sessions = sessions_of_agent(store, AgentName(agent))
     names = [name for name in all_units(store) if _may_be(name, sessions)]
     return units_chosen(store, list(units_of(store, names)), agent)
 

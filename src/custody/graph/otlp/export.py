@@ -18,8 +18,10 @@ from custody.graph.otlp.json_writer import dump_json
 from custody.graph.otlp.protobuf_spans import dump_proto
 from custody.graph.otlp.report import ExportOtlpReport
 from custody.graph.otlp.span_export import otlp_of
+from custody.graph.queries import span_views
 from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
+from custody.ledger.queries.sessions import session_count, session_rows
 from custody.ledger.sessions import session_named
 from custody.store import Seen, Store, batched
 from custody.workspace.atomic_file import written_whole
@@ -50,7 +52,7 @@ def export_otlp(desk: Desk, out: BinaryIO, path: str, wanted: Wanted) -> ExportO
     """Write the spans that are wanted to ``out``; ``path`` is what the report calls it."""
     write = dump_proto if wanted.protobuf else _line
     spans = executions = sessions = without_end = size = 0
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         desk.progress.start("exporting spans", None)
         for group in _groups(store, wanted):
             executions, sessions = executions + 1, sessions + group.captured
@@ -83,7 +85,7 @@ def _line(spans: Iterable[OtlpSpan]) -> bytes:
 
 def _groups(store: Store, wanted: Wanted) -> Iterator[_Group]:
     if wanted.execution is not None:
-        stored = _spans(store.spans_of(ExecutionId(wanted.execution)))
+        stored = _spans(span_views.spans_of_execution(store, ExecutionId(wanted.execution)))
         if not stored:
             raise InputError(f"no execution is named '{wanted.execution}'", hint="without --execution all are written")
         return iter([_Group(merged_spans(stored), captured=False)])
@@ -91,26 +93,28 @@ def _groups(store: Store, wanted: Wanted) -> Iterator[_Group]:
 
 
 def _of_session(store: Store, named: str) -> Iterator[_Group]:
-    stored = _spans(store.spans_in(SessionId(named)))
-    if stored and not store.sessions(limit=1, named=named):
+    stored = _spans(span_views.spans_of_session(store, SessionId(named)))
+    if stored and not session_rows(store, limit=1, named=named):
         yield from _by_execution(stored, [])  # of no agent that anybody named
         return
     row = session_named(store, named)
-    stored = [one for one in _spans(store.spans_in(row.session)) if one.agent in (None, row.agent)]
+    stored = [one for one in _spans(span_views.spans_of_session(store, row.session)) if one.agent in (None, row.agent)]
     yield from _by_execution(stored, spans_of_session(store, row.session, row.agent))
 
 
 def _all(store: Store) -> Iterator[_Group]:
     told: set[ExecutionId] = set()
-    for row in store.sessions(limit=store.session_count()):
+    for row in session_rows(store, limit=session_count(store)):
         captured = spans_of_session(store, row.session, row.agent)
         if captured:
             execution = captured[0].execution
             told.add(execution)
-            yield _Group(merged_spans([*_spans(store.spans_of(execution)), *captured]), captured=True)
+            yield _Group(
+                merged_spans([*_spans(span_views.spans_of_execution(store, execution)), *captured]), captured=True
+            )
     for execution in SpanTables(store).executions():
         if execution not in told:
-            yield _Group(merged_spans(_spans(store.spans_of(execution))), captured=False)
+            yield _Group(merged_spans(_spans(span_views.spans_of_execution(store, execution))), captured=False)
 
 
 def _by_execution(stored: Sequence[SpanSeen], captured: Sequence[SpanSeen]) -> Iterator[_Group]:
@@ -122,5 +126,5 @@ def _by_execution(stored: Sequence[SpanSeen], captured: Sequence[SpanSeen]) -> I
         yield _Group(merged_spans(spans), captured=execution in own)
 
 
-def _spans(seen: Iterable[Seen]) -> list[SpanSeen]:
-    return [one.view for one in seen if isinstance(one.view, SpanSeen)]
+def _spans(seen: Iterable[Seen[SpanSeen]]) -> list[SpanSeen]:
+    return [one.view for one in seen]

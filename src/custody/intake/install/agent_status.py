@@ -9,8 +9,9 @@ from custody.core.wire.time import text_from
 from custody.intake.backfill import back_fill
 from custody.intake.install.init import TITLES, found
 from custody.intake.install.site import Site, Wired, turned_off, unreadable, wired
+from custody.intake.queries import AgentRow, agent_rows, session_names
 from custody.intake.settings import AGENTS
-from custody.store import AgentRow, Store
+from custody.store import Store
 from custody.workspace.workspace import Desk, has_repository
 
 SET_UP, NOT_SET_UP = "set up", "not set up"
@@ -21,9 +22,9 @@ def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
     if desk.home is None:
         return []
     here = set(found(desk))
-    heard: dict[str, AgentRow] = {row.agent: row for row in store.agents()}
+    heard: dict[str, AgentRow] = {row.agent: row for row in agent_rows(store)}
     states = {name: each.state for name, each in hooks_seen(desk).items()}
-    known = set(store.session_names())
+    known = set(session_names(store))
     return [
         AgentSeen(
             name=name,

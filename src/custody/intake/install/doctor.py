@@ -89,7 +89,7 @@ def _chains(_desk: Desk, store: Store) -> Iterator[Found]:
 
 
 def _schema(_desk: Desk, store: Store) -> Iterator[Found]:
-    yield "well", f"schema {store.db.version()} of {SCHEMA_VERSION}", None
+    yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
 
 
 def _writable(desk: Desk, store: Store) -> Iterator[Found]:

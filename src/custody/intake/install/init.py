@@ -23,6 +23,7 @@ from custody.core.errors import CustodyError, InputError, WorldError
 from custody.core.wire.report import BackFill, InitReport, SetUpFile
 from custody.intake.backfill import back_fill
 from custody.intake.install.site import Site, at_user_level, off_words, turned_off, wired
+from custody.intake.queries import session_names
 from custody.intake.settings import (
     AGENTS,
     HOOKS,
@@ -118,7 +119,7 @@ def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:
     known: set[tuple[str, str]] = set()
     if desk.exists():
         with desk.reading() as store:
-            known.update(store.session_names())
+            known.update(session_names(store))
     looked = ((name, back_fill(desk, name, known)) for name in wanted.agents)
     return {name: left for name, left in looked if left is not None and left.transcripts}
 

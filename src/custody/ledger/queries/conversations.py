@@ -7,8 +7,8 @@ that says what rests on a record: an edit, a state of a file, a commit, a source
 from collections.abc import Iterator
 
 from custody.core.ids import Digest, NaturalKey, RecordRef, Seq, StoreId
-from custody.store.db import Db
-from custody.store.tables import Tables, integer, raw
+from custody.store import Store
+from custody.store.tables import integer, raw
 
 _RESTS = (
     "file_edit file_state traced_file edit_hash commit_link commit_seen pull_request_fact source_read tool_call"
@@ -20,15 +20,15 @@ _RESTS = (
 class ConversationTables:
     """Old conversations, found by the views of their records."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
+        self._tables = store.tables
 
     def bodies_before(self, at_ns: int) -> list[Digest]:
         """The bodies, not erased yet, that only records of conversations from before a moment hold; in order."""
         old = self._records_before(at_ns)
-        tables = Tables(self._db)
         wanted = {digest for ref in old for digest in self._bodies_of(ref)}
-        return sorted(d for d in wanted if all(held.ref in old for held in tables.records_holding(d)))
+        return sorted(d for d in wanted if all(held.ref in old for held in self._tables.records_holding(d)))
 
     def erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
         """The records of a time that say nothing any more, by their keys, the latest first."""

@@ -94,7 +94,7 @@ class Gatekeeper:
         wishes = tuple(EVENTS.get(sent.event, _none)(delivery, connected))
         if not wishes:
             return Answer(Taken.NOTHING, "there is nothing to do for it")
-        with control.db.writing():
+        with control.writing():
             return self._queued(control, sent, delivery, connected, wishes)
 
     def _queued(

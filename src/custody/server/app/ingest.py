@@ -11,7 +11,8 @@ from enum import Enum
 from custody.core.ids import EventId, NaturalKey, RecordRef
 from custody.core.record import Record
 from custody.core.wire.arrival import Arrival
-from custody.store import PageTables, Store
+from custody.server.queries.record_pages import PageTables
+from custody.store import Store
 from custody.workspace.workspace import Desk
 
 
@@ -84,7 +85,7 @@ class _Looking:
 
     def look(self) -> list[Arrival]:
         """What to append."""
-        tables = PageTables(self.store.db)
+        tables = PageTables(self.store)
         by_event = {r.entry.event: r for r in tables.with_events({one.entry.event for one in self.arrivals})}
         by_key = _by_key(tables.with_keys({one.entry.key for one in self.arrivals}))
         coming: dict[NaturalKey, Arrival] = {}

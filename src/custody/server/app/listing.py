@@ -5,11 +5,13 @@ from typing import TypeVar
 
 from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
-from custody.core.views import Prompt
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
+from custody.ledger.queries.prompts import first_prompts
+from custody.ledger.queries.sessions import SessionRow, session_rows
 from custody.server.app.cursor import cursor, no_cursor, parts_of
+from custody.server.queries.record_pages import PageTables
 from custody.server.wire.service import (
     ConversationKept,
     ConversationRead,
@@ -25,7 +27,7 @@ from custody.server.wire.service import (
     TraceKept,
     TracesPage,
 )
-from custody.store import PageTables, SessionRow, Store
+from custody.store import Store
 from custody.workspace.workspace import Desk
 
 LIMIT_DEFAULT = 100
@@ -73,8 +75,8 @@ def spans(desk: Desk, after: str | None, limit: int) -> SpansPage:
 
 def evidence(desk: Desk, after: str | None, limit: int) -> EvidencePage:
     """Every record by its name."""
-    with desk.reading() as store, store.db.reading():
-        found = PageTables(store.db).records((), _place(after), limit + 1)
+    with desk.reading() as store, store.reading():
+        found = PageTables(store).records((), _place(after), limit + 1)
     return EvidencePage(items=[EvidenceKept(**_named(r)) for r in found[:limit]], next=_following(found, limit))
 
 
@@ -83,7 +85,7 @@ def one_record(desk: Desk, name: str, *, with_text: bool) -> EvidenceRead | None
     ref = _ref(name)
     if ref is None:
         return None
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         record = store.tables.record(ref)
         if record is None:
             return None
@@ -94,8 +96,8 @@ def one_record(desk: Desk, name: str, *, with_text: bool) -> EvidenceRead | None
 
 def conversations(desk: Desk, after: str | None, limit: int) -> ConversationsPage:
     """Sessions by their ids, without what was said in them."""
-    with desk.reading() as store, store.db.reading():
-        rows = PageTables(store.db).sessions(_session(after), limit + 1)
+    with desk.reading() as store, store.reading():
+        rows = PageTables(store).sessions(_session(after), limit + 1)
     more = len(rows) > limit
     last = rows[limit - 1] if more else None
     following = None if last is None else cursor(str(last.session), str(last.agent))
@@ -106,8 +108,8 @@ def conversation(desk: Desk, agent: str, session: str, *, with_text: bool) -> Co
     """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
     if not _is_text(agent + session):
         return None  # no database holds such a name
-    with desk.reading() as store, store.db.reading():
-        rows = [row for row in store.sessions(limit=PROMPTS_MAX, named=session) if row.agent == agent]
+    with desk.reading() as store, store.reading():
+        rows = [row for row in session_rows(store, limit=PROMPTS_MAX, named=session) if row.agent == agent]
         if not rows:
             return None
         prompts = _prompts(store, rows[0], with_text=with_text)
@@ -115,7 +117,6 @@ def conversation(desk: Desk, agent: str, session: str, *, with_text: bool) -> Co
 
 
 def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKept]:
-    found = store.views.look_up("prompt", f"session = ? ORDER BY at_ns LIMIT {PROMPTS_MAX}", (row.session,))
     return [
         PromptKept(
             record=str(seen.record.ref),
@@ -123,8 +124,8 @@ def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKe
             at=text_from(seen.view.at_ns),
             text=seen.view.text.content if with_text else None,
         )
-        for seen in found
-        if isinstance(seen.view, Prompt) and seen.view.agent == row.agent
+        for seen in first_prompts(store, row.session, PROMPTS_MAX)
+        if seen.view.agent == row.agent
     ]
 
 
@@ -134,8 +135,8 @@ def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKe
 def _records(
     desk: Desk, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
 ) -> tuple[list[T], str | None]:
-    with desk.reading() as store, store.db.reading():
-        found = PageTables(store.db).records(kinds, _place(after), limit + 1)
+    with desk.reading() as store, store.reading():
+        found = PageTables(store).records(kinds, _place(after), limit + 1)
         payloads = store.tables.payloads(found[:limit])
     return [item(record, payloads[record.ref]) for record in found[:limit]], _following(found, limit)
 

@@ -4,6 +4,7 @@ import os
 
 from custody.core.errors import InputError
 from custody.dupes.app.change_name import indexed_change
+from custody.ledger.queries.sessions import session_rows
 from custody.store import Store
 from custody.trust.app.decisions import agents_in, settled
 from custody.workspace.workspace import Desk
@@ -47,4 +48,4 @@ def _is_change(store: Store, name: str) -> bool:
 
 def _is_session(store: Store, name: str) -> bool:
     """Whether a session is called so, or begins so: of several, the page says which."""
-    return bool(store.sessions(limit=1, named=name) or store.sessions(limit=1, starting=name))
+    return bool(session_rows(store, limit=1, named=name) or session_rows(store, limit=1, starting=name))

@@ -8,8 +8,8 @@ from custody.core.wire.time import text_from
 from custody.dupes.app.change_index import list_changes
 from custody.dupes.app.report import named_row
 from custody.server.app.cursor import cursor, no_cursor, number_behind, number_in, parts_of
+from custody.server.queries.record_pages import PageTables
 from custody.server.wire.questions import ChangesPage, DecisionKept, DecisionsPage, SourcesPage
-from custody.store import PageTables
 from custody.workspace.workspace import Desk
 
 CHANGE, SOURCE = "change", "source"
@@ -17,8 +17,8 @@ CHANGE, SOURCE = "change", "source"
 
 def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
     """Decisions about every agent, in the order of their records."""
-    with desk.reading() as store, store.db.reading():
-        found = PageTables(store.db).records(("decision",), _place(after), limit + 1)
+    with desk.reading() as store, store.reading():
+        found = PageTables(store).records(("decision",), _place(after), limit + 1)
         payloads = store.tables.payloads(found[:limit])
     last = found[limit - 1].ref if len(found) > limit else None
     return DecisionsPage(
@@ -38,7 +38,7 @@ def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
 def changes(desk: Desk, after: str | None, limit: int) -> ChangesPage:
     """Changes in the order in which they were indexed."""
     behind = number_behind(after, CHANGE)
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         rows = list(islice(list_changes(store, after=behind), limit + 1))
     following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
     return ChangesPage(items=[named_row(row) for row in rows[:limit]], next=following)

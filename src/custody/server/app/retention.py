@@ -13,7 +13,7 @@ def retain(desk: Desk, days: int) -> int:
     """Erase what is older than ``days``; give how many bodies that were."""
     why = f"conversations are kept for {days} days"
     with desk.writing() as store:
-        old = ConversationTables(store.db).bodies_before(desk.now_ns() - days * DAY_NS)
+        old = ConversationTables(store).bodies_before(desk.now_ns() - days * DAY_NS)
         for start in range(0, len(old), BATCH):
             store.erase(old[start : start + BATCH], who=WHO, why=why)
     return len(old)

@@ -93,7 +93,7 @@ class _Controls:
         try:
             yield control
         except BaseException:
-            control.db.close()
+            control.close()
             raise
         self._put_back(control)
 
@@ -102,11 +102,11 @@ class _Controls:
         with self._alone:
             idle, self._idle = self._idle, []
         for control in idle:
-            control.db.close()
+            control.close()
 
     def _put_back(self, control: Control) -> None:
         with self._alone:
             if len(self._idle) < IDLE_MAX:
                 self._idle.append(control)
                 return
-        control.db.close()
+        control.close()

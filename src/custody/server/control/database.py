@@ -1,5 +1,6 @@
 """Open the control tables, made or brought up to date by whoever may."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
@@ -45,6 +46,14 @@ class Control:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Open a transaction that excludes other writers; it is committed durably or rolled back whole."""
+        return self.db.writing()
+
+    def close(self) -> None:
+        """Close the connection."""
         self.db.close()
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.views import FileEdit, TracedFile
 from custody.git import Repository
+from custody.ledger.queries.edits import paths_in
 from custody.server.app.questions import in_repository
 from custody.workspace.workspace import Desk
 
-EDITED = ("file_edit", "traced_file")
+EDITED = (FileEdit, TracedFile)
 """The views that say that an agent wrote in a file."""
 FOLDER, FILE = "0", "1"
 """Folders stand before files."""
@@ -98,12 +100,7 @@ def files_listed(desk: Desk, wish: Wish) -> Listing:
 def edited_files(desk: Desk) -> frozenset[RepoPath]:
     """The files that agents are known to have written in, under the names that they had then."""
     with desk.reading() as store:
-        return frozenset(
-            RepoPath(path)
-            for table in EDITED
-            for path in store.views.distinct(table, "path", "1 = 1", ())
-            if isinstance(path, bytes)
-        )
+        return frozenset(paths_in(store, EDITED))
 
 
 def addressed(path: RepoPath) -> str:

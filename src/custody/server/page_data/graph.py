@@ -5,6 +5,7 @@ from custody.graph.app.edge_runs import Runs, edge_key, list_edge_runs
 from custody.graph.app.learn import graph_rules
 from custody.graph.app.questions import units_named
 from custody.graph.app.views import Picture, Wanted, draw_agent, draw_difference, draw_learnt, draw_session
+from custody.ledger.queries.sessions import session_rows
 from custody.server.app.questions import NotThere
 from custody.server.page_data.graph_cache import learnt_at_hand, units_at_hand
 from custody.store import Store
@@ -32,7 +33,7 @@ def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
     except RulesError:
         raise
     except InputError as error:
-        if store.sessions(limit=1, starting=session):
+        if session_rows(store, limit=1, starting=session):
             return ()
         raise NotThere(error.message, hint=error.hint) from error
 

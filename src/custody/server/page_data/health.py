@@ -77,10 +77,10 @@ class StateSeen:
 
 def state_seen(desk: Desk) -> StateSeen:
     """How everything is, without looking at every record."""
-    with desk.reading() as store, store.db.reading():
-        own, sealed = store.own(), store.db.sealed()
+    with desk.reading() as store, store.reading():
+        own, sealed = store.own(), store.sealed_positions()
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        lost = LookedAt(store.db).lost(LOST_READ_MAX)
+        lost = LookedAt(store).lost(LOST_READ_MAX)
         said = [_lost(payload) for payload in store.tables.payloads(lost).values()]
     chains = [
         ChainSeen(
@@ -114,8 +114,8 @@ def verified_now(desk: Desk) -> VerifyReport:
 
     A page only asks: it seals nothing.
     """
-    with desk.reading() as store, store.db.reading():
-        sealed = store.db.sealed() or {}
+    with desk.reading() as store, store.reading():
+        sealed = store.sealed_positions() or {}
         left = sum(max(0, int(head.seq) - sealed.get(head.store, 0)) for head in store.tables.chains())
     if left > RECORDS_VERIFIED_MAX:
         raise InputError(

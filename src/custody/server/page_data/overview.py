@@ -100,8 +100,8 @@ class OverviewSeen:
 
 def overview_seen(desk: Desk) -> OverviewSeen:
     """What there is, without looking at every record."""
-    with desk.reading() as store, store.db.reading():
-        looked = LookedAt(store.db)
+    with desk.reading() as store, store.reading():
+        looked = LookedAt(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         first = looked.first_ns()
         held = looked.holds(sorted({name for one in ABILITIES for name in one.tables}))

@@ -10,12 +10,15 @@ from custody.core.wire.report import SessionReport
 from custody.core.wire.time import text_from
 from custody.graph.app.call_tree import CallRow, CallTree, build_call_tree
 from custody.graph.app.learn import graph_rules
+from custody.ledger.queries.prompts import first_prompt
+from custody.ledger.queries.readings import ReadRows, locators_read_by
+from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
 from custody.ledger.sessions import ANY_NUMBER, session_named, session_read, session_told
 from custody.server.app.cursor import cursor, no_cursor, number_in, parts_of
 from custody.server.app.questions import Note, NotThere, session_as_seen
 from custody.server.page_data.cache import Lately, chains_of, place_of
 from custody.server.queries.activity import ActiveSession, LookedAt
-from custody.store import ReadRows, Seen, SessionRow, Store
+from custody.store import Seen, Store
 from custody.workspace.workspace import Desk
 
 ENDS_READ_MAX = 2
@@ -67,8 +70,8 @@ def sessions_listed(
 ) -> SessionsListed:
     """The sessions that were active last, newest first; what was asked in them only with a ``note``."""
     _check_text(agent, text)
-    with desk.reading() as store, store.db.reading():
-        looked = LookedAt(store.db)
+    with desk.reading() as store, store.reading():
+        looked = LookedAt(store)
         rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
         items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
@@ -81,7 +84,7 @@ def sessions_listed(
 def _listed(desk: Desk, store: Store, looked: LookedAt, row: ActiveSession, *, with_text: bool) -> SessionListed:
     counted = looked.counted(row.agent, row.session)
     said = _said(store, row)
-    first = store.first_prompt(row.agent, row.session) if with_text else None
+    first = first_prompt(store, row.agent, row.session) if with_text else None
     return SessionListed(
         agent=row.agent,
         session=row.session,
@@ -101,7 +104,7 @@ def _listed(desk: Desk, store: Store, looked: LookedAt, row: ActiveSession, *, w
 def _said(store: Store, row: ActiveSession) -> Session:
     """What the first and the last records of a session say of it; what was said last wins."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
-    for record in LookedAt(store.db).ends(row.agent, row.session, ENDS_READ_MAX):
+    for record in LookedAt(store).ends(row.agent, row.session, ENDS_READ_MAX):
         for view in store.views.of(record):
             if isinstance(view, Session | ToolCall) and view.agent == row.agent:
                 whole = replace(whole, model=view.model or whole.model)
@@ -115,14 +118,13 @@ def _state(desk: Desk, store: Store, row: ActiveSession, ended_ns: int | None) -
     """How a session stands; one that went on after it had ended has not ended."""
     if ended_ns is not None and ended_ns >= row.last_ns:
         return "ended"
-    if not store.was_open(row.agent, row.session, row.last_ns, 1):
+    if not was_open(store, row.agent, row.session, row.last_ns, 1):
         return "ended"
     return "active" if desk.now_ns() - row.last_ns < ACTIVE_NS else "open"
 
 
-def _words(seen: Seen | None) -> str | None:
-    view = None if seen is None else seen.view
-    text = view.text.content if isinstance(view, Prompt) else None
+def _words(seen: Seen[Prompt] | None) -> str | None:
+    text = None if seen is None else seen.view.text.content
     return None if text is None else text[:ASKED_SIGNS_MAX]
 
 
@@ -179,7 +181,7 @@ _LATELY: Lately[_Story] = Lately()
 def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionSeen:
     """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
     _check_text(session, agent)
-    with desk.reading() as store, store.db.reading():
+    with desk.reading() as store, store.reading():
         try:
             row = session_named(store, session, agent)
         except InputError as error:
@@ -212,7 +214,7 @@ def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | No
 def _story(desk: Desk, store: Store, row: SessionRow) -> _Story:
     seen = session_read(store, row)
     tree = build_call_tree(desk, store, row, seen)
-    return _Story(session_told(row, seen), tree, store.read_by([row.session], row.last_ns, SOURCES_MAX))
+    return _Story(session_told(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +231,8 @@ class SessionNow:
 def session_now(desk: Desk, session: str, agent: str) -> SessionNow:
     """The same of a session as it is now, without reading what it says."""
     _check_text(session, agent)
-    with desk.reading() as store, store.db.reading():
-        row = next((one for one in store.sessions(limit=ANY_NUMBER, named=session) if one.agent == agent), None)
+    with desk.reading() as store, store.reading():
+        row = next((one for one in session_rows(store, limit=ANY_NUMBER, named=session) if one.agent == agent), None)
         if row is None:
             raise NotThere("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.wire.arrival import LOST
-from custody.store.db import Db, Value
-from custody.store.tables import Tables, integer
+from custody.store import Store
+from custody.store.db import Value
+from custody.store.tables import integer
 
 COUNTED_MAX = 2_000
 """Rows of one session that are counted; a list says of a longer one that it has more."""
@@ -61,9 +62,9 @@ class Counted:
 class LookedAt:
     """Questions of pages about one database."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
-        self._tables = Tables(db)
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
+        self._tables = store.tables
 
     def sessions(
         self, after: ActiveSession | None, limit: int, *, agent: str | None = None, text: str | None = None

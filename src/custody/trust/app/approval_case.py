@@ -12,7 +12,7 @@ from custody.core.wire.arrival import decision_named
 from custody.git import FileDiff, Person, Shown
 from custody.ledger.claim import IMPORT_EVENT, is_imported
 from custody.store import Seen, Store
-from custody.trust.app.chance import ChanceSaid, decisions, memory_of, said_by
+from custody.trust.app.chance import ChanceSaid, memory_of, said_by
 from custody.trust.app.decisions import Asked, entries_from
 from custody.trust.app.record import areas_of, changed_lines
 from custody.trust.app.standing import Position, anew, carried_on
@@ -22,6 +22,12 @@ from custody.trust.engine import beginning, carry, standing_at, trust_at
 from custody.trust.levels import Case as Changing
 from custody.trust.model import Approval, Author, Running, Trust
 from custody.trust.past_decisions import HERE, Memory
+from custody.trust.queries.decisions import (
+    all_decisions,
+    corrections_of_decision,
+    decisions_on_commit,
+    unreviewed_decisions,
+)
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.change import Change
@@ -127,12 +133,12 @@ class Asking:
         return memory_of(self._store, self.asked.rules, self.asked.now_ns, self._decisions)
 
     @cached_property
-    def _decisions(self) -> list[Seen]:
+    def _decisions(self) -> list[Seen[Decision]]:
         """All decisions, as of the moment in which the first author was asked about: each is read once."""
-        return decisions(self._store)
+        return all_decisions(self._store)
 
-    def _about(self, agent: str) -> list[Seen]:
-        return [seen for seen in self._decisions if isinstance(seen.view, Decision) and seen.view.agent == agent]
+    def _about(self, agent: str) -> list[Seen[Decision]]:
+        return [seen for seen in self._decisions if seen.view.agent == agent]
 
     def proposed(self) -> Proposed:
         """The change in the terms of trust."""
@@ -170,8 +176,8 @@ class _Landed:
 
 
 def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_Landed]:
-    for seen in store.views.look_up("decision", "unreviewed = 1 AND at_ns > ?", (since_ns,)):
-        if isinstance(seen.view, Decision) and seen.view.head != head:
+    for seen in unreviewed_decisions(store, since_ns):
+        if seen.view.head != head:
             lines = seen.view.changed_lines
             # A landing whose size nobody told may have been as large as any.
             yield _Landed(seen.view, rules.approve_lines_max if lines is None else lines)
@@ -199,27 +205,25 @@ def _rejected_by(store: Store, head: str) -> str | None:
     about = _about(store, head)
     owned = store.tables.owned()
     overridden = {
-        view.overrides
-        for seen, view in about
-        if view.decision is not DecisionKind.REJECTED
+        seen.view.overrides
+        for seen in about
+        if seen.view.decision is not DecisionKind.REJECTED
         and not is_imported(seen.record, owned)
-        and may_override(view.agent, view.actor, view.reason)
+        and may_override(seen.view.agent, seen.view.actor, seen.view.reason)
     }
-    for _, view in about:
+    for view in (seen.view for seen in about):
         refused = view.decision is DecisionKind.REJECTED or view.reverts is not None
         if refused and view.id not in overridden:
             return view.actor or "somebody"
     return None
 
 
-def _about(store: Store, head: str) -> list[tuple[Seen, Decision]]:
+def _about(store: Store, head: str) -> list[Seen[Decision]]:
     """The decisions about a head, and those that override them."""
-    found = store.views.look_up("decision", "commit_sha = ? OR head = ?", (head, head))
-    about = {seen.record.ref: (seen, seen.view) for seen in found if isinstance(seen.view, Decision)}
-    for _, view in tuple(about.values()):
-        for seen in store.views.look_up("decision", "agent = ? AND target = ?", (view.agent, view.id)):
-            if isinstance(seen.view, Decision):
-                about.setdefault(seen.record.ref, (seen, seen.view))
+    about = {seen.record.ref: seen for seen in decisions_on_commit(store, head)}
+    for decision in tuple(about.values()):
+        for seen in corrections_of_decision(store, decision.view.agent, decision.view.id):
+            about.setdefault(seen.record.ref, seen)
     return list(about.values())
 
 

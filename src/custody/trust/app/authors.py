@@ -9,10 +9,10 @@ from custody.attribution.app.blame import Reporting
 from custody.attribution.app.context import Attributing, attributing
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha, StoreId
+from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.view_merge import merged_session
-from custody.core.views import Session
 from custody.ledger.claim import is_claim, trusted_chains
+from custody.ledger.queries.sessions import session_views
 from custody.store import Store
 from custody.trust.model import Author
 from custody.workspace.change import Addition
@@ -81,9 +81,9 @@ class Operators:
             return None
         key = (agent, session, claims)
         if key not in self._known:
-            seen = self._store.views.look_up("session", "session = ?", (session,))
+            seen = session_views(self._store, SessionId(session))
             views = (one.view for one in seen if claims or not is_claim(one.record, self._chains))
-            whole = merged_session(view for view in views if isinstance(view, Session) and view.agent == agent)
+            whole = merged_session(view for view in views if view.agent == agent)
             self._known[key] = None if whole is None else whole.operator
         return self._known[key]
 

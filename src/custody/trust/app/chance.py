@@ -12,6 +12,7 @@ from custody.trust.chance import Chance, Part
 from custody.trust.engine import replay
 from custody.trust.levels import Case
 from custody.trust.past_decisions import HERE, Memory, Past, pasts_of, remembered
+from custody.trust.queries.decisions import all_decisions
 from custody.trust.risk import Control
 from custody.trust.rules import TrustRules
 from custody.trust.wire.chance import ChancePart, ChanceTold
@@ -139,29 +140,25 @@ def said_by(memory: Memory, case: Case) -> ChanceSaid:
     return ChanceSaid(memory.chances.predict(here), memory.risk.control(case.opened_ns))
 
 
-def memory_of(store: Store, rules: TrustRules, now_ns: int, seen: Sequence[Seen] | None = None) -> Memory:
+def memory_of(store: Store, rules: TrustRules, now_ns: int, seen: Sequence[Seen[Decision]] | None = None) -> Memory:
     """Everything that was recorded until a moment, or these decisions, folded in the order in which they happened."""
     return remembered(recorded(store, rules, now_ns, seen), rules, now_ns)
 
 
-def decisions(store: Store) -> list[Seen]:
-    """Every decision about every agent."""
-    return store.views.look_up("decision", "1 = 1", ())
-
-
-def recorded(store: Store, rules: TrustRules, until_ns: int, seen: Sequence[Seen] | None = None) -> list[Past]:
+def recorded(
+    store: Store, rules: TrustRules, until_ns: int, seen: Sequence[Seen[Decision]] | None = None
+) -> list[Past]:
     """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""
-    by_agent: dict[str, list[Seen]] = {}
-    for one in decisions(store) if seen is None else seen:
-        if isinstance(one.view, Decision) and one.view.at_ns <= until_ns:
+    by_agent: dict[str, list[Seen[Decision]]] = {}
+    for one in all_decisions(store) if seen is None else seen:
+        if one.view.at_ns <= until_ns:
             by_agent.setdefault(one.view.agent, []).append(one)
     pasts = [past for agent, about in by_agent.items() for past in _pasts(agent, about, rules, until_ns)]
     return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))
 
 
-def _pasts(agent: str, seen: Sequence[Seen], rules: TrustRules, until_ns: int) -> list[Past]:
-    views = [one.view for one in seen if isinstance(one.view, Decision)]
-    opened = {view.id: view.opened_ns for view in views if view.opened_ns is not None}
+def _pasts(agent: str, seen: Sequence[Seen[Decision]], rules: TrustRules, until_ns: int) -> list[Past]:
+    opened = {view.id: view.opened_ns for view in (one.view for one in seen) if view.opened_ns is not None}
     account = replay(AgentName(agent), entries_from(seen), rules, now_ns=until_ns)
     return list(pasts_of(agent, account, opened))
 

@@ -10,6 +10,7 @@ from custody.trust.app.decisions import entries_from
 from custody.trust.corrections import overrides_in
 from custody.trust.fold import is_unreviewed
 from custody.trust.model import Decided, DecisionType, Entry
+from custody.trust.queries.decisions import corrections_of_decision, decisions_on_commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,12 @@ class Known:
 
 def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
     """Everybody about whom something was decided under one of these commits."""
-    return {one.view.agent for one in _seen(store, names) if isinstance(one.view, Decision)}
+    return {seen.view.agent for seen in _seen(store, names)}
 
 
 def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> Known:
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
-    seen = [one for one in _seen(store, names) if isinstance(one.view, Decision) and one.view.agent == agent]
+    seen = [one for one in _seen(store, names) if one.view.agent == agent]
     decided = sorted((one for one in entries_from(seen) if isinstance(one, Decided)), key=_order)
     first = [one for one in decided if one.reverts is None]
     about = [f"commit:{name}" for name in names] + [one.id for one in first]
@@ -54,19 +55,13 @@ def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> Known:
     )
 
 
-def _seen(store: Store, names: Sequence[CommitSha]) -> list[Seen]:
-    return [
-        one for name in names for one in store.views.look_up("decision", "commit_sha = ? OR head = ?", (name, name))
-    ]
+def _seen(store: Store, names: Sequence[CommitSha]) -> list[Seen[Decision]]:
+    return [seen for name in names for seen in decisions_on_commit(store, name)]
 
 
-def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[Seen]:
+def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[Seen[Decision]]:
     """The records that override or take back one of these decisions."""
-    return [
-        one
-        for id_ in dict.fromkeys(ids)
-        for one in store.views.look_up("decision", "agent = ? AND target = ?", (agent, id_))
-    ]
+    return [seen for id_ in dict.fromkeys(ids) for seen in corrections_of_decision(store, agent, id_)]
 
 
 def _order(entry: Entry) -> tuple[int, object]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from custody.core.errors import StoreError
 from custody.core.ids import AgentName
-from custody.core.views import Decision, DecisionKind
+from custody.core.record import Record
+from custody.core.views import Decision, DecisionKind, View
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
@@ -26,6 +27,7 @@ from custody.trust.model import (
     Stakes,
     UnknownAgent,
 )
+from custody.trust.queries.decisions import decisions_of_agent
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.workspace import Desk
@@ -66,7 +68,7 @@ def settled(store: Store) -> Iterator[None]:
     Another process may be making the index again, and its steps can be seen.
     """
     for _ in range(SETTLE_MAX):
-        with store.db.reading():
+        with store.reading():
             if store.views.current():
                 yield
                 return
@@ -110,15 +112,16 @@ def count_decisions(store: Store, agent: str | None = None) -> int:
 
 def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[Entry]:
     """Everything that was recorded about ``agent``, perhaps only until a moment."""
-    seen = store.views.look_up("decision", "agent = ?", (agent,))
-    return [entry for entry in entries_from(seen) if until_ns is None or entry.at_ns <= until_ns]
+    return [
+        entry for entry in entries_from(decisions_of_agent(store, agent)) if until_ns is None or entry.at_ns <= until_ns
+    ]
 
 
-def entries_from(seen: Sequence[Seen]) -> Iterator[Entry]:
+def entries_from(seen: Sequence[Seen[View]]) -> Iterator[Entry]:
     """What views of decisions say, in the terms of trust."""
     for one in seen:
         if isinstance(one.view, Decision):
-            yield _entry(one, one.view)
+            yield _entry(one.record, one.view)
 
 
 def account_of(store: Store, agent: str, asked: Asked, running: Running | None = None) -> Account:
@@ -144,8 +147,8 @@ def unknown(agent: str, known: Sequence[str], until_ns: int | None = None) -> Un
     return UnknownAgent(f"nothing was decided about '{agent}'{when}", hint=hint)
 
 
-def _entry(seen: Seen, view: Decision) -> Entry:
-    ref = seen.record.ref
+def _entry(record: Record, view: Decision) -> Entry:
+    ref = record.ref
     if view.decision is DecisionKind.RECOVERED:
         return Recovered(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
     decision = DecisionType(view.decision.value)

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
+from custody.core.views import Decision
 from custody.store import Seen, Store, StoreUnwritable
 from custody.trust.app.decisions import Asked, entries_from, entries_of, settled
 from custody.trust.engine import beginning, carry, follows, standing_at
 from custody.trust.model import Decided, Entry, Folded, Running, Standing
+from custody.trust.queries.decisions import decisions_after
 from custody.trust.queries.standing import StandingTables
 from custody.trust.wire.standing import KeptStanding, decode_standing, encode_standing
 
@@ -45,7 +47,7 @@ def position_of(store: Store, agent: str, asked: Asked) -> Position:
 
 
 def anew(
-    store: Store, agent: str, asked: Asked, running: Running | None = None, seen: Sequence[Seen] | None = None
+    store: Store, agent: str, asked: Asked, running: Running | None = None, seen: Sequence[Seen[Decision]] | None = None
 ) -> Position:
     """The fold of everything about ``agent``, whatever was kept; from ``seen`` where all of it was read already."""
     entries = entries_of(store, agent) if seen is None else list(entries_from(seen))
@@ -74,8 +76,7 @@ def may_follow(store: Store, agent: str, folded: Folded, tail: list[Entry]) -> b
 
 
 def _entries_behind(store: Store, agent: str, chain: StoreId, seq: int) -> list[Entry]:
-    seen = store.views.look_up("decision", "agent = ? AND store_id = ? AND seq > ?", (agent, chain, seq))
-    return list(entries_from(seen))
+    return list(entries_from(decisions_after(store, agent, chain, seq)))
 
 
 def _concerns(store: Store, agent: str, tail: list[Entry]) -> bool:
@@ -131,7 +132,7 @@ def keep_due(store: Store, agent: str, asked: Asked, position: Position, generat
         rejected=standing.rejected,
     )
     try:
-        with store.db.writing():
+        with store.writing():
             StandingTables(store).keep(agent, _rules(asked), encode_standing(kept), generation=generation)
     except StoreUnwritable:
         return  # the next question folds it again

@@ -10,15 +10,19 @@ from custody.attribution.app.blame_document import document_findings
 from custody.attribution.app.proposals import Proposals
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
 from custody.attribution.model import Attributed, Finding, Grade
+from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.edits import edits_of_file_at, edits_of_file_by
+from custody.attribution.queries.traces import traced_files, traced_files_at, traced_files_between
 from custody.attribution.rules import AttributeRules
 from custody.core.digest import content_hash
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha
+from custody.core.ids import CommitSha, SessionId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.wire.time import text_from
 from custody.intake.import_traces import reading_with_traces
 from custody.store import Store
+from custody.store.rows import TABLES
 from custody.workspace.workspace import Desk
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -324,16 +328,16 @@ def _asked(store: Store) -> list[tuple[str, Any]]:
     """The questions that proposals ask of the database."""
     asked: list[tuple[str, Any]] = []
 
-    def listen(table: str, where: str, values: Any) -> list[Any]:
-        asked.append((f"SELECT store_id, seq, n FROM {table} WHERE {where}", values))
+    def listen(kind: type[object], where: str, values: Any) -> list[Any]:
+        asked.append((f"SELECT store_id, seq, n FROM {TABLES[kind].name} WHERE {where}", values))
         return []
 
     path, sha = RepoPath(b"a/b.py"), CommitSha("a" * 40)
-    store.views.look_up = listen  # type: ignore[method-assign]
-    store.traced_at(sha, 7)
-    store.traced_by("t")  # type: ignore[arg-type]
-    store.traced_of([path, path], since_ns=0, until_ns=1)
-    store.edits_of_at(path, sha)
-    store.edits_by("s", path)  # type: ignore[arg-type]
-    store.links_of(sha)
+    store.views.look_up = listen  # type: ignore[assignment, method-assign]
+    traced_files_at(store, sha, 7)
+    traced_files(store, SessionId("t"))
+    traced_files_between(store, [path, path], since_ns=0, until_ns=1)
+    edits_of_file_at(store, path, sha)
+    edits_of_file_by(store, SessionId("s"), path)
+    links_of_commit(store, sha)
     return asked

@@ -137,9 +137,9 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
         asked: list[Any] = []
         look_up = store.views.look_up
 
-        def noted(table: str, where: str, values: Any) -> Any:
+        def noted(kind: Any, where: str, values: Any) -> Any:
             asked.append(values)
-            return look_up(table, where, values)
+            return look_up(kind, where, values)
 
         monkeypatch.setattr(store.views, "look_up", noted)
         InStore(Desk(folder)).adopt(store)

@@ -43,7 +43,7 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Keeper]:
 
         yield InStore(StoreDesk(tmp_path, open_store=store))
         for one in opened:
-            one.db.close()
+            one.close()
 
 
 def filled(keeper: Keeper) -> SourceRegistry:

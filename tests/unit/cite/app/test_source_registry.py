@@ -79,7 +79,7 @@ def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
 
 def test_rows_made_by_another_version_are_made_again(folder: Path) -> None:
     before = a_shelf(folder).all()
-    with Desk(folder).writing() as store, store.db.writing():
+    with Desk(folder).writing() as store, store.writing():
         store.db.run("DELETE FROM registry_key")
         store.db.run("UPDATE state SET version = '0' WHERE view = 'registry'")
     assert opened(folder).all() == before

@@ -17,6 +17,7 @@ from custody.graph.otlp.event import event_of
 from custody.graph.otlp.export import Wanted, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.span_export import otlp_of
+from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.queries.spans import SpanTables
 from custody.workspace.workspace import Desk
 from tests.builders.cli import a_git_folder, custody, spool_of
@@ -32,10 +33,7 @@ def desk(tmp_path: Path) -> Desk:
 def kept(desk: Desk) -> list[SpanSeen]:
     with desk.reading() as store:
         found = [
-            seen.view
-            for execution in SpanTables(store).executions()
-            for seen in store.spans_of(execution)
-            if isinstance(seen.view, SpanSeen)
+            seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)
         ]
     return sorted(merged_spans(found), key=repr)
 

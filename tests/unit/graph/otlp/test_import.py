@@ -20,6 +20,7 @@ from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.json_reader import spans_in
 from custody.graph.otlp.protobuf_spans import dump_proto
 from custody.graph.otlp.report import ImportOtlpReport
+from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
 from custody.graph.wire.otlp_span import Mend, Trouble
 from custody.workspace.workspace import Desk
@@ -46,7 +47,7 @@ def mended(report: ImportOtlpReport) -> dict[str, int]:
 
 def kept(desk: Desk, execution: str = TRACE) -> list[SpanSeen]:
     with desk.reading() as store:
-        return [seen.view for seen in store.spans_of(ExecutionId(execution)) if isinstance(seen.view, SpanSeen)]
+        return [seen.view for seen in spans_of_execution(store, ExecutionId(execution))]
 
 
 def test_spans_are_kept_once_however_often_they_are_brought(desk: Desk, tmp_path: Path) -> None:

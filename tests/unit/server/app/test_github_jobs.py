@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.views import Decision
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of
 from custody.server.app.github_connection import backfill, connect, connected, disconnect
@@ -17,6 +16,7 @@ from custody.server.app.jobs import KINDS
 from custody.server.app.projects import create_project, init_database
 from custody.server.app.worker import Tally, Worker
 from custody.server.control import JobState
+from custody.trust.queries.decisions import decisions_of_agent
 from custody.workspace.workspace import Desk
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
@@ -68,8 +68,7 @@ class Team:
     def decided(self) -> list[str]:
         """What was decided about the agent."""
         with self._project.reading() as store:
-            seen = store.views.look_up("decision", "agent = ?", ("robot",))
-        return [one.view.decision.value for one in seen if isinstance(one.view, Decision)]
+            return [seen.view.decision.value for seen in decisions_of_agent(store, "robot")]
 
     @property
     def _project(self) -> Desk:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.attribution.queries.edits import edits_of_file
 from custody.core.paths import RepoPath
 from custody.core.wire.time import ns_from
 from custody.ledger.verify import verify
@@ -57,7 +58,7 @@ def test_a_text_that_an_edit_holds_too_stays(desk: Desk) -> None:
         store.append([an_arrival("prompt", id="p", text=LONG), an_arrival("edit", id="e", after=LONG)])
     assert retain(desk, 1) == 1, "the prompt's payload goes, the text that it shares stays"
     with desk.reading() as store:
-        (edit,) = store.edits_of(RepoPath.of("src/app.py"), since_ns=0, until_ns=2**62)
+        (edit,) = edits_of_file(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2**62)
         payload = store.tables.payload(edit.record)
         assert isinstance(payload, dict)
         assert payload["after"] == LONG

@@ -261,7 +261,7 @@ def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
 @pytest.fixture
 def hostile(world: World) -> World:
     """The same index with two changes more, whose names and titles want to do harm."""
-    with world.desk.writing() as store, store.db.writing():
+    with world.desk.writing() as store, store.writing():
         like = DupesTables(store).by_head(world.heads[0])[0]
         for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
             row = a_row(number, like, title=title, name=f"refs/heads/{title}")
@@ -286,7 +286,7 @@ def test_nothing_in_a_title_acts_and_a_long_one_is_cut(hostile: World) -> None:
 
 
 def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
-    with world.desk.writing() as store, store.db.writing():
+    with world.desk.writing() as store, store.writing():
         like = DupesTables(store).by_head(world.heads[0])[0]
         for number in range(100, 1_100):
             pair = number // 2

@@ -334,7 +334,7 @@ def keep(world: World, edges: Sequence[tuple[str, str, str, str, int]]) -> None:
         for start, end, kind, source, count in edges
     ]
     nodes = sorted({name for row in rows for name in (row.start, row.end)})
-    with world.desk.writing() as store, store.db.writing():
+    with world.desk.writing() as store, store.writing():
         GraphTables(store).put([NodeRow(name=name, count=1) for name in nodes], rows)
 
 

@@ -12,6 +12,7 @@ from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
 from custody.graph.app.call_tree import CallRow
 from custody.ledger.erase import erase
+from custody.ledger.queries.prompts import first_prompt
 from custody.server.app.questions import NotThere
 from custody.server.page_data.sessions import session_now, session_seen, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
@@ -211,7 +212,7 @@ class TestOne:
         keep(desk, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
         assert len(data_in(rendered(desk, "session", id="s1"), "tree-data")["rows"]) == 4
         with desk.reading() as store:
-            asked = store.first_prompt(AgentName("robot"), SessionId("s1"))
+            asked = first_prompt(store, AgentName("robot"), SessionId("s1"))
         assert asked is not None
         erase(desk, [str(asked.record.ref)], who=None, why="a name was in it")
         html = rendered(desk, "session", id="s1", note=noted.append)

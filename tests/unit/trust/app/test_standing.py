@@ -182,7 +182,7 @@ class TestKept:
             with settled(store):
                 generation = StandingTables(store).generation()
                 position = position_of(store, ROBOT, Asked(CAUTIOUS, NOON))
-            with store.db.writing():
+            with store.writing():
                 StandingTables(store).forget()
             trust_standing.keep_due(store, ROBOT, Asked(CAUTIOUS, NOON), position, generation)
             assert kept(store) == []
@@ -191,7 +191,7 @@ class TestKept:
         with a_sqlite_store(tmp_path) as store:
             store.append([arrival(a_decision(), "first")])
             told(store)
-            with store.db.writing():
+            with store.writing():
                 store.db.run("UPDATE trust_standing SET folded = ?", ("{}",))
             assert told(store) == replayed(store)
 

@@ -12,7 +12,7 @@ from custody.capture import TRANSCRIPT_READERS
 from custody.cli.import_kind import What, what_is
 from custody.core.paths import RepoPath
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, SourceRead, ToolCall
+from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, ToolCall, View
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
@@ -36,19 +36,11 @@ from tests.builders.codex import (
 from tests.builders.hooks import an_edit, installed, run_hook
 from tests.builders.repo import Built, a_repository
 
-V = TypeVar("V")
+V = TypeVar("V", bound=View)
 OLD = "import alpha_module\nprice = read_price(source)\nprint_the_price(price)\n"
 NEW = OLD + "def discount(prices, percent):\n    return total(prices) * percent\n"
 PATCH = patch_text(updated("src/app.py", OLD, NEW))
 EARLIER = "019a0000-0000-7000-8000-00000000000e"
-TABLES = {
-    Session: "session",
-    Prompt: "prompt",
-    ToolCall: "tool_call",
-    FileEdit: "file_edit",
-    SourceRead: "source_read",
-    CommitLink: "commit_link",
-}
 
 
 @pytest.fixture
@@ -71,7 +63,7 @@ def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport
 
 def views(built: Built, kind: type[V]) -> list[V]:
     with Desk(built.path).reading() as store:
-        return [seen.view for seen in store.views.look_up(TABLES[kind], "1 = 1", ()) if isinstance(seen.view, kind)]
+        return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def answers(built: Built) -> list[tuple[Any, ...]]:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Sequence
 
 from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, SessionId
 from custody.core.record import Record
-from custody.store.db import Db, Value
-from custody.store.store import SessionRow
-from custody.store.tables import Tables, batched, integer
+from custody.ledger.queries.sessions import SessionRow
+from custody.store import Store, batched
+from custody.store.db import Value
+from custody.store.tables import integer
 
 NAMES = 500
 """Records asked for by name at a time: a statement may hold 999 values."""
@@ -15,9 +16,9 @@ NAMES = 500
 class PageTables:
     """Rows in an order that does not change while somebody turns pages."""
 
-    def __init__(self, db: Db) -> None:
-        self._db = db
-        self._tables = Tables(db)
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
+        self._tables = store.tables
 
     def records(self, kinds: Collection[str], after: RecordRef | None, limit: int) -> list[Record]:
         """The next records of these kinds, or of any if none are named, chain by chain."""

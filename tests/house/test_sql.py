@@ -1,0 +1,67 @@
+"""SQL stands only in the store and in queries; a statement, a look-up or a connection elsewhere is named."""
+
+from pathlib import Path
+
+import pytest
+
+from tools import sql
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PLANTED = {
+    "connection": "def f(store):\n    return store.db.rows",
+    "connection_of_a_member": "def f(self):\n    self._store.db.close()",
+    "look_up": 'def f(store, kind):\n    return store.views.look_up(kind, "", ())',
+    "look_up_in": 'def f(store, kinds):\n    return store.views.look_up_in(kinds, "", ())',
+    "distinct": 'def f(evidence, kind):\n    return evidence.store.views.distinct(kind, "path")',
+    "records_where": 'def f(store):\n    return store.tables.records_where("", ())',
+    "statement": 'SQL = "SELECT agent FROM observation"',
+    "statement_with_values": 'def f(table):\n    return f"DELETE FROM {table}"',
+    "condition": 'WHERE = "session = ? AND agent = ?"',
+    "order": 'def f(limit):\n    return f"1 = 1 ORDER BY at_ns LIMIT {limit}"',
+}
+
+
+def planted(root: Path, place: str, source: str) -> list[str]:
+    """The problems of a package that holds one file."""
+    file = root / sql.PACKAGE / place
+    file.parent.mkdir(parents=True)
+    file.write_text(f'"""A file that may SELECT nothing."""\n\n{source}\n')
+    return [str(problem) for problem in sql.check(root)]
+
+
+def test_the_tree_holds_sql_only_where_it_belongs() -> None:
+    assert sql.check(ROOT) == []
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize(
+    "place", ["trust/app/planted.py", "ledger/planted.py", "why/planted.py", "server/app/planted.py"]
+)
+def test_sql_outside_of_queries_is_named(tmp_path: Path, kind: str, place: str) -> None:
+    (problem,) = planted(tmp_path, place, PLANTED[kind])
+    assert problem.startswith(f"{sql.PACKAGE}/{place}:")
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize(
+    "place", ["store/planted.py", "why/queries.py", "trust/queries/planted.py", "server/control/planted.py"]
+)
+def test_sql_in_the_store_and_in_queries_is_allowed(tmp_path: Path, kind: str, place: str) -> None:
+    assert planted(tmp_path, place, PLANTED[kind]) == []
+
+
+def test_git_objects_are_looked_up_anywhere(tmp_path: Path) -> None:
+    assert planted(tmp_path, "trust/app/planted.py", "def f(repository):\n    return repository.look_up([])") == []
+
+
+def test_only_statements_of_other_databases_are_allowed_to_capture(tmp_path: Path) -> None:
+    assert planted(tmp_path / "a", "capture/planted.py", PLANTED["statement"]) == []
+    assert len(planted(tmp_path / "b", "capture/planted.py", PLANTED["connection"])) == 1
+
+
+def test_the_check_says_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    planted(tmp_path, "gate/app/planted.py", PLANTED["connection"])
+    assert sql.main(tmp_path) == 1
+    assert "'store.db' reaches for the connection of a store" in capsys.readouterr().err
+    assert sql.main(ROOT) == 0
