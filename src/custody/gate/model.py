@@ -9,8 +9,7 @@ from custody.core.lines import Lines
 from custody.dupes import Category, Says
 from custody.gate.codes import Level, Reason
 from custody.ledger.gap import Gap
-from custody.trust import Author
-from custody.trust.model import Approval
+from custody.trust import Approval, Author
 from custody.workspace.period import Period
 
 

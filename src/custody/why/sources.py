@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from custody.attribution.model import Trace
+from custody.attribution import Trace
 from custody.cite.app.source_numbers import page_source_number
 from custody.core.ids import SessionId
 from custody.core.views import Reading, SourceRead
