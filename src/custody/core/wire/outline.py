@@ -11,14 +11,54 @@ from typing import Any
 import msgspec
 
 from custody.core.errors import InputError
-from custody.core.views import SpanSeen, Text, View
+from custody.core.views import (
+    Change,
+    CommitLink,
+    CommitSeen,
+    Decision,
+    DuplicateAnswer,
+    FileEdit,
+    FileState,
+    Observation,
+    Prompt,
+    PullRequestFact,
+    Session,
+    Source,
+    SourceRead,
+    SpanSeen,
+    Text,
+    ToolCall,
+    TracedFile,
+    View,
+)
 from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse, problem
 
 VERBATIM = frozenset(
     "continues erased session link decision duplicate_answer change source registry trace trace_link".split()
 )
 """Kinds of records that hold no text of a conversation or of a file: they are shared as they are."""
-VIEWS: MappingProxyType[str, type[View]] = MappingProxyType({kind.__name__: kind for kind in View.__args__})
+VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
+    {
+        "Session": Session,
+        "Prompt": Prompt,
+        "ToolCall": ToolCall,
+        "FileEdit": FileEdit,
+        "TracedFile": TracedFile,
+        "SourceRead": SourceRead,
+        "CommitLink": CommitLink,
+        "PullRequestFact": PullRequestFact,
+        "CommitSeen": CommitSeen,
+        "Decision": Decision,
+        "DuplicateAnswer": DuplicateAnswer,
+        "Source": Source,
+        "Change": Change,
+        "FileState": FileState,
+        "SpanSeen": SpanSeen,
+        "Observation": Observation,
+    }
+)
+"""Every view by its word in outlines, which stores have shared: a word never changes, whatever the type is called."""
+_WORDS = {kind: word for word, kind in VIEWS.items()}
 ATTRIBUTES_KEPT = frozenset("about agent_type command file file_path model notebook_path path subagent_type".split())
 """Words of a span that name something; every other word of it may be a text."""
 
@@ -53,7 +93,7 @@ def _told(view: View) -> Json:
     usual = {field.name: field.default for field in fields(view) if field.default is not MISSING}
     plain: dict[str, Json] = msgspec.to_builtins(view)
     told = {name: value for name, value in plain.items() if name not in usual or getattr(view, name) != usual[name]}
-    return {"view": type(view).__name__, **told}
+    return {"view": _WORDS[type(view)], **told}
 
 
 def _view(told: Json) -> View:

@@ -19,7 +19,7 @@ from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, Observation, Prompt, SpanKind, SpanPhase, SpanSeen, Text, ToolCall, View
-from custody.core.wire.outline import outline_of, views_from
+from custody.core.wire.outline import VIEWS, outline_of, views_from
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))
@@ -46,6 +46,14 @@ PROMPTS = st.builds(
     at_ns=st.just(1),
     text=TEXTS,
 )
+
+
+def test_every_view_has_its_word_in_outlines_and_no_word_ever_changes() -> None:
+    assert set(VIEWS.values()) == set(View.__args__) and len(VIEWS) == len(View.__args__)
+    assert set(VIEWS) == set(
+        "Session Prompt ToolCall FileEdit TracedFile SourceRead CommitLink PullRequestFact CommitSeen Decision"
+        " DuplicateAnswer Source Change FileState SpanSeen Observation".split()
+    )
 
 
 @given(st.lists(EDITS | PROMPTS, max_size=3).map(tuple))
