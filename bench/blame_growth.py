@@ -17,14 +17,14 @@ from bench.bars import BenchError
 from bench.growth import Growth, Population
 from bench.runner import Ground, Thunk
 from bench.store import an_arrival
-from custody.attribution.app.blame import Reporting
-from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.context import AttributionContext, attributing
 from custody.attribution.queries.lineage import LineageTables, StateRow
 from custody.core.ids import EventId, RecordRef, Seq
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.store import SqliteDb, Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BATCH = 5_000
 COMMITS = 12
@@ -67,7 +67,7 @@ def an_edit(n: int, at: float, before: str, after: str) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A repository whose store holds what was captured of one file among ``size`` traces of others."""
     captured = list(a_repository(ground.folder))
-    desk = Desk(ground.folder)
+    desk = Workspace(ground.folder)
     with desk.writing() as store:
         store.append(captured)
     with attributing(desk) as evidence:
@@ -81,7 +81,7 @@ def populate(ground: Ground, size: int) -> Population:
     return Population(db.connection, look_ups(evidence), opened.close)
 
 
-def look_ups(evidence: Attributing) -> dict[str, Thunk]:
+def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
     """The same question with nothing kept from before, and asked again."""
     path = RepoPath(FILE.encode())
     head = evidence.repository.head().commit
@@ -90,8 +90,8 @@ def look_ups(evidence: Attributing) -> dict[str, Thunk]:
         if cold:
             with evidence.store.writing():
                 LineageTables(evidence.store).drop_versions(path)
-        fresh = Attributing(evidence.desk, evidence.store, evidence.objects, evidence.rules)
-        found = Reporting(fresh).blamed(path, head, ()).report.attributions
+        fresh = AttributionContext(evidence.desk, evidence.store, evidence.objects, evidence.rules)
+        found = BlameReporter(fresh).blamed(path, head, ()).report.attributions
         fresh.save()
         return [one for one in found if one.kind == "agent"]
 

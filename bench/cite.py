@@ -11,7 +11,7 @@ from bench.runner import Bench, Ground, Sides
 from custody.cite.audit import audit
 from custody.cite.convert import convert
 from custody.cite.markdown_ranges import OPTIONS
-from custody.cite.plan import Target
+from custody.cite.plan import ConversionTarget
 from custody.cite.rules import CiteRules
 
 SOURCES = 30
@@ -50,10 +50,13 @@ def _sides(ground: Ground, paragraph: str, *, auditing: bool) -> Sides:
     data = a_report(paragraph)
     text = data.decode()
     rules = CiteRules()
-    if audit(data, rules).markers < CITATIONS_MIN or convert(data, Target.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN:
+    if (
+        audit(data, rules).markers < CITATIONS_MIN
+        or convert(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
+    ):
         raise BenchError("the report was not read as it was written")
     return Sides(
-        subject=(lambda: audit(data, rules)) if auditing else (lambda: convert(data, Target.FOOTNOTES)),
+        subject=(lambda: audit(data, rules)) if auditing else (lambda: convert(data, ConversionTarget.FOOTNOTES)),
         baseline=lambda: list(pyromark.events_with_range(text, options=OPTIONS)),
     )
 

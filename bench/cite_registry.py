@@ -9,14 +9,14 @@ from bench.bars import BenchError, at_most
 from bench.growth import Growth, Population
 from bench.runner import Bench, Ground, Sides
 from custody.cite.event_fold import with_registration
-from custody.cite.events import How, Registered, Stamp
+from custody.cite.events import RegistrationReason, SourceRegistration, Stamp
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.queries.registry_shelf import TableShelf
 from custody.cite.registry import to_register
 from custody.cite.registry_view import identity_of
-from custody.cite.shelf import Entry
+from custody.cite.shelf import ShelfEntry
 from custody.core.ids import StoreId
 from custody.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
 from custody.store.tables import key_digest
@@ -45,8 +45,8 @@ def a_source(n: int, site: int | None = None, year: int | None = None) -> Resear
 
 def an_entry(n: int, said: ResearchSource) -> tuple[bytes, str]:
     """What registering a source puts under its number, and the key that leads there."""
-    event = Registered(stamp=STAMP, number=n, how=How.NEW, keys=keys_of(said), source=said)
-    return msgspec.json.encode(with_registration(Entry(number=n), event)), event.keys.canonical
+    event = SourceRegistration(stamp=STAMP, number=n, how=RegistrationReason.NEW, keys=keys_of(said), source=said)
+    return msgspec.json.encode(with_registration(ShelfEntry(number=n), event)), event.keys.canonical
 
 
 PLACE, SITE, YEAR = 7_000_000_001, 8_000_000_002, 9_000_000_003

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.cite.audit import audit
-from custody.cite.codes import Code
+from custody.cite.codes import CitationCode
 from custody.cite.convert import convert
 from custody.cite.document import CiteError
-from custody.cite.plan import Target
+from custody.cite.plan import ConversionTarget
 from custody.cite.rules import CiteRules
 
 _ROW = re.compile(r"^(?P<mark>\[(?P<a>\d{1,3})\]|(?P<b>\d{1,3})\.) +(?P<text>.*https?://\S+.*)$", re.MULTILINE)
@@ -28,7 +28,12 @@ _URL = re.compile(r"https?://[^\s)>\]]+")
 _CITED = r"(?<!\[)\[{}\](?![(:\d\]])"
 _ANY = re.compile(_CITED.format(r"(\d{1,3})"))
 _OTHER_LIST = re.compile(r"^\s*(?:[-*+] +)?\[\d{1,3}\][ :].*https?://", re.MULTILINE)
-STRUCTURE = frozenset(Code) - {Code.COVERAGE, Code.SUPPORT, Code.TEXT, Code.NONE}
+STRUCTURE = frozenset(CitationCode) - {
+    CitationCode.COVERAGE,
+    CitationCode.SUPPORT,
+    CitationCode.TEXT,
+    CitationCode.NONE,
+}
 ROWS_MIN = 3
 
 
@@ -155,22 +160,22 @@ def glued(found: Found, dice: random.Random) -> str | None:
     return found.body.rstrip() + "\n\n" + "\n".join(line.strip() for line in lines) + "\n"
 
 
-FAULTS: Mapping[Code, Fault] = {
-    Code.UNKNOWN: unknown,
-    Code.RANGE: backwards,
-    Code.UNUSED: unused,
-    Code.GAP: gap,
-    Code.ORDER: disorder,
-    Code.TWICE: twice,
-    Code.DOMAIN: domain,
-    Code.SCHEME: program,
-    Code.LIST: glued,
+FAULTS: Mapping[CitationCode, Fault] = {
+    CitationCode.UNKNOWN: unknown,
+    CitationCode.RANGE: backwards,
+    CitationCode.UNUSED: unused,
+    CitationCode.GAP: gap,
+    CitationCode.ORDER: disorder,
+    CitationCode.TWICE: twice,
+    CitationCode.DOMAIN: domain,
+    CitationCode.SCHEME: program,
+    CitationCode.LIST: glued,
 }
-ENTAILED: Mapping[Code, frozenset[Code]] = {
-    Code.RANGE: frozenset({Code.ORDER}),
-    Code.UNKNOWN: frozenset(),
-    Code.TWICE: frozenset({Code.DOMAIN}),
-    Code.DOMAIN: frozenset({Code.TWICE}),
+ENTAILED: Mapping[CitationCode, frozenset[CitationCode]] = {
+    CitationCode.RANGE: frozenset({CitationCode.ORDER}),
+    CitationCode.UNKNOWN: frozenset(),
+    CitationCode.TWICE: frozenset({CitationCode.DOMAIN}),
+    CitationCode.DOMAIN: frozenset({CitationCode.TWICE}),
 }
 """What a fault may bring with it: a range uses sources early, an address that was copied may be bare."""
 
@@ -187,12 +192,12 @@ def main() -> None:
     _conversions(texts)
     reports = [found for text in texts if (found := read(text.decode("utf-8", "replace"))) is not None]
     print(f"{len(reports)} reports with a list that counts and whose every source is cited")
-    put, seen, wrong = Counter[Code](), Counter[Code](), Counter[Code]()
+    put, seen, wrong = Counter[CitationCode](), Counter[CitationCode](), Counter[CitationCode]()
     for report in reports:
         before = _codes(report.body + report.tail)
         for code, fault in FAULTS.items():
             text = fault(report, dice)
-            if text is None or (code is Code.LIST and before[Code.LIST]):
+            if text is None or (code is CitationCode.LIST and before[CitationCode.LIST]):
                 continue
             after = _codes(text)
             put[code] += 1
@@ -207,19 +212,19 @@ def main() -> None:
         print(f"{code.value}: put {put[code]}, {rates}, {wrong[code]} named wrongly")
 
 
-def _codes(text: str) -> Counter[Code]:
+def _codes(text: str) -> Counter[CitationCode]:
     return Counter(finding.code for finding in audit(text.encode(), CiteRules()).findings)
 
 
 def _conversions(texts: list[bytes]) -> None:
     counts = Counter[str]()
     for text in texts:
-        for to in Target:
+        for to in ConversionTarget:
             counts.update(_converted(text, to))
     print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
 
 
-def _converted(text: bytes, to: Target) -> Iterator[str]:
+def _converted(text: bytes, to: ConversionTarget) -> Iterator[str]:
     try:
         once = convert(text, to)
     except CiteError:

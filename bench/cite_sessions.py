@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from custody.cite.app.repository_content import holding_of
-from custody.cite.codes import Code
+from custody.cite.codes import CitationCode
 from custody.cite.mentions import files_named, names_named
-from custody.cite.missing_names import Holding, is_judged, no_file, no_package, no_symbol
-from custody.cite.subject import Found, Subject
+from custody.cite.missing_names import RepositoryContent, is_judged, no_file, no_package, no_symbol
+from custody.cite.subject import AuditSubject, CheckFinding
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import FileAt, Object, ObjectReader, discover
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     repository: str
     path: str
     line: int
-    code: Code
+    code: CitationCode
     message: str
     text: str
 
@@ -48,8 +48,8 @@ class Looked(NamedTuple):
     files: int
     lines: int
     found: list[Seen]
-    put: Counter[Code]
-    caught: Counter[Code]
+    put: Counter[CitationCode]
+    caught: Counter[CitationCode]
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     args = arguments().parse_args(argv)
     dice = random.Random(args.seed)
     everything: list[Seen] = []
-    files, put, caught = 0, Counter[Code](), Counter[Code]()
+    files, put, caught = 0, Counter[CitationCode](), Counter[CitationCode]()
     for place in args.repositories:
         began = time.process_time()
         looked = _look(place, args.files, dice)
@@ -102,7 +102,7 @@ def _look(place: Path, limit: int, dice: random.Random) -> Looked:
         holding = holding_of(repository, head, objects)
         paths = sorted(path for path in holding.paths if path.lower().endswith(ENDINGS))
         chosen = sorted(dice.sample(paths, min(limit, len(paths))))
-        lines, put, caught = 0, Counter[Code](), Counter[Code]()
+        lines, put, caught = 0, Counter[CitationCode](), Counter[CitationCode]()
         found: list[Seen] = []
         for path in chosen:
             data = _read(objects, head, path)
@@ -115,17 +115,17 @@ def _look(place: Path, limit: int, dice: random.Random) -> Looked:
     return Looked(len(chosen), lines, found, put, caught)
 
 
-def _right(data: bytes, holding: Holding) -> Iterator[tuple[Code, int, bytes]]:
+def _right(data: bytes, holding: RepositoryContent) -> Iterator[tuple[CitationCode, int, bytes]]:
     """Some of the files and names that a text names and that are there, each with its place and as it is written."""
-    subject = Subject.of(data)
+    subject = AuditSubject.of(data)
     files = [one for one in files_named(subject) if not one.link and "/" in one.path and one.path in holding.paths]
     for one in files[:FAULTS_EACH]:
-        yield Code.NOFILE, one.at, one.path.rpartition("/")[2].encode()
+        yield CitationCode.NOFILE, one.at, one.path.rpartition("/")[2].encode()
     for name in [one for one in names_named(subject) if is_judged(one, holding)][:FAULTS_EACH]:
-        yield Code.NOSYMBOL, name.at, name.names[0 if name.path is not None else -1].encode()
+        yield CitationCode.NOSYMBOL, name.at, name.names[0 if name.path is not None else -1].encode()
 
 
-def _is_caught(data: bytes, path: str, holding: Holding, fault: tuple[Code, int, bytes]) -> bool:
+def _is_caught(data: bytes, path: str, holding: RepositoryContent, fault: tuple[CitationCode, int, bytes]) -> bool:
     """Whether a wrong name in the same place is found."""
     code, start, name = fault
     at = data.index(name, start)
@@ -138,15 +138,15 @@ def _read(objects: ObjectReader[Object], head: CommitSha, path: str) -> bytes:
     return found.content[:BYTES_MAX] if isinstance(found, Object) else b""
 
 
-def _findings(data: bytes, path: str, holding: Holding) -> Iterator[Found]:
-    subject = Subject.of(data)
+def _findings(data: bytes, path: str, holding: RepositoryContent) -> Iterator[CheckFinding]:
+    subject = AuditSubject.of(data)
     judged = dict.fromkeys(range(1, data.count(b"\n") + 2))
     yield from no_file(subject, judged, holding, path).found
     yield from no_symbol(subject, judged, holding, path)
     yield from no_package(subject, judged, holding)
 
 
-def _seen(name: str, path: str, data: bytes, one: Found) -> Seen:
+def _seen(name: str, path: str, data: bytes, one: CheckFinding) -> Seen:
     line = data.count(b"\n", 0, one.at) + 1
     text = data.split(b"\n")[line - 1].decode("utf-8", "replace").strip()[:300]
     return Seen(name, path, line, one.code, one.message, text)

@@ -21,12 +21,12 @@ from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.core.ids import CommitSha
 from custody.dupes.app.bench import NOT_RELATED, changes_of_pairs, read_pairs
-from custody.dupes.app.change_reader import Asked, SketchedChange, Unread
+from custody.dupes.app.change_reader import ChangeRef, SketchedChange, Unread
 from custody.dupes.app.index import sketch_all
-from custody.dupes.app.search import Searching
-from custody.dupes.calibration import Step, calibration_of
+from custody.dupes.app.search import ChangeSearch
+from custody.dupes.calibration import CalibrationStep, calibration_of
 from custody.dupes.chance import Model, features
-from custody.dupes.model import Signature, Sketched
+from custody.dupes.model import ChangeSketch, Signature
 from custody.dupes.packing import packed
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
@@ -37,7 +37,7 @@ from custody.dupes.weights import SHIPPED
 from custody.sketch.bottom_k import bottom_of
 from custody.sketch.hash import hash32, hash64
 from custody.store import SqliteDb, Store, Surroundings, ViewWiring, open_sqlite
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 COMMITTED = 20_000
 """Changes in one transaction."""
@@ -60,8 +60,8 @@ def a_change(n: int, size: int) -> SketchedChange:
     names = bottom_of((hash32("identifier", word) for word in words), RULES.kept_identifiers)
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
-    asked = Asked(base=CommitSha("0" * 40), head=head)
-    return SketchedChange(asked, f"change {n}", n, Sketched(signature, {}, {"identifier": terms, "path": paths}), 0)
+    asked = ChangeRef(base=CommitSha("0" * 40), head=head)
+    return SketchedChange(asked, f"change {n}", n, ChangeSketch(signature, {}, {"identifier": terms, "path": paths}), 0)
 
 
 def populate(ground: Ground, size: int) -> Population:
@@ -69,7 +69,7 @@ def populate(ground: Ground, size: int) -> Population:
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, ViewWiring({}), Surroundings(lambda: 0, lambda: "0" * 32, None))
     fill(db, size)
-    searching = Searching(DupesTables(store), RULES, SHIPPED)
+    searching = ChangeSearch(DupesTables(store), RULES, SHIPPED)
     asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
 
     def search() -> int:
@@ -129,7 +129,7 @@ class Example:
     features: dict[str, float]
 
 
-def examples(desk: Desk, pairs: Path) -> Iterator[Example]:
+def examples(desk: Workspace, pairs: Path) -> Iterator[Example]:
     """What the model learns from; exact pairs are left out, since they need no model."""
     labelled = list(read_pairs(pairs))
     folder = str(desk.repository.git_dir)
@@ -194,18 +194,18 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     parser = argparse.ArgumentParser(prog="python -m bench dupes", description="Fit the shipped model of duplicates.")
     parser.add_argument("--pairs", nargs=2, action="append", metavar=("FILE", "GITDIR"), type=Path, required=True)
     args = parser.parse_args(argv)
-    sets = [list(examples(Desk(folder), file)) for file, folder in args.pairs]
+    sets = [list(examples(Workspace(folder), file)) for file, folder in args.pairs]
     model = fitted([one for some in sets for one in some], "1")
     answers = []
     for place, some in enumerate(sets):
         rest = [one for other, more in enumerate(sets) if other != place for one in more]
         answers += [(round(raw_of(fitted(rest or some, "1"), one), 2), one.label) for one in some]
     steps = calibration_of(answers).steps
-    out.write(as_module(model, [Step(step.raw, float(step.asked), float(step.right)) for step in steps]))
+    out.write(as_module(model, [CalibrationStep(step.raw, float(step.asked), float(step.right)) for step in steps]))
     return 0
 
 
-def as_module(model: Model, steps: Sequence[Step]) -> str:
+def as_module(model: Model, steps: Sequence[CalibrationStep]) -> str:
     """The text of ``dupes/weights.py``."""
     weights = "".join(f'            "{name}": {weight!r},\n' for name, weight in model.weights.items())
     rows = "".join(f"    Step({step.raw!r}, {step.asked!r}, {step.right!r}),\n" for step in steps)
@@ -213,7 +213,7 @@ def as_module(model: Model, steps: Sequence[Step]) -> str:
 
 from types import MappingProxyType
 
-from custody.dupes.calibration import Calibration, Step
+from custody.dupes.calibration import Calibration, CalibrationStep
 from custody.dupes.chance import Model
 
 _STEPS = (

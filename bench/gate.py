@@ -34,7 +34,7 @@ from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
 from custody.store import SqliteDb, Store, batched
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 ALLOWED_NS = 500_000_000
@@ -81,7 +81,7 @@ class Place:
     def something_arrives(self) -> None:
         """Another call is recorded, so that the next verb has to take it in."""
         event = _event("call", time.time_ns(), id=f"late-{time.time_ns()}", session="late", name="Bash")
-        with Desk(self.repository).writing() as store:
+        with Workspace(self.repository).writing() as store:
             store.append([_arrival(event)])
 
     def break_seal(self) -> None:
@@ -250,7 +250,7 @@ def _arrival(event: dict[str, object]) -> Arrival:
 
 def filled(place: Place, records: int, changes: int, tell: Tell) -> None:
     """Put everything into the store, then ask once: what is kept of an answer is there before the first pair."""
-    with Desk(place.repository).writing() as store:
+    with Workspace(place.repository).writing() as store:
         for number, batch in enumerate(batched(recorded(place, records), BATCH)):
             tell(f"recording: {number * BATCH:,} of {records:,}")
             store.append(batch)

@@ -30,7 +30,7 @@ from bench.progress import Progress
 from bench.runner import Bench, Ground, Sides, judged, measure
 from bench.stats import PAIRS_MIN
 from custody.graph.engine import GraphEngine
-from custody.graph.lessons import Lesson, Seen
+from custody.graph.lessons import EdgeCounts, Lesson
 from custody.graph.model import EdgeSource, EdgeType
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
@@ -197,7 +197,7 @@ def update_sides(edges: int) -> Sides:
 
 def _updates(engine: GraphEngine) -> Callable[[], None]:
     number = iter(range(10**12))
-    lesson = Lesson("e", {}, {(HUB, "s:0", EdgeType.SEQUENCE): Seen(1)})
+    lesson = Lesson("e", {}, {(HUB, "s:0", EdgeType.SEQUENCE): EdgeCounts(1)})
 
     def update() -> None:
         fresh = f"new:{next(number)}"

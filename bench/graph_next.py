@@ -22,9 +22,9 @@ from typing import Any, TextIO
 
 from bench.bars import BenchError
 from bench.columns import columns
-from custody.graph.calls import Call, calls_of
-from custody.graph.model import Kind, Span, Status
-from custody.graph.prediction import NextModel, Session
+from custody.graph.calls import SequenceCall, calls_of
+from custody.graph.model import CallSpan, Kind, Status
+from custody.graph.prediction import NextModel, SessionState
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 
@@ -76,7 +76,7 @@ def _top(counts: Counter[str]) -> str | None:
     return min(counts, key=lambda name: (-counts[name], name), default=None)
 
 
-def told_of(sessions: Sequence[Sequence[Call]]) -> Told:
+def told_of(sessions: Sequence[Sequence[SequenceCall]]) -> Told:
     """Learn from the first part of the sessions, then ask about every call of the rest."""
     cut = int(len(sessions) * LEARN_SHARE)
     model, markov, told = NextModel(RULES), Markov(), Told()
@@ -85,7 +85,7 @@ def told_of(sessions: Sequence[Sequence[Call]]) -> Told:
         for last, call in zip(["", *(call.name for call in calls)], calls, strict=False):
             markov.see(last, call.name)
     for calls in sessions[cut:]:
-        session, last = Session(), ""
+        session, last = SessionState(), ""
         for call in calls:
             best = next(iter(model.suggest(session, call.place, 1)), None)
             hit = best is not None and best.name == call.name
@@ -100,17 +100,17 @@ def told_of(sessions: Sequence[Sequence[Call]]) -> Told:
     return told
 
 
-def sessions_of(path: Path, *, fine: bool) -> list[list[Call]]:
+def sessions_of(path: Path, *, fine: bool) -> list[list[SequenceCall]]:
     """The sessions under a path, the oldest first."""
     read = _transcripts(path) if path.is_dir() else _traces(path)
-    found: list[tuple[int, list[Call]]] = []
+    found: list[tuple[int, list[SequenceCall]]] = []
     for spans in read:
         at_ns = min((span.start_ns for span in spans if span.start_ns is not None), default=0)
         found += [(at_ns, calls) for calls in calls_of(forest_of(spans, RULES).spans, fine=fine).values()]
     return [calls for _, calls in sorted(found, key=lambda one: one[0])]
 
 
-def _traces(path: Path) -> Iterator[list[Span]]:
+def _traces(path: Path) -> Iterator[list[CallSpan]]:
     packed = path.read_bytes()
     text = gzip.decompress(packed) if path.suffix == ".gz" else packed
     for line in text.splitlines():
@@ -118,12 +118,12 @@ def _traces(path: Path) -> Iterator[list[Span]]:
         yield [_span(trace["trace"], span) for span in trace["spans"]]
 
 
-def _span(trace: str, told: dict[str, Any]) -> Span:
+def _span(trace: str, told: dict[str, Any]) -> CallSpan:
     start_ns = _ns(told["start"])
     length = _LENGTH.fullmatch(told["dur"])
     parts = length.groups() if length else ()
     took_s = sum(float(part or 0) * unit for part, unit in zip(parts, _UNITS_S, strict=False))
-    return Span(
+    return CallSpan(
         id=told["id"],
         kind=_KINDS.get(told["kind"], Kind.WORKFLOW),
         name=told["tool"] or told["name"],
@@ -136,14 +136,14 @@ def _span(trace: str, told: dict[str, Any]) -> Span:
     )
 
 
-def _transcripts(folder: Path) -> Iterator[list[Span]]:
+def _transcripts(folder: Path) -> Iterator[list[CallSpan]]:
     for path in sorted(folder.rglob("*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as lines:
             if spans := list(_calls(path.stem, lines)):
                 yield spans
 
 
-def _calls(session: str, lines: Iterable[str]) -> Iterator[Span]:
+def _calls(session: str, lines: Iterable[str]) -> Iterator[CallSpan]:
     """The tool calls of one transcript, each with its outcome; a prompt of a person begins a turn."""
     turn, calls, failed, ended = "0", [], set(), {}
     for line in lines:
@@ -163,11 +163,11 @@ def _calls(session: str, lines: Iterable[str]) -> Iterator[Span]:
                 ended[part.get("tool_use_id")] = _ns(told["timestamp"])
                 failed |= {part.get("tool_use_id")} if part.get("is_error") else set()
     for turn in dict.fromkeys(turn for _, turn, _, _ in calls):
-        yield Span(id=f"turn {turn}", kind=Kind.TURN, name="turn", execution=session, session=session)
+        yield CallSpan(id=f"turn {turn}", kind=Kind.TURN, name="turn", execution=session, session=session)
     for part, turn, at_ns, message_id in calls:
         given = part.get("input") if isinstance(part.get("input"), dict) else {}
         texts = {name: value for name, value in given.items() if isinstance(value, str)}
-        yield Span(
+        yield CallSpan(
             id=part["id"],
             kind=Kind.TOOL,
             name=part["name"],

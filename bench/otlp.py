@@ -20,12 +20,12 @@ from bench.bars import Bar, BenchError, at_most, exactly
 from bench.columns import columns
 from bench.runner import MissingData
 from custody.core.span_merge import merged_spans
-from custody.core.views import SpanSeen
-from custody.graph.otlp.export import Wanted, export_otlp_to
+from custody.core.views import ObservedSpan
+from custody.graph.otlp.export import SpanExportRequest, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.queries.spans import SpanTables
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TRACE_SPANS = 100
 START_NS = 1_700_000_000_000_000_000
@@ -63,7 +63,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
         yield "new at the second import", second.new, f"{second.new:,}", exactly(0)
         kept = _spans(one)
         for side, protobuf in ((json_side, False), (proto_side, True)):
-            export_otlp_to(one, Path(name) / "out", Wanted(protobuf=protobuf))
+            export_otlp_to(one, Path(name) / "out", SpanExportRequest(protobuf=protobuf))
             import_otlp(side, [Path(name) / "out"])
             differ = len(set(kept) ^ set(_spans(side)))
             yield (
@@ -122,12 +122,12 @@ def _peak(folder: Path, file: Path) -> float:
     return kibibytes / 1024
 
 
-def _a_desk(folder: Path) -> Desk:
+def _a_desk(folder: Path) -> Workspace:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    return Desk(folder)
+    return Workspace(folder)
 
 
-def _spans(desk: Desk) -> list[SpanSeen]:
+def _spans(desk: Workspace) -> list[ObservedSpan]:
     with desk.reading() as store:
         return merged_spans(
             seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from bench.bars import BenchError
 from bench.service_load import Client, Running, clients, drive, processor_seconds, request, running
-from custody.server.wire.service import BlameAnswer, BlameAsked, SegmentBlamed
+from custody.server.wire.service import BlameAnswer, BlameBody, SegmentAnswer
 
 TOKEN = "bench-" + "0" * 32
 SEGMENTS = 50
@@ -65,10 +65,10 @@ def told(first: int, last: int) -> dict[str, Any]:
     }
 
 
-def stubbed(_desk: object, asked: BlameAsked, *, with_text: bool) -> BlameAnswer:
+def stubbed(_desk: object, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
     """An answer from the question alone, in the place of the store's."""
     del with_text
-    found = [SegmentBlamed(**told(one.start_line, one.end_line)) for one in asked.blame_data]
+    found = [SegmentAnswer(**told(one.start_line, one.end_line)) for one in asked.blame_data]
     return BlameAnswer(file_path=asked.file_path, attributions=found)
 
 
@@ -77,12 +77,12 @@ def ours() -> Any:
     from custody.server.assembly import create_app
     from custody.server.auth import PerStartKeeper
     from custody.server.routes import blame
-    from custody.server.settings import Limits, Settings
-    from custody.workspace.workspace import Desk
+    from custody.server.settings import CallerLimits, Settings
+    from custody.workspace.workspace import Workspace
 
     setattr(blame, "blame_asked", stubbed)  # noqa: B010 - a name that the module has for itself
-    desk = Desk(Path())
-    limits = Limits(rate_per_second=1e9, rate_burst=10**9)
+    desk = Workspace(Path())
+    limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     return create_app(Settings(keeper=PerStartKeeper(desk, TOKEN), now_ns=desk.now_ns, limits=limits))
 
 
@@ -152,9 +152,9 @@ def serve(name: str) -> None:
     http: Any = "httptools"
     if name == OURS:
         from custody.server.protocol import limited
-        from custody.server.settings import Limits
+        from custody.server.settings import CallerLimits
 
-        http = limited(Limits())
+        http = limited(CallerLimits())
     bound = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         APPS[name](), http=http, ws="none", loop="uvloop", log_config=None, access_log=False, server_header=False

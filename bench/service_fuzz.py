@@ -24,8 +24,8 @@ from litestar import Litestar
 from bench.progress import Progress
 from custody.server.assembly import create_app
 from custody.server.auth import PerStartKeeper
-from custody.server.settings import Limits, Settings
-from custody.workspace.workspace import Desk
+from custody.server.settings import CallerLimits, Settings
+from custody.workspace.workspace import Workspace
 
 TOKEN = "fuzz-" + "0" * 32
 NAMED_MAX = 20
@@ -137,8 +137,8 @@ def _moments() -> None:
 def a_service(folder: Path, database: str | None = None) -> Litestar:
     """A service on a store of its own, with limits that do not get in the way."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    desk = Desk(folder, database)
-    limits = Limits(rate_per_second=1e9, rate_burst=10**9)
+    desk = Workspace(folder, database)
+    limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     return create_app(Settings(keeper=PerStartKeeper(desk, TOKEN), now_ns=desk.now_ns, limits=limits))
 
 

@@ -32,10 +32,10 @@ from bench.service_load import (
     serving,
 )
 from custody.server.app.projects import init_database
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token
 from custody.store.project_schema import SCHEMA
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 CLIENTS = 16
 SINGLES = 240
@@ -201,9 +201,9 @@ def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
     import psycopg
 
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    desk = Desk(folder, url)
+    desk = Workspace(folder, url)
     init_database(desk, None)
-    wanted = Wanted(desk.project, (Scope.WRITE,), "1d", "load")
+    wanted = TokenRequest(desk.project, (TokenScope.WRITE,), "1d", "load")
     tokens = [create_token(desk, wanted).secret for _ in range(CLIENTS)]
     with (
         psycopg.connect(url, autocommit=True) as admin,

@@ -31,10 +31,10 @@ from typing import TextIO
 from bench.progress import Progress, Tell, quiet
 from bench.service_load import serving
 from custody.server.app.projects import init_database
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token
 from custody.server.queries.record_pages import PageTables
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server
 
@@ -84,11 +84,11 @@ def killed(
     """
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     chance = random.Random(seed)
-    desk = Desk(folder, database)
+    desk = Workspace(folder, database)
     token = None
     if database is not None:
         init_database(desk, None)
-        token = create_token(desk, Wanted(desk.project, (Scope.READ, Scope.WRITE), "1d", "load")).secret
+        token = create_token(desk, TokenRequest(desk.project, (TokenScope.READ, TokenScope.WRITE), "1d", "load")).secret
     load = Load()
     stuck = 0
     for number in range(rounds):
@@ -115,7 +115,7 @@ def _goes_on(load: Load) -> bool:
     return True
 
 
-def _judged(desk: Desk, load: Load, rounds: int) -> Killed:
+def _judged(desk: Workspace, load: Load, rounds: int) -> Killed:
     places: dict[str, list[str]] = {}
     with desk.reading() as store:
         after = None

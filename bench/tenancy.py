@@ -24,7 +24,7 @@ from custody.ledger.queries.sessions import sessions_at
 from custody.server.app.projects import create_project, init_database
 from custody.store import Store
 from custody.store.project_schema import schema_of
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TABLES = ("record", "body", "prompt", "file_edit", "session", "observation", "part", "setting", "chain", "erasure")
 EVENTS = 200
@@ -32,7 +32,7 @@ AT = "2026-01-31T12:00:00Z"
 LONG = "a line that is long enough to be kept apart\n" * 200
 
 
-def crossings(mine: Desk, theirs: Desk, calls: int, seed: int) -> list[str]:
+def crossings(mine: Workspace, theirs: Workspace, calls: int, seed: int) -> list[str]:
     """Which of ``calls`` random calls on one project's store gave something of the other's."""
     chance = random.Random(seed)
     found: list[str] = []
@@ -80,13 +80,13 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     """Fill two projects, make the calls, print the figures; 1 when anything leaked."""
     args = _arguments().parse_args(argv)
     seed = args.seed if args.seed is not None else secrets.randbits(32)
-    owner = Desk(Path(), args.url)
+    owner = Workspace(Path(), args.url)
     init_database(owner, None)
     names = [f"{letter}-{secrets.token_hex(4)}" for letter in "ab"]
     desks = []
     for name in names:
         create_project(owner, name)
-        desks.append(Desk(Path(), args.url, project=name, bound=True, spooled=False))
+        desks.append(Workspace(Path(), args.url, project=name, bound=True, spooled=False))
         with desks[-1].writing() as store:
             store.append([_arrival(name, n) for n in range(EVENTS)])
     began = time.perf_counter()

@@ -33,11 +33,11 @@ from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, 
 from custody.server.app.cursor import cursor
 from custody.server.app.projects import create_project, init_database
 from custody.server.app.tenancy import KeptTenancy
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token
 from custody.server.assembly import create_app
-from custody.server.settings import Limits, Settings
-from custody.workspace.workspace import Desk
+from custody.server.settings import CallerLimits, Settings
+from custody.workspace.workspace import Workspace
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server
 
@@ -157,15 +157,17 @@ class Project:
 
 
 @contextmanager
-def two_projects(desk: Desk, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
+def two_projects(desk: Workspace, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
     """A service with both of them; the second has more of everything. Its things come by their names."""
     chance = random.Random(seed)
     if desk.database is not None:
         init_database(desk, None)
     for name in (MINE, THEIRS):
         create_project(desk, name)
-    tokens = {name: create_token(desk, Wanted(name, tuple(Scope), "1d", "bench")).secret for name in (MINE, THEIRS)}
-    limits = Limits(rate_per_second=1e9, rate_burst=10**9)
+    tokens = {
+        name: create_token(desk, TokenRequest(name, tuple(TokenScope), "1d", "bench")).secret for name in (MINE, THEIRS)
+    }
+    limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     with closing(KeptTenancy(desk)) as keeper:
         app = create_app(Settings(keeper=keeper, now_ns=desk.now_ns, limits=limits))
         with TestClient(app, base_url="http://127.0.0.1") as client:
@@ -191,7 +193,7 @@ class Crossed:
     leaks: list[str] = field(default_factory=list)
 
 
-def crossed(desk: Desk, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
+def crossed(desk: Workspace, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
     """Make so many calls for things of the other project."""
     done = Crossed()
     chance = random.Random(seed)
@@ -252,7 +254,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
         except CannotBeHad as error:
             out.write(f"not run: {error}\n")
             return 0
-        done = crossed(Desk(folder, url), args.calls, seed, tell)
+        done = crossed(Workspace(folder, url), args.calls, seed, tell)
     for (name, status), count in sorted(done.statuses.items()):
         out.write(f"{name:32} {status} {count:>8,}\n")
     out.write(f"calls {done.calls:,}, leaks {len(done.leaks)}\n")

@@ -20,8 +20,8 @@ from bench.progress import Progress, Tell
 from custody.core.errors import CustodyError
 from custody.trust.app.bench import TARGETS, read_stream
 from custody.trust.rules import TrustRules
-from custody.trust.stream import Benched, Measured, Settled, bench
-from custody.workspace.workspace import Desk
+from custody.trust.stream import BenchResult, DecidedChange, PredictionQuality, bench
+from custody.workspace.workspace import Workspace
 
 LOG_LOSS_RATIO = at_most(0.88)
 AUC_GAIN = at_least(0.01)
@@ -60,7 +60,7 @@ class Replayed:
 
     name: str
     decisions: int
-    benched: Benched
+    benched: BenchResult
     figures: tuple[Figure, ...]
 
 
@@ -94,7 +94,7 @@ def arguments() -> argparse.ArgumentParser:
 def replayed(file: Path, tell: Tell, *, parts: bool) -> Iterator[Replayed]:
     """The figures of a file, and of its parts."""
     tell(f"{file.name}: reading")
-    read = read_stream(file, Desk(Path()))
+    read = read_stream(file, Workspace(Path()))
     if read.damaged_count or not read.stream:
         raise BenchError(f"'{file}': {read.damaged_count} damaged line(s), {len(read.stream)} decision(s)")
     streams = {file.name: read.stream} | (parts_of(file.name, read.stream) if parts else {})
@@ -103,9 +103,9 @@ def replayed(file: Path, tell: Tell, *, parts: bool) -> Iterator[Replayed]:
         yield measured(name, stream)
 
 
-def parts_of(name: str, stream: Sequence[Settled]) -> dict[str, list[Settled]]:
+def parts_of(name: str, stream: Sequence[DecidedChange]) -> dict[str, list[DecidedChange]]:
     """Each agent's decisions, and the decisions in two halves of the repositories, by digest."""
-    found: dict[str, list[Settled]] = {}
+    found: dict[str, list[DecidedChange]] = {}
     for one in stream:
         half = hashlib.sha256(one.case.repository.encode()).digest()[0] % 2
         for part in (f"agent {one.case.agent}", f"repositories, half {half + 1}"):
@@ -113,7 +113,7 @@ def parts_of(name: str, stream: Sequence[Settled]) -> dict[str, list[Settled]]:
     return dict(sorted(found.items()))
 
 
-def measured(name: str, stream: Sequence[Settled]) -> Replayed:
+def measured(name: str, stream: Sequence[DecidedChange]) -> Replayed:
     """Replay one stream, its first quarter first, so that the time for a decision can be compared."""
     quarter = sorted(stream, key=lambda one: one.decided_ns)[: max(1, len(stream) // QUARTER)]
     early, _ = timed(quarter)
@@ -126,14 +126,14 @@ def measured(name: str, stream: Sequence[Settled]) -> Replayed:
     return Replayed(name, len(stream), done, figures)
 
 
-def timed(stream: Sequence[Settled]) -> tuple[float, Benched]:
+def timed(stream: Sequence[DecidedChange]) -> tuple[float, BenchResult]:
     """Processor seconds, and what they were for."""
     start = time.process_time()
     done = bench(stream, TrustRules(), TARGETS)
     return time.process_time() - start, done
 
 
-def compared(name: str, done: Benched) -> Iterator[Figure]:
+def compared(name: str, done: BenchResult) -> Iterator[Figure]:
     """Ours against the others."""
     whole, later = (_by_name(figures) for figures in (done.scored, done.later))
     for other, bar in RATIOS:
@@ -141,15 +141,15 @@ def compared(name: str, done: Benched) -> Iterator[Figure]:
     yield Figure(name, "AUC above that of the document's score", _gain(whole), AUC_GAIN, _gain(later))
 
 
-def _by_name(figures: Sequence[Measured]) -> Mapping[str, Measured]:
+def _by_name(figures: Sequence[PredictionQuality]) -> Mapping[str, PredictionQuality]:
     return {one.name: one for one in figures}
 
 
-def _ratio(figures: Mapping[str, Measured], other: str) -> float:
+def _ratio(figures: Mapping[str, PredictionQuality], other: str) -> float:
     return figures["ours"].log_loss / figures[other].log_loss
 
 
-def _gain(figures: Mapping[str, Measured]) -> float:
+def _gain(figures: Mapping[str, PredictionQuality]) -> float:
     ours, document = figures["ours"].auc, figures["document's score"].auc
     return float("nan") if ours is None or document is None else ours - document
 

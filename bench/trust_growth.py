@@ -12,10 +12,10 @@ from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
 from custody.store import Heads, Store, Surroundings, batched, open_sqlite
 from custody.trust.app.approval_case import spent_by
-from custody.trust.app.decisions import Asked, agents_in
+from custody.trust.app.decisions import TrustQuery, agents_in
 from custody.trust.app.standing import standing_of
-from custody.trust.approval import Proposed
-from custody.trust.model import Author, Standing
+from custody.trust.approval import ProposedChange
+from custody.trust.model import ChangeAuthor, TrustStanding
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.wiring import VIEWS
@@ -56,12 +56,12 @@ def populate(ground: Ground, size: int) -> Population:
     store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in batched((a_decision(n) for n in range(size)), BATCH):
         store.append(batch)
-    asked = Asked(TrustRules(), (START_S + 3_600 * size) * NS)
+    asked = TrustQuery(TrustRules(), (START_S + 3_600 * size) * NS)
     settled = dict(_standings(store, asked))
     if settled[AGENT].samples < size // 2:
         raise BenchError("nearly all decisions are about one agent, and they are not counted")
     store.append([a_decision(n) for n in range(size, size + SINCE)])
-    change = Proposed(head="0" * 40, lines=1, areas=("src",))
+    change = ProposedChange(head="0" * 40, lines=1, areas=("src",))
     return Population(
         db.connection,
         {
@@ -69,13 +69,13 @@ def populate(ground: Ground, size: int) -> Population:
             "every agent's score": lambda: dict(_standings(store, asked)),
             "agents": lambda: agents_in(store),
             "is it decided": lambda: StandingTables(store).named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
-            "budget": lambda: spent_by(store, Author(AGENT), change, asked).agent,
+            "budget": lambda: spent_by(store, ChangeAuthor(AGENT), change, asked).agent,
         },
         db.close,
     )
 
 
-def _standings(store: Store, asked: Asked) -> Iterator[tuple[str, Standing]]:
+def _standings(store: Store, asked: TrustQuery) -> Iterator[tuple[str, TrustStanding]]:
     for agent in agents_in(store):
         yield agent, standing_of(store, agent, asked)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
 from custody.core.digest import digest_of
 from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId
-from custody.core.record import Entry, Head, Record, chained, empty_head, head_at
+from custody.core.record import ChainTip, Record, RecordDraft, chained, empty_head, head_at
 
 RECORDS_MAX = 20
 STORE = StoreId("0" * 32)
@@ -26,14 +26,16 @@ def a_chain(chance: random.Random) -> Chain:
     return chain
 
 
-def an_entry(chance: random.Random, n: int) -> Entry:
+def an_entry(chance: random.Random, n: int) -> RecordDraft:
     """An entry nobody has seen before."""
     kind = chance.choice(("session", "prompt", "call", "edit"))
     key = NaturalKey(f"hook:agent:{n}:{chance.getrandbits(32)}")
-    return Entry(EventId(f"{n}-{chance.getrandbits(32)}"), kind, key, chance.getrandbits(60), digest_of(key.encode()))
+    return RecordDraft(
+        EventId(f"{n}-{chance.getrandbits(32)}"), kind, key, chance.getrandbits(60), digest_of(key.encode())
+    )
 
 
-def intact(chain: Sequence[Record], head: Head) -> bool:
+def intact(chain: Sequence[Record], head: ChainTip) -> bool:
     """Whether every record is the one that its entry makes after its predecessor, up to ``head``."""
     so_far = empty_head(head.store)
     for record in chain:

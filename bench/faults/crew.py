@@ -9,7 +9,7 @@ from pathlib import Path
 
 from custody.core.wire.report import VerifyReport
 from custody.ledger.verify import verify
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,7 +49,7 @@ class Kept:
 
 def kept(repository: Path, receipts: Iterable[str]) -> Kept:
     """Drain what waits, verify all of it, and look for every receipt."""
-    desk = Desk(repository)
+    desk = Workspace(repository)
     report = verify(desk)
     with desk.reading() as store:
         events = Counter(

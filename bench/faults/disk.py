@@ -16,7 +16,7 @@ from bench.faults.worker import an_event, spool_of
 from custody.core.errors import CustodyError, SpoolError
 from custody.ledger.verify import verify
 from custody.share.export import export_to
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DISK = "2m"
 
@@ -46,7 +46,7 @@ def full(trial: Trial) -> Figures:
             # Some rounds have a store before the disk fills up, some do not.
             receipts, _ = _record(repository, range(20))
             if round_.number % 2:
-                verify(Desk(repository))
+                verify(Workspace(repository))
             ballast.write_bytes(bytes(round_.random.randrange(200_000, 1_000_000)))
             more, told = _record(repository, range(20, 100_000))
             receipts += more
@@ -109,9 +109,9 @@ def _record(repository: Path, numbers: range) -> tuple[list[str], bool]:
 def _unreadable(repository: Path, expected: int, exported: Path | None = None) -> int:
     """Whether reading fails, or shows less than was acknowledged."""
     try:
-        report = verify(Desk(repository))
+        report = verify(Workspace(repository))
         if exported is not None:
-            export_to(Desk(repository), exported)
+            export_to(Workspace(repository), exported)
     except CustodyError:
         return 1
     return int(report.records + report.pending != expected or bool(report.findings))
@@ -121,7 +121,7 @@ def _drain_and_die(repository: Path) -> None:
     """Leave a store whose write-ahead log was never folded in, as a killed process does."""
     child = os.fork()
     if child == 0:
-        with Desk(repository).writing():
+        with Workspace(repository).writing():
             os._exit(0)
     os.waitpid(child, 0)
 

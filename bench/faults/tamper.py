@@ -16,7 +16,7 @@ from custody.core.errors import CustodyError
 from custody.ledger.erase import erase
 from custody.ledger.verify import verify
 from custody.share.export import export
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 RECORDS = 40
 COLUMNS = ("event_id", "kind", "natural_key", "at_ns", "digest", "link")
@@ -29,7 +29,7 @@ def a_store(folder: Path) -> Path:
     repository = a_repository(folder)
     for n in range(RECORDS):
         spool_of(repository).put(an_event("tamper", n))
-    erase(Desk(repository), ["3"], who="ana", why="to have an erased one")
+    erase(Workspace(repository), ["3"], who="ana", why="to have an erased one")
     return repository
 
 
@@ -115,7 +115,7 @@ TAMPERS: Mapping[str, Tamper] = MappingProxyType(
 def tampered(trial: Trial) -> Figures:
     """Each way to tamper once per round, each on a fresh copy, through SQL as somebody with the file would."""
     original = a_store(trial.folder / "original")
-    sound = bool(verify(Desk(original)).findings)
+    sound = bool(verify(Workspace(original)).findings)
     tried, silent = 0, []
     for round_ in trial.each():
         for name, tamper in TAMPERS.items():
@@ -123,7 +123,7 @@ def tampered(trial: Trial) -> Figures:
             shutil.copytree(original, copy)
             with closing(sqlite3.connect(copy / ".git" / "custody" / "custody.db")) as db, db:
                 tamper(trial.random(name, round_.number), db)
-            if not verify(Desk(copy)).findings:
+            if not verify(Workspace(copy)).findings:
                 silent.append(name)
             shutil.rmtree(copy)
             tried += 1
@@ -152,7 +152,7 @@ def flipped(trial: Trial) -> Figures:
         data[bit // 8] ^= 1 << bit % 8
         file.write_bytes(data)
         try:
-            if verify(Desk(copy)).findings:
+            if verify(Workspace(copy)).findings:
                 found += 1
             elif _exported(copy) == whole:
                 harmless += 1
@@ -184,7 +184,7 @@ def spool_flipped(trial: Trial) -> Figures:
         bit = round_.random.randrange(len(data) * 8)
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
-        report = verify(Desk(repository))
+        report = verify(Workspace(repository))
         named += [finding.code for finding in report.findings] == ["SPOOL-DAMAGED"]
         kept += report.records
         shutil.rmtree(repository)
@@ -197,7 +197,7 @@ def spool_flipped(trial: Trial) -> Figures:
 
 def _exported(repository: Path) -> bytes:
     out = BytesIO()
-    export(Desk(repository), out, "-")
+    export(Workspace(repository), out, "-")
     return out.getvalue()
 
 

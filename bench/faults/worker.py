@@ -16,7 +16,7 @@ from custody.capture.spool import Spool
 from custody.core.chain_check import check_chain
 from custody.core.errors import CustodyError
 from custody.core.ids import PENDING
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TEXT = "a line that an agent wrote\n" * 40
 
@@ -52,7 +52,7 @@ def record(folder: Path, name: str, count: str) -> None:
 def drain(folder: Path) -> None:
     """Drain for ever; whoever started this process kills it."""
     while True:
-        with Desk(folder).writing():
+        with Workspace(folder).writing():
             pass
 
 
@@ -77,7 +77,7 @@ def read(folder: Path) -> None:
 
 
 def _look(folder: Path) -> None:
-    with Desk(folder).reading() as store, store.reading():
+    with Workspace(folder).reading() as store, store.reading():
         for head in store.tables.chains():
             if head.store != PENDING:
                 for damage in check_chain(head.store, store.tables.records(head.store)):

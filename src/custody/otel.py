@@ -16,7 +16,7 @@ from typing import Any
 
 from custody.core.errors import CustodyError, MissingExtra
 from custody.graph.otlp.span_intake import SpanSpool
-from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, Value
+from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, OtlpValue
 
 try:
     from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
@@ -183,7 +183,7 @@ def _told_by(span: ReadableSpan) -> OtlpSpan:
     )
 
 
-def _value(value: object) -> Value:
+def _value(value: object) -> OtlpValue:
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     if isinstance(value, Mapping):

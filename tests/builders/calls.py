@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from custody.core.wire.time import text_from
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, a_repository
@@ -24,8 +24,8 @@ class World:
         self.number = 0
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.path, now_ns=lambda: self.now * NS)
+    def desk(self) -> Workspace:
+        return Workspace(self.path, now_ns=lambda: self.now * NS)
 
     def calls(self, session: str, *names: str, at: int = NOON, agent: str = "robot", status: str = "ok") -> None:
         """Calls of a session, a second each."""

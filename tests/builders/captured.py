@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from custody.attribution.app.blame import blame
 from custody.core.views import View
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built
 
 V = TypeVar("V", bound=View)
@@ -12,11 +12,11 @@ V = TypeVar("V", bound=View)
 
 def views(built: Built, kind: type[V]) -> list[V]:
     """Every view of a kind."""
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:
     """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
-    told = blame(Desk(built.path), path).report.attributions
+    told = blame(Workspace(built.path), path).report.attributions
     return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}

@@ -5,7 +5,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Started, Trouble, transcript_views
+from custody.capture import (
+    TRANSCRIPT_READERS,
+    FileLine,
+    LineProblem,
+    SkippedLine,
+    SubagentLaunch,
+    TranscriptLine,
+    transcript_views,
+)
 from custody.capture.transcripts import Starts
 from custody.core.views import CallStatus, ToolCall, View
 from tests.builders.codex import Rollout
@@ -15,25 +23,25 @@ ANY_FILE = Path(__file__)
 """Of the file itself only its name and time are asked."""
 
 
-def begun_in(rollout: Rollout) -> list[Started]:
+def begun_in(rollout: Rollout) -> list[SubagentLaunch]:
     """The subagents that a rollout tells of, with their calls."""
     return list(READER.starts(ANY_FILE, _lines(rollout.lines)))
 
 
-def read(*values: Any, starts: Starts | None = None) -> list[Found | Passed | Trouble]:
+def read(*values: Any, starts: Starts | None = None) -> list[TranscriptLine | SkippedLine | LineProblem]:
     """What the reader makes of lines; ``starts`` is what other files told, else what these lines do."""
     if starts is None:
         starts = {(one.session, one.subagent): one.call for one in READER.starts(ANY_FILE, _lines(values))}
     return list(READER.read(ANY_FILE, _lines(values), starts))
 
 
-def _lines(values: Iterable[Any]) -> Iterator[Line]:
+def _lines(values: Iterable[Any]) -> Iterator[FileLine]:
     for number, value in enumerate(values, 1):
         data = json.dumps(value).encode()
-        yield Line(number, data, len(data) + 1, True)
+        yield FileLine(number, data, len(data) + 1, True)
 
 
-def an_event(found: Found) -> dict[str, Any]:
+def an_event(found: TranscriptLine) -> dict[str, Any]:
     """The event that a line is kept as, long outputs cut."""
     event: dict[str, Any] = {
         "custody": 1,
@@ -55,7 +63,7 @@ def an_event(found: Found) -> dict[str, Any]:
 
 def told(rollout: Rollout) -> list[View]:
     """What all lines of a rollout say."""
-    kept = [item for item in read(*rollout.lines) if isinstance(item, Found)]
+    kept = [item for item in read(*rollout.lines) if isinstance(item, TranscriptLine)]
     return [view for item in kept for view in transcript_views(an_event(item))]
 
 

@@ -8,7 +8,7 @@ from custody.capture import TRANSCRIPT_READERS
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.captured import lines as lines
 from tests.builders.captured import views as views
 from tests.builders.cursor import Cursor, run_cursor_hook
@@ -48,7 +48,7 @@ def happened(built: Built, session: Cursor, *, hooks: bool = True) -> None:
 
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["cursor"], place)
+    return import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["cursor"], place)
 
 
 def known_by(way: str, built: Built, home: Path, session: Cursor) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from custody.core.ids import Digest, EventId, NaturalKey, StoreId
-from custody.core.record import Entry, Record, chained, empty_head, head_at
+from custody.core.record import Record, RecordDraft, chained, empty_head, head_at
 from custody.core.wire.canonical import Json
 
 STORE = StoreId("5" * 32)
@@ -78,10 +78,10 @@ _LABELS = ("a", "a:", ":a", "é")
 _MOMENTS = (0, -1, 10, NS_MAX)
 
 
-def _entry(number: int) -> Entry:
+def _entry(number: int) -> RecordDraft:
     """One of the 1,024 entries whose every field is one of four."""
     event, kind, key, at, digest = (number >> shift & 3 for shift in (0, 2, 4, 6, 8))
-    return Entry(
+    return RecordDraft(
         EventId(_LABELS[event]), _LABELS[kind], NaturalKey(_LABELS[key]), _MOMENTS[at], Digest(bytes([digest] * 32))
     )
 
@@ -90,7 +90,7 @@ entries = st.integers(0, 1023).map(_entry)
 """Entries that are quick to draw, and often alike in a field or two."""
 
 
-def chain_of(made: Sequence[Entry], store: StoreId = STORE) -> list[Record]:
+def chain_of(made: Sequence[RecordDraft], store: StoreId = STORE) -> list[Record]:
     """A sound chain of these entries."""
     head, records = empty_head(store), []
     for entry in made:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from custody.core.wire.time import text_from
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.intake.install.doctor import doctor
 from custody.ledger.verify import verify
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of
@@ -35,7 +35,7 @@ class Judged:
         self.second = self.built.commit({b"a.py": NEW.encode(), **(files or {})}, self.first, at=noon)
         self.base = self.first
         self.built.checkout()
-        self.desk = Desk(folder, now_ns=lambda: (noon + 3600) * NS)
+        self.desk = Workspace(folder, now_ns=lambda: (noon + 3600) * NS)
         self.answers: list[str] = []
         """What imports said."""
 
@@ -69,7 +69,7 @@ class Judged:
     # --- what is asked ------------------------------------------------------------------------------------------------
 
     def said(self) -> GateReport:
-        return gate(self.desk, Request(change=f"{self.base}..{self.second}"))
+        return gate(self.desk, GateRequest(change=f"{self.base}..{self.second}"))
 
     def named(self, report: GateReport) -> str:
         """Everything that the verdict, ``verify``, ``doctor`` and imports say."""

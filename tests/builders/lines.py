@@ -9,7 +9,7 @@ from custody.attribution.wire.blame import Attribution, BlameReport
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.wire.time import text_from
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_repository
@@ -40,7 +40,7 @@ class Scene:
 
     def __init__(self, folder: Path, built: Built | None = None) -> None:
         self.built = built or a_repository(folder)
-        self.desk = Desk(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
+        self.desk = Workspace(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
 
     def saw(self, *events: bytes) -> "Scene":
         """Events as a hook leaves them: acknowledged, and waiting to be taken into the store."""

@@ -5,8 +5,8 @@ Beside what is long each has something that would act if it could.
 
 from pathlib import Path
 
-from custody.dupes.app.index import Wanted, dupes_index
-from custody.workspace.workspace import Desk
+from custody.dupes.app.index import IndexRequest, dupes_index
+from custody.workspace.workspace import Workspace
 from tests.builders.calls import HOUR, World
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival, an_event
@@ -60,7 +60,7 @@ def long_calls(folder: Path) -> Path:
     ]
     prompts = [an_arrival("prompt", event=f"p{n}", id=f"p{n}", at=at(n * 500), text=f"turn {n}") for n in range(20)]
     hostile = {"agent": "שלום", "session": "rtl-" + HOSTILE_CALL, "at": at(0)}
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         store.append([an_arrival("session", event="s", id="s", at=at(0)), *prompts, *calls])
         store.append(
             [
@@ -99,7 +99,7 @@ def many_clusters(folder: Path) -> Path:
         )
     built.git("fast-import", "--quiet", feed=b"".join(feed))
     built.checkout()
-    dupes_index(Desk(built.path), Wanted(workers=2))
+    dupes_index(Workspace(built.path), IndexRequest(workers=2))
     return built.path
 
 

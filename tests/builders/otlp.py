@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId
-from custody.core.views import SpanKind, SpanPhase, SpanRef, SpanSeen, SpanStatus
+from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanRef, SpanStatus
 
 TRACE = "5b8efff798038103d269b633813fc60c"
 START_NS = 1_700_000_000_000_000_000
@@ -77,13 +77,13 @@ values = st.one_of(
 
 
 @st.composite
-def spans_seen(draw: st.DrawFn) -> SpanSeen:
+def spans_seen(draw: st.DrawFn) -> ObservedSpan:
     """A span as a record may hold it: any that the shape of a span event allows."""
     own = SpanId(draw(ids))
     phase = draw(st.sampled_from(SpanPhase))
     kind = draw(st.sampled_from(SpanKind))
     parent = draw(st.none() | ids.filter(lambda one: one != own))
-    return SpanSeen(
+    return ObservedSpan(
         execution=ExecutionId(draw(ids)),
         id=own,
         phase=phase,

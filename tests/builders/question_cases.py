@@ -10,12 +10,12 @@ from custody.cite.app.registry import cite_show
 from custody.core.wire.report import Report
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.gate.app.gate import Request, gate
-from custody.graph.app.questions import Look, graph_next, graph_path, graph_related, graph_show
+from custody.gate.app.gate import GateRequest, gate
+from custody.graph.app.questions import ViewOptions, graph_next, graph_path, graph_related, graph_show
 from custody.ledger.sessions import log, log_session
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.why.why import why
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.questions import LINE, MARK, REPORT
 from tests.builders.service import ALL, Asked
 
@@ -25,7 +25,7 @@ class Case:
     """A question over HTTP, and what answers it without."""
 
     path: str
-    use: Callable[[Desk], Report]
+    use: Callable[[Workspace], Report]
     body: Any = None
 
     def asked(self, made: Asked, token: str = ALL) -> Any:
@@ -52,12 +52,14 @@ ANYWHERE = {
         lambda desk: cite_audit(desk, ["-"], REPORT.encode(), coverage_min=0.9),
         {"markdown": REPORT, "coverage_min": 0.9},
     ),
-    "graph": Case("graph", lambda desk: graph_show(desk, Look())),
-    "graph-light": Case("graph?palette=cvd&theme=light", lambda d: graph_show(d, Look(palette="cvd", theme="light"))),
-    "graph-session": Case(f"graph?session={SESSION}", lambda desk: graph_show(desk, Look(session=SESSION))),
-    "calls": Case(f"sessions/{SESSION}/calls", lambda desk: graph_show(desk, Look(session=SESSION))),
-    "lanes": Case("sessions/s1/calls?lanes=true", lambda desk: graph_show(desk, Look(session="s1", lanes=True))),
-    "execution": Case(f"sessions/run-{MARK}/calls", lambda desk: graph_show(desk, Look(session=f"run-{MARK}"))),
+    "graph": Case("graph", lambda desk: graph_show(desk, ViewOptions())),
+    "graph-light": Case(
+        "graph?palette=cvd&theme=light", lambda d: graph_show(d, ViewOptions(palette="cvd", theme="light"))
+    ),
+    "graph-session": Case(f"graph?session={SESSION}", lambda desk: graph_show(desk, ViewOptions(session=SESSION))),
+    "calls": Case(f"sessions/{SESSION}/calls", lambda desk: graph_show(desk, ViewOptions(session=SESSION))),
+    "lanes": Case("sessions/s1/calls?lanes=true", lambda desk: graph_show(desk, ViewOptions(session="s1", lanes=True))),
+    "execution": Case(f"sessions/run-{MARK}/calls", lambda desk: graph_show(desk, ViewOptions(session=f"run-{MARK}"))),
     "path": Case("graph/path?start=Read&end=Edit", lambda desk: graph_path(desk, "Read", "Edit", "document")),
     "path-cost": Case(
         "graph/path?start=Read&end=Edit&cost=surprisal", lambda desk: graph_path(desk, "Read", "Edit", "surprisal")
@@ -78,10 +80,12 @@ IN_A_REPOSITORY = {
     ),
     "stats": Case("stats", stats),
     "stats-folder": Case("stats?path=src&rev=HEAD", lambda desk: stats(desk, "src", revision="HEAD")),
-    "gate": Case("gate", lambda desk: gate(desk, Request(change="main~1..main")), {"base": "main~1", "head": "main"}),
+    "gate": Case(
+        "gate", lambda desk: gate(desk, GateRequest(change="main~1..main")), {"base": "main~1", "head": "main"}
+    ),
     "gate-described": Case(
         "gate",
-        lambda desk: gate(desk, Request(change="main~1..main", description=b"Adds `nothing()`.")),
+        lambda desk: gate(desk, GateRequest(change="main~1..main", description=b"Adds `nothing()`.")),
         {"base": "main~1", "head": "main", "description": "Adds `nothing()`."},
     ),
     "duplicates": Case(

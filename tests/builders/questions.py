@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from custody.cite.app.registry import Said, cite_add
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.cite.app.registry import SourceStatement, cite_add
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.server.app.ingest import keep
 from custody.server.app.intake import Intake
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment
 from tests.builders.repo import NOON, Built, a_repository
@@ -58,17 +58,17 @@ def what_happened() -> list[dict[str, Any]]:
     ]
 
 
-def told(desk: Desk, events: list[dict[str, Any]]) -> Desk:
+def told(desk: Workspace, events: list[dict[str, Any]]) -> Workspace:
     """The desk with these events in its store, and a source with a passage that was read."""
     intake = Intake(desk)
     arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
     with desk.writing() as store:
         keep(store, arrivals)
-    cite_add(desk, Said(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
+    cite_add(desk, SourceStatement(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
     return desk
 
 
-def a_project(folder: Path) -> tuple[Desk, Built]:
+def a_project(folder: Path) -> tuple[Workspace, Built]:
     """A repository with an agent's line in it, proposals that are alike, an index, and a clock that stands still."""
     built = a_repository(folder)
     root = built.commit({b"src/app.py": APP}, at=NOON - 100)
@@ -77,12 +77,12 @@ def a_project(folder: Path) -> tuple[Desk, Built]:
     built.commit({b"src/app.py": RETRY}, root, message=b"Retry", at=NOON + 70, ref="refs/pull/1/head")
     built.commit({b"src/app.py": WITH_LOG}, root, message=b"Retry, told", at=NOON + 80, ref="refs/pull/2/head")
     built.checkout()
-    desk = a_still(Desk(folder))
+    desk = a_still(Workspace(folder))
     told(desk, [*what_happened(), json.loads(edit)])
-    dupes_index(desk, Wanted(workers=1))
+    dupes_index(desk, IndexRequest(workers=1))
     return desk, built
 
 
-def a_still(desk: Desk) -> Desk:
+def a_still(desk: Workspace) -> Workspace:
     """The same desk with a clock that stands still, so that two answers are the same."""
     return replace(desk, now_ns=lambda: NOW_NS)

@@ -9,25 +9,27 @@ from urllib.parse import parse_qsl, urlsplit
 from custody.server.app.questions import Note
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.files import FileLinks
-from custody.server.pages.frame import Around, Frame, render
-from custody.server.pages.links import Links, ServedLinks
-from custody.server.pages.page import Asked
-from custody.workspace.workspace import Desk
+from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.links import PageLinks, ServedLinks
+from custody.server.pages.page import PageParams
+from custody.workspace.workspace import Workspace
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \x1b[31m"
 
 
-def rendered(desk: Desk, name: str, /, *, note: Note | None = None, links: Links | None = None, **said: Any) -> str:
+def rendered(
+    desk: Workspace, name: str, /, *, note: Note | None = None, links: PageLinks | None = None, **said: Any
+) -> str:
     """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
     page = BY_NAME[name]
     asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
-    around = Around(project="default", version="0")
+    around = PageSurroundings(project="default", version="0")
     where = links or ServedLinks()
     frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(desk, where))
-    return render(page.view(desk, Asked(asked, note)), page, asked, frame)
+    return render(page.view(desk, PageParams(asked, note)), page, asked, frame)
 
 
-def _inline(desk: Desk, links: Links) -> Any:
+def _inline(desk: Workspace, links: PageLinks) -> Any:
     return lambda name, said: rendered(desk, name, links=links, **said)
 
 

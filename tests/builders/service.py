@@ -15,12 +15,12 @@ import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.app.tenancy_model import Grant, TokenScope
 from custody.server.assembly import create_app
 from custody.server.protocol import limited
 from custody.server.queries.record_pages import PageTables
-from custody.server.settings import Limits, Settings
-from custody.workspace.workspace import Desk
+from custody.server.settings import CallerLimits, Settings
+from custody.workspace.workspace import Workspace
 
 ALL = "all-scopes"
 OTHER = "of-another-project"
@@ -33,7 +33,7 @@ class TestKeeper:
     """Tokens and projects that a test writes down."""
 
     __test__ = False
-    desks: Mapping[str, Desk]
+    desks: Mapping[str, Workspace]
     grants: dict[str, Grant] = field(default_factory=dict)
     reads: list[tuple[str, str]] = field(default_factory=list)
 
@@ -41,22 +41,22 @@ class TestKeeper:
         found = self.grants.get(presented)
         return None if found is None or (found.expires_ns or now_ns + 1) <= now_ns else found
 
-    def desk(self, project: str) -> Desk:
+    def desk(self, project: str) -> Workspace:
         return self.desks[project]
 
     def noted_read(self, grant: Grant, what: str) -> None:
         self.reads.append((grant.token_id, what))
 
 
-def a_keeper(desk: Desk, other: Desk | None = None) -> TestKeeper:
+def a_keeper(desk: Workspace, other: Workspace | None = None) -> TestKeeper:
     """A token for everything, one for each scope, one that is past its time, one of another project."""
-    everything = frozenset(Scope)
+    everything = frozenset(TokenScope)
     grants = {
         ALL: Grant("default", everything, "t-all", None),
         "expired": Grant("default", everything, "t-expired", 1),
         OTHER: Grant("other", everything, "t-other", None),
     }
-    grants |= {scope.value: Grant("default", frozenset((scope,)), f"t-{scope.value}", None) for scope in Scope}
+    grants |= {scope.value: Grant("default", frozenset((scope,)), f"t-{scope.value}", None) for scope in TokenScope}
     return TestKeeper({"default": desk, "other": other or desk}, grants)
 
 
@@ -71,7 +71,7 @@ class Asked:
     app: Litestar
     client: TestClient[Litestar]
     keeper: TestKeeper
-    desk: Desk
+    desk: Workspace
 
     def send(self, what: str, body: Any, token: str = ALL, **headers: str) -> Any:
         return self.client.post(f"/api/v1/{what}", json=body, headers={**bearer(token), **headers})
@@ -95,7 +95,7 @@ def asked(keeper: TestKeeper, **settings: Any) -> Iterator[Asked]:
 
 
 @contextmanager
-def listening(keeper: TestKeeper, limits: Limits) -> Iterator[int]:
+def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
     """A real service on loopback, in a thread; its port."""
     desk = keeper.desks["default"]
     app = create_app(Settings(keeper=keeper, now_ns=desk.now_ns, limits=limits))

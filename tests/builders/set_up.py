@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from custody.intake.settings import AGENTS, Ask, Edit, Manifest, apply, settings_edit, unsettings_edit
+from custody.intake.settings import AGENTS, Edit, HookRequest, Manifest, apply, settings_edit, unsettings_edit
 
 HOME = Path("/home/ana/src/.git/custody")
 
@@ -12,12 +12,12 @@ def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
     return f"[ -f {home}/hook/record.py ] || exit 0; python3 {home}/hook/record.py --agent {agent} || :"
 
 
-def an_ask(agent: str = "claude-code", home: Path = HOME) -> Ask:
+def an_ask(agent: str = "claude-code", home: Path = HOME) -> HookRequest:
     """All events of an agent."""
-    return Ask.of(AGENTS[agent], a_command(agent, home))
+    return HookRequest.of(AGENTS[agent], a_command(agent, home))
 
 
-def set_up(path: Path, ask: Ask, notes: Path) -> Edit:
+def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
     """Our entries in the settings at ``path``, remembered in ``notes``."""
     manifest = Manifest.of(notes)
     edit = settings_edit(path, ask, manifest.notes.get(str(path)))

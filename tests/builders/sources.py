@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from custody.cite.app.registry_stores import InFile, InMemory, InStore, Keeper
+from custody.cite.app.registry_stores import InFile, InMemory, InStore, RegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.model import ResearchSource
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.stores import NOON
 
 Opener = Callable[[], SourceRegistry]
@@ -25,14 +25,14 @@ def a_source(n: int | None = None, **fields: Any) -> ResearchSource:
     return ResearchSource(**{"title": "A Title", **url, **fields})
 
 
-def a_registry(keeper: Keeper, who: str = "ana") -> SourceRegistry:
+def a_registry(keeper: RegistryStore, who: str = "ana") -> SourceRegistry:
     """A registry whose clock ticks by a second and whose tokens count."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     return SourceRegistry(keeper, who, lambda: next(ticks), lambda: f"{id(keeper)}-{next(tokens)}")
 
 
 @dataclass(frozen=True)
-class StoreDesk(Desk):
+class StoreDesk(Workspace):
     """A desk whose store the test opens: once for the test's own thread, and for every call of another thread."""
 
     open_store: Callable[[], Store] = field(kw_only=True)

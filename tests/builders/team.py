@@ -12,7 +12,7 @@ from custody.core.ids import EventId
 from custody.core.lines import Lines
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.report import encode_report
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import NOON, a_repository
@@ -45,16 +45,16 @@ class Team:
         built.git("remote", "add", "origin", self.url)
         return Scene(built.path, built)
 
-    def clone(self, name: str) -> Desk:
+    def clone(self, name: str) -> Workspace:
         """A fresh clone."""
         self.remote.git("clone", "--quiet", self.url, str(self.folder / name))
         return self.desk(self.folder / name)
 
-    def desk(self, folder: Path) -> Desk:
+    def desk(self, folder: Path) -> Workspace:
         """Somebody's desk."""
-        return Desk(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
+        return Workspace(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
 
-    def ref(self, desk: Desk) -> str:
+    def ref(self, desk: Workspace) -> str:
         """The reference of somebody's chain."""
         with desk.reading() as store:
             return f"refs/custody/{store.own()}"
@@ -65,14 +65,14 @@ class Team:
         return {name: self.remote.git("cat-file", "blob", f"{ref}:{name}") for name in names}
 
 
-def recorded(desk: Desk, *events: bytes, prefix: str = "event") -> Desk:
+def recorded(desk: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
     """The desk with these events in its own chain."""
     with desk.writing() as store:
         store.append([arrival_of(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
     return desk
 
 
-def ana_of(team: Team) -> Desk:
+def ana_of(team: Team) -> Workspace:
     """Somebody with a history of an agent's and people's lines, whose commits were pushed."""
     made = team.scene("ana")
     base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
@@ -105,7 +105,7 @@ def ana_of(team: Team) -> Desk:
     return desk
 
 
-def answers(desk: Desk) -> list[dict[str, Any]]:
+def answers(desk: Workspace) -> list[dict[str, Any]]:
     """What is asked most, without what only the texts tell."""
     asked: list[Callable[[], Any]] = [
         lambda: blame(desk, "new_name.py").report,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 from custody.server.app.projects import create_project, init_database
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.stores import NOON
 
 
@@ -23,19 +23,19 @@ class Team:
     service: str
     folder: Path
 
-    def owners(self) -> Desk:
+    def owners(self) -> Workspace:
         """The desk of whoever looks after the database."""
         return a_team_desk(self.folder, self.owner)
 
-    def desk(self, project: str = "default") -> Desk:
+    def desk(self, project: str = "default") -> Workspace:
         """The desk of a service, which is refused where row-level security does not hold."""
         return a_team_desk(self.folder, self.service, project, bound=True)
 
 
-def a_team_desk(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Desk:
+def a_team_desk(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Workspace:
     """A desk on a team database, outside a repository, with a clock that ticks by a second."""
     ticks = count(NOON, 1_000_000_000)
-    return Desk(folder, url, now_ns=lambda: next(ticks), project=project, bound=bound)
+    return Workspace(folder, url, now_ns=lambda: next(ticks), project=project, bound=bound)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.core.wire.time import text_from
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, Files, a_repository
@@ -24,7 +24,7 @@ class TrustWorld:
         self.built.checkout()
         self.at = NOON + 3600
         self.numbers = 0
-        self.desk = Desk(folder, now_ns=lambda: self.at * NS)
+        self.desk = Workspace(folder, now_ns=lambda: self.at * NS)
 
     def tell(self, kind: str, **fields: Any) -> None:
         """An event of a recorder's."""

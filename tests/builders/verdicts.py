@@ -7,17 +7,17 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.cite.app.registry import Said, cite_add
+from custody.cite.app.registry import SourceStatement, cite_add
 from custody.core.wire.report import encode_report
 from custody.core.wire.time import text_from
-from custody.dupes.app.index import Wanted, dupes_index
-from custody.gate.app.gate import Request, gate
-from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.dupes.app.index import IndexRequest, dupes_index
+from custody.gate.app.gate import GateRequest, gate
+from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.gate.wire.report import GateReport
 from custody.gate.wire.verdict import VerdictReport
 from custody.share.export import export_to
 from custody.share.import_ import import_export
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of
@@ -50,7 +50,7 @@ class Court:
         self.base = self.built.commit(files)
         self.head = self.built.commit({**files, b"a.py": NEW, b"notes.md": NOTES}, self.base, message=MESSAGE)
         self.built.checkout()
-        self.desk = Desk(self.folder, self.database, now_ns=lambda: self.seconds * NS)
+        self.desk = Workspace(self.folder, self.database, now_ns=lambda: self.seconds * NS)
 
     # --- what was there before ----------------------------------------------------------------------------------------
 
@@ -91,14 +91,16 @@ class Court:
 
     def registered(self) -> None:
         """A source gets an id."""
-        cite_add(self.desk, Said(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}"))
+        cite_add(
+            self.desk, SourceStatement(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}")
+        )
 
     def indexed(self) -> None:
         """A change that is the same as ours is proposed, and indexed."""
         files = {b"a.py": NEW, b"custody.toml": RULES, b"notes.md": NOTES}
         message = b"The same again, no. %d" % self.happened
         self.built.commit(files, self.base, message=message, ref=f"refs/pull/{self.happened + 1}/head")
-        dupes_index(self.desk, Wanted(workers=1))
+        dupes_index(self.desk, IndexRequest(workers=1))
 
     def imported(self) -> None:
         """Another store's chain arrives."""
@@ -138,11 +140,11 @@ class Court:
 
     def said(self, description: bytes | None = None, *, worktree: bool = False) -> GateReport:
         change = None if worktree else f"{self.base}..{self.head}"
-        return gate(self.desk, Request(change=change, description=description))
+        return gate(self.desk, GateRequest(change=change, description=description))
 
     def checked(self, verdict: GateReport | bytes, **more: bytes) -> VerdictReport:
         data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
-        return verify_verdict(self.desk, Relied(verdict=data, **more))
+        return verify_verdict(self.desk, VerdictCheck(verdict=data, **more))
 
 
 LATER = ("rejected", "edited_again", "called", "registered", "indexed", "imported", "lost", "traced", "ruled")

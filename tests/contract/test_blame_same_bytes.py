@@ -13,7 +13,7 @@ from custody.core.lines import Lines
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.report import encode_report
 from custody.ledger.erase import erase
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.events import an_event
 from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
@@ -25,10 +25,10 @@ TYPED = NEW.replace("percent\n", "percent + tax\n").replace("price = ", "\tprice
 ODD = "d/caf\udce9\n'.py"
 
 
-def a_desk(folder: Path, database: str | None = None) -> Desk:
+def a_desk(folder: Path, database: str | None = None) -> Workspace:
     """A desk whose clock stands still and whose chance can be foreseen."""
     tokens = count(1)
-    return Desk(folder, database, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(tokens):032x}")
+    return Workspace(folder, database, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(tokens):032x}")
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def events(scene: Scene) -> list[bytes]:
     ]
 
 
-def recorded(desk: Desk, scene: Scene) -> Desk:
+def recorded(desk: Workspace, scene: Scene) -> Workspace:
     with desk.writing() as store:
         store.append([arrival_of(EventId(f"event-{n}"), event) for n, event in enumerate(events(scene))])
     return desk
 
 
-def answers(desk: Desk) -> list[bytes]:
+def answers(desk: Workspace) -> list[bytes]:
     """The file on disk, at revisions, in stretches and under either profile; each asked twice."""
     asked: list[Callable[[], object]] = [
         lambda: blame(desk, "new_name.py").report,
@@ -114,7 +114,7 @@ def test_late_records_are_used_by_both(scene: Scene, fresh_postgres: str) -> Non
 
 
 def test_the_verb_answers_from_a_team_database(scene: Scene, fresh_postgres: str) -> None:
-    recorded(Desk(scene.built.path, fresh_postgres), scene)
+    recorded(Workspace(scene.built.path, fresh_postgres), scene)
     ran = custody(scene.built.path, "--database", fresh_postgres, "blame", "new_name.py", "--porcelain")
     assert (ran.status, ran.err) == (0, "")
     assert {row.split("\t")[1] for row in ran.out.splitlines()} == {"agent", "mixed", "none"}

@@ -12,7 +12,7 @@ import pytest
 from custody.core.errors import InputError, StoreError
 from custody.ledger.verify import verify
 from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, NewJob, Work, add_job
+from custody.server.app.jobs import KINDS, JobContext, NewJob, add_job
 from custody.server.app.projects import (
     create_project,
     init_database,
@@ -22,13 +22,13 @@ from custody.server.app.projects import (
     retain_project,
 )
 from custody.server.app.tenancy import KeptTenancy
-from custody.server.app.tenancy_model import Grant, Keeper, Scope
-from custody.server.app.tokens import Wanted, create_token, expiry, hash_of, list_tokens, revoke_token
-from custody.server.app.worker import Worker, WorkRules
-from custody.server.control import Control, JobState
+from custody.server.app.tenancy_model import AccessKeeper, Grant, TokenScope
+from custody.server.app.tokens import TokenRequest, create_token, expiry, hash_of, list_tokens, revoke_token
+from custody.server.app.worker import JobWorker, WorkRules
+from custody.server.control import ControlTables, JobState
 from custody.server.control.database import CONTROL_VERSION
 from custody.store.migrate import migrations
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
 from tests.builders.stores import NOON
@@ -43,17 +43,19 @@ DAY_NS = 24 * HOUR_NS
 def initialised(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A database that is initialised and has a project, to be copied: making one anew takes much longer."""
     with a_database(postgres_url) as url:
-        made = Desk(tmp_path_factory.mktemp("initialised"), url, now_ns=lambda: NOON)
+        made = Workspace(tmp_path_factory.mktemp("initialised"), url, now_ns=lambda: NOON)
         init_database(made, None)
         create_project(made, "shop")
         yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
     """A desk with one project besides the default one; its clock stands, its chance counts."""
     tokens = count(1)
-    made = Desk(a_git_folder(tmp_path / "repository"), None, now_ns=lambda: NOON, token=lambda: f"{next(tokens):032x}")
+    made = Workspace(
+        a_git_folder(tmp_path / "repository"), None, now_ns=lambda: NOON, token=lambda: f"{next(tokens):032x}"
+    )
     if request.param == "sqlite":
         create_project(made, "shop")
         yield made
@@ -63,20 +65,20 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def keeper(desk: Desk) -> Iterator[KeptTenancy]:
+def keeper(desk: Workspace) -> Iterator[KeptTenancy]:
     kept = KeptTenancy(desk)
     yield kept
     kept.close()
 
 
 @pytest.fixture
-def control(desk: Desk) -> Iterator[Control]:
+def control(desk: Workspace) -> Iterator[ControlTables]:
     with control_of(desk, as_service=True) as opened:
         yield opened
 
 
-def a_token(desk: Desk, *scopes: Scope, expires: str = "1d", project: str = "shop") -> tuple[str, str]:
-    report = create_token(desk, Wanted(project, scopes or (Scope.READ,), expires, "a name"))
+def a_token(desk: Workspace, *scopes: TokenScope, expires: str = "1d", project: str = "shop") -> tuple[str, str]:
+    report = create_token(desk, TokenRequest(project, scopes or (TokenScope.READ,), expires, "a name"))
     return report.token.id, report.secret
 
 
@@ -85,13 +87,13 @@ def test_the_newest_step_is_the_version_of_the_control_tables() -> None:
     assert [step.number for step in steps] == list(range(1, CONTROL_VERSION + 1))
 
 
-def test_a_token_opens_its_project_for_its_scopes(desk: Desk, keeper: Keeper) -> None:
-    id_, secret = a_token(desk, Scope.WRITE, Scope.READ)
+def test_a_token_opens_its_project_for_its_scopes(desk: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(desk, TokenScope.WRITE, TokenScope.READ)
     granted = keeper.grant(secret, NOON)
-    assert granted == Grant("shop", frozenset((Scope.READ, Scope.WRITE)), id_, NOON + DAY_NS)
+    assert granted == Grant("shop", frozenset((TokenScope.READ, TokenScope.WRITE)), id_, NOON + DAY_NS)
 
 
-def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(desk: Desk, control: Control) -> None:
+def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(desk: Workspace, control: ControlTables) -> None:
     _, secret = a_token(desk)
     assert len(secret) == len("cdy_") + 64
     ((kept,),) = control.db.rows("SELECT hash FROM token")
@@ -100,26 +102,26 @@ def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(desk: Desk, con
     assert not any(secret.removeprefix("cdy_")[:16] in str(value) for row in rows for value in row[1:])
 
 
-def test_a_stranger_gets_nothing(desk: Desk, keeper: Keeper) -> None:
+def test_a_stranger_gets_nothing(desk: Workspace, keeper: AccessKeeper) -> None:
     id_, secret = a_token(desk)
     for presented in ("", "cdy_", id_, secret[:-1], f"{secret}0", secret.upper(), "cdy_" + "0" * 64, secret + "\n"):
         assert keeper.grant(presented, NOON) is None
 
 
-def test_a_token_opens_nothing_from_its_last_moment_on(desk: Desk, keeper: Keeper) -> None:
+def test_a_token_opens_nothing_from_its_last_moment_on(desk: Workspace, keeper: AccessKeeper) -> None:
     _, secret = a_token(desk, expires="2h")
     assert keeper.grant(secret, NOON + 2 * HOUR_NS - 1) is not None
     assert keeper.grant(secret, NOON + 2 * HOUR_NS) is None
 
 
-def test_a_token_for_ever_has_no_end(desk: Desk, keeper: Keeper) -> None:
+def test_a_token_for_ever_has_no_end(desk: Workspace, keeper: AccessKeeper) -> None:
     _, secret = a_token(desk, expires="never")
     granted = keeper.grant(secret, NOON + 10_000 * DAY_NS)
     assert granted is not None
     assert granted.expires_ns is None
 
 
-def test_a_revoked_token_opens_nothing_at_once(desk: Desk, keeper: Keeper) -> None:
+def test_a_revoked_token_opens_nothing_at_once(desk: Workspace, keeper: AccessKeeper) -> None:
     id_, secret = a_token(desk)
     assert keeper.grant(secret, NOON) is not None
     revoke_token(desk, id_)
@@ -127,7 +129,7 @@ def test_a_revoked_token_opens_nothing_at_once(desk: Desk, keeper: Keeper) -> No
     assert [token.state for token in list_tokens(desk, None).tokens] == ["revoked"]
 
 
-def test_the_last_use_is_kept_to_the_hour(desk: Desk, keeper: Keeper, control: Control) -> None:
+def test_the_last_use_is_kept_to_the_hour(desk: Workspace, keeper: AccessKeeper, control: ControlTables) -> None:
     _, secret = a_token(desk)
     used = []
     for later in (0, 1, HOUR_NS - 1, HOUR_NS):
@@ -136,7 +138,7 @@ def test_the_last_use_is_kept_to_the_hour(desk: Desk, keeper: Keeper, control: C
     assert used == [NOON, NOON, NOON, NOON + HOUR_NS]
 
 
-def test_tokens_of_a_removed_project_open_nothing(desk: Desk, keeper: Keeper) -> None:
+def test_tokens_of_a_removed_project_open_nothing(desk: Workspace, keeper: AccessKeeper) -> None:
     _, secret = a_token(desk)
     remove_project(desk, "shop")
     assert keeper.grant(secret, NOON) is None
@@ -149,25 +151,25 @@ def test_a_length_of_time_that_is_none_is_refused(text: str) -> None:
         expiry(text, NOON)
 
 
-def test_a_token_needs_a_project_that_is_there(desk: Desk) -> None:
+def test_a_token_needs_a_project_that_is_there(desk: Workspace) -> None:
     with pytest.raises(InputError, match="there is no project 'nowhere'"):
         a_token(desk, project="nowhere")
     assert list_tokens(desk, None).tokens == []
 
 
-def test_a_name_that_cannot_be_or_is_taken_is_refused(desk: Desk) -> None:
+def test_a_name_that_cannot_be_or_is_taken_is_refused(desk: Workspace) -> None:
     for name in ("", "A", "a b", "-a", "a-", "a_b", "a" * 41, "é", "a;drop", "default"):
         with pytest.raises(InputError):
             create_project(desk, name)
     assert [project.name for project in list_projects(desk).projects] == ["default", "shop"]
 
 
-def test_the_default_project_stays(desk: Desk) -> None:
+def test_the_default_project_stays(desk: Workspace) -> None:
     with pytest.raises(InputError, match="the default project stays"):
         remove_project(desk, "default")
 
 
-def test_projects_have_stores_of_their_own(desk: Desk, keeper: Keeper) -> None:
+def test_projects_have_stores_of_their_own(desk: Workspace, keeper: AccessKeeper) -> None:
     with keeper.desk("shop").writing() as store:
         store.append([an_arrival(event="e1")])
     with keeper.desk("default").reading() as store:
@@ -176,8 +178,8 @@ def test_projects_have_stores_of_their_own(desk: Desk, keeper: Keeper) -> None:
         assert store.tables.record_count() == 1
 
 
-def test_reads_of_texts_are_listed_newest_first(desk: Desk, keeper: Keeper) -> None:
-    id_, secret = a_token(desk, Scope.TEXT)
+def test_reads_of_texts_are_listed_newest_first(desk: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(desk, TokenScope.TEXT)
     grant = keeper.grant(secret, NOON)
     assert grant is not None
     for n in range(3):
@@ -189,7 +191,7 @@ def test_reads_of_texts_are_listed_newest_first(desk: Desk, keeper: Keeper) -> N
 
 
 def test_a_removal_that_was_killed_half_way_is_done_again(
-    desk: Desk, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, keeper: AccessKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with keeper.desk("shop").writing() as store:
         store.append([an_arrival(event="e1")])
@@ -211,8 +213,8 @@ def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_odd_signs_in_what_was_read_do_no_harm(desk: Desk, keeper: Keeper) -> None:
-    _, secret = a_token(desk, Scope.TEXT)
+def test_odd_signs_in_what_was_read_do_no_harm(desk: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(desk, TokenScope.TEXT)
     grant = keeper.grant(secret, NOON)
     assert grant is not None
     keeper.noted_read(grant, "\0 \ud800 " + "x" * 5_000)
@@ -222,20 +224,20 @@ def test_odd_signs_in_what_was_read_do_no_harm(desk: Desk, keeper: Keeper) -> No
 
 def test_who_may_not_make_tokens_is_told_whose_address_it_takes(initialised: str, tmp_path: Path) -> None:
     with a_copy(initialised) as url, a_login(url) as login:
-        init_database(Desk(tmp_path, url, now_ns=lambda: NOON), login)
+        init_database(Workspace(tmp_path, url, now_ns=lambda: NOON), login)
         with pytest.raises(StoreError, match="permission denied") as refused:
-            a_token(Desk(tmp_path, as_role(url, login), now_ns=lambda: NOON))
+            a_token(Workspace(tmp_path, as_role(url, login), now_ns=lambda: NOON))
         assert "owner" in str(refused.value.hint)
 
 
-def test_a_project_says_how_long_conversations_are_kept(desk: Desk) -> None:
+def test_a_project_says_how_long_conversations_are_kept(desk: Workspace) -> None:
     assert retain_project(desk, "shop", 30).project.retain_days == 30
     assert retain_project(desk, "shop", None).project.retain_days is None
     with pytest.raises(InputError, match="there is no project"):
         retain_project(desk, "nowhere", 1)
 
 
-def test_many_threads_may_ask_at_the_same_time(desk: Desk, keeper: Keeper) -> None:
+def test_many_threads_may_ask_at_the_same_time(desk: Workspace, keeper: AccessKeeper) -> None:
     _, secret = a_token(desk)
     granted: list[Grant | None] = []
     threads = [threading.Thread(target=lambda: granted.append(keeper.grant(secret, NOON))) for _ in range(16)]
@@ -249,7 +251,7 @@ def test_many_threads_may_ask_at_the_same_time(desk: Desk, keeper: Keeper) -> No
 
 def test_a_connection_that_died_is_not_the_strangers_fault(initialised: str, tmp_path: Path) -> None:
     with a_copy(initialised) as url:
-        desk = Desk(tmp_path, url, now_ns=lambda: NOON)
+        desk = Workspace(tmp_path, url, now_ns=lambda: NOON)
         _, secret = a_token(desk)
         keeper = KeptTenancy(desk)
         assert keeper.grant(secret, NOON) is not None
@@ -262,11 +264,11 @@ def test_a_connection_that_died_is_not_the_strangers_fault(initialised: str, tmp
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
 
-def add(control: Control, key: str, kind: str = "work", not_before_ns: int = 0) -> bool:
+def add(control: ControlTables, key: str, kind: str = "work", not_before_ns: int = 0) -> bool:
     return add_job(control, NewJob(kind, "shop", key, {"n": 1}, not_before_ns), id_=f"id-{kind}-{key}", now_ns=NOON)
 
 
-def test_a_job_is_made_once_by_its_key(control: Control) -> None:
+def test_a_job_is_made_once_by_its_key(control: ControlTables) -> None:
     assert [add(control, "1"), add(control, "1"), add(control, "2"), add(control, "1", "other")] == [
         True,
         False,
@@ -276,7 +278,7 @@ def test_a_job_is_made_once_by_its_key(control: Control) -> None:
     assert control.jobs.counts()[JobState.WAITING] == 3
 
 
-def test_a_leased_job_is_nobody_elses_until_its_lease_ends(control: Control) -> None:
+def test_a_leased_job_is_nobody_elses_until_its_lease_ends(control: ControlTables) -> None:
     add(control, "1")
     first = control.jobs.take(["work"], NOON, NOON + 10)
     assert first is not None
@@ -295,7 +297,7 @@ def test_a_leased_job_is_nobody_elses_until_its_lease_ends(control: Control) -> 
         lambda jobs, job: jobs.renew(job, NOON + 99),
     ],
 )
-def test_who_lost_the_lease_settles_nothing(control: Control, settle: Callable[..., bool]) -> None:
+def test_who_lost_the_lease_settles_nothing(control: ControlTables, settle: Callable[..., bool]) -> None:
     add(control, "1")
     first = control.jobs.take(["work"], NOON, NOON + 10)
     second = control.jobs.take(["work"], NOON + 10, NOON + 20)
@@ -303,7 +305,7 @@ def test_who_lost_the_lease_settles_nothing(control: Control, settle: Callable[.
     assert settle(control.jobs, second)
 
 
-def test_a_job_is_done_once(control: Control) -> None:
+def test_a_job_is_done_once(control: ControlTables) -> None:
     add(control, "1")
     job = control.jobs.take(["work"], NOON, NOON + 10)
     assert job is not None
@@ -312,7 +314,7 @@ def test_a_job_is_done_once(control: Control) -> None:
     assert not add(control, "1"), "what was done is not made again"
 
 
-def test_a_renewed_lease_holds_longer(control: Control) -> None:
+def test_a_renewed_lease_holds_longer(control: ControlTables) -> None:
     add(control, "1")
     job = control.jobs.take(["work"], NOON, NOON + 10)
     assert job is not None
@@ -320,7 +322,7 @@ def test_a_renewed_lease_holds_longer(control: Control) -> None:
     assert control.jobs.take(["work"], NOON + 29, NOON + 50) is None
 
 
-def test_jobs_are_taken_in_the_order_in_which_they_are_due_and_not_before(control: Control) -> None:
+def test_jobs_are_taken_in_the_order_in_which_they_are_due_and_not_before(control: ControlTables) -> None:
     add(control, "later", not_before_ns=NOON + 5)
     add(control, "now")
     add(control, "never mind", "other")
@@ -331,7 +333,7 @@ def test_jobs_are_taken_in_the_order_in_which_they_are_due_and_not_before(contro
     assert keys == ["now", None, "later"]
 
 
-def test_what_was_set_aside_waits_for_a_person(control: Control) -> None:
+def test_what_was_set_aside_waits_for_a_person(control: ControlTables) -> None:
     add(control, "1")
     job = control.jobs.take(["work"], NOON, NOON + 10)
     assert job is not None
@@ -347,13 +349,13 @@ def test_what_was_set_aside_waits_for_a_person(control: Control) -> None:
 
 
 def test_a_worker_carries_out_retention_in_the_project_that_wants_it_and_in_no_other(
-    desk: Desk, keeper: Keeper
+    desk: Workspace, keeper: AccessKeeper
 ) -> None:
     for project in ("shop", "default"):
         with keeper.desk(project).writing() as store:
             store.append([an_arrival("prompt", id="old", at="2020-01-31T12:00:00Z"), an_arrival("edit", id="kept")])
     retain_project(desk, "shop", 30)
-    report = Worker(desk, KINDS).run(once=True)
+    report = JobWorker(desk, KINDS).run(once=True)
     assert (report.done, report.again, report.aside) == (1, 0, 0)
     found = {project: verify(keeper.desk(project)) for project in ("shop", "default")}
     assert [(one.outcome, one.erased) for one in found.values()] == [("fine", 1), ("fine", 0)]
@@ -364,11 +366,11 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
 ) -> None:
     now, said, stop, begun = [NOON], list[str](), threading.Event(), list[str]()
     with a_copy(initialised) as url:
-        desk = Desk(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
+        desk = Workspace(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
         with control_of(desk) as control:
             add(control, "1")
 
-        def does(work: Work) -> None:
+        def does(work: JobContext) -> None:
             begun.append(work.key)
             if len(begun) == 1:
                 with psycopg.connect(url, autocommit=True) as admin:
@@ -379,12 +381,12 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
             else:
                 stop.set()
 
-        report = Worker(desk, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
+        report = JobWorker(desk, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
     assert (begun, report.done, len(said)) == (["1", "1"], 1, 1)
     assert said[0].endswith("trying again")
 
 
-def test_many_workers_take_each_job_once(desk: Desk, control: Control) -> None:
+def test_many_workers_take_each_job_once(desk: Workspace, control: ControlTables) -> None:
     for n in range(40):
         add(control, str(n))
     taken: list[str] = []

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.queries.change_index import DupesTables, EvidenceRow, Sharing
+from custody.dupes.queries.change_index import DupesTables, EvidenceRow, SharedTerms
 from custody.store import Store
 from tests.contract.conftest import Opener
 
@@ -53,10 +53,14 @@ def test_terms_are_counted_and_summed(store: Store) -> None:
     put(store, a_row(3), [10])
     assert DupesTables(store).counts([10, -20, 30, 40]) == {10: 3, -20: 1, 30: 2}
     weights = {10: 1, 30: 5, -20: 7, 40: 100}
-    assert DupesTables(store).sharing(weights, 3, 9) == [Sharing(1, 13, 3), Sharing(2, 6, 2), Sharing(3, 1, 1)]
-    assert DupesTables(store).sharing(weights, 2, 1) == [Sharing(1, 13, 3)]
+    assert DupesTables(store).sharing(weights, 3, 9) == [
+        SharedTerms(1, 13, 3),
+        SharedTerms(2, 6, 2),
+        SharedTerms(3, 1, 1),
+    ]
+    assert DupesTables(store).sharing(weights, 2, 1) == [SharedTerms(1, 13, 3)]
     assert DupesTables(store).sharing({}, 3, 9) == []
-    assert DupesTables(store).shared_by(weights, 2) == Sharing(2, 6, 2)
+    assert DupesTables(store).shared_by(weights, 2) == SharedTerms(2, 6, 2)
 
 
 def test_exact_hashes_are_found_up_to_a_change(store: Store) -> None:
@@ -104,4 +108,4 @@ def test_weights_are_summed_without_loss(store: Store, weights: dict[int, int]) 
         DupesTables(store).forget()
     put(store, a_row(1), list(weights))
     (found,) = DupesTables(store).sharing(weights, 1, 5)
-    assert found == Sharing(1, sum(weights.values()), len(weights))
+    assert found == SharedTerms(1, sum(weights.values()), len(weights))

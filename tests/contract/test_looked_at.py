@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from custody.core.ids import AgentName, SessionId
 from custody.core.wire.arrival import lost
 from custody.server.queries import activity as looked_at
-from custody.server.queries.activity import ActiveSession, LookedAt
+from custody.server.queries.activity import ActiveSession, ActivityTables
 from custody.store import Store
 from tests.builders.events import an_arrival
 
@@ -32,7 +32,7 @@ def kept(store: Store, seen: list[tuple[str, str]]) -> None:
 
 def paged(store: Store, limit: int) -> list[tuple[str, str]]:
     found: list[ActiveSession] = []
-    while some := LookedAt(store).sessions(found[-1] if found else None, limit):
+    while some := ActivityTables(store).sessions(found[-1] if found else None, limit):
         found += some
     return [(one.agent, one.session) for one in found]
 
@@ -66,7 +66,7 @@ def test_turning_pages_gives_each_session_once(
 
 def test_an_agent_and_a_part_of_the_id_are_asked_for(store: Store) -> None:
     kept(store, [("robot", name) for name in NAMES])
-    looked = LookedAt(store)
+    looked = ActivityTables(store)
 
     def found(**asked: str) -> set[str]:
         return {one.session for one in looked.sessions(None, 50, **asked)}
@@ -80,7 +80,7 @@ def test_an_agent_and_a_part_of_the_id_are_asked_for(store: Store) -> None:
 def test_a_session_is_counted_up_to_a_bound(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(store, [("robot", "s1")] * 9)
     store.append([an_arrival("prompt", id="p1", at=at(20)), an_arrival("edit", id="e1", at=at(21))])
-    looked = LookedAt(store)
+    looked = ActivityTables(store)
     whole = looked.counted(AgentName("robot"), SessionId("s1"))
     assert (whole.events, whole.prompts, whole.calls, whole.files) == (11, 1, 9, 1)
     monkeypatch.setattr(looked_at, "COUNTED_MAX", 4)
@@ -89,19 +89,19 @@ def test_a_session_is_counted_up_to_a_bound(store: Store, monkeypatch: pytest.Mo
 
 def test_two_agents_with_a_session_of_one_id_are_counted_apart(store: Store) -> None:
     kept(store, [("robot", "s1"), ("robot", "s1"), ("other", "s1")])
-    looked = LookedAt(store)
+    looked = ActivityTables(store)
     assert [looked.counted(AgentName(name), SessionId("s1")).calls for name in ("robot", "other")] == [2, 1]
 
 
 def test_the_ends_of_a_session_are_in_order(store: Store) -> None:
     kept(store, [("robot", "s1"), ("other", "s1"), *[("robot", "s1")] * 8])
-    found = LookedAt(store).ends(AgentName("robot"), SessionId("s1"), 2)
+    found = ActivityTables(store).ends(AgentName("robot"), SessionId("s1"), 2)
     assert [record.entry.event for record in found] == ["e0", "e2", "e8", "e9"]
     assert all(one.entry.at_ns <= other.entry.at_ns for one, other in pairwise(found))
 
 
 def test_what_there_is_and_what_was_lost(store: Store) -> None:
-    looked = LookedAt(store)
+    looked = ActivityTables(store)
     assert (looked.first_ns(), looked.holds(["tool_call", "decision"]), looked.lost(5)) == (None, frozenset(), [])
     kept(store, [("robot", "s1")])
     store.append([lost(f"{n} a hook ended", 7) for n in range(3)])

@@ -11,7 +11,7 @@ from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
 from custody.core.wire.outline import outline_of
 from custody.ledger.queries.prompts import prompts_of_session
-from custody.store import Body, Store, StoreDamaged
+from custody.store import Body, DamagedStoreError, Store
 from tests.builders.events import an_arrival
 
 OTHER = StoreId("f" * 32)
@@ -59,7 +59,7 @@ def test_what_was_erased_here_stays_erased(withheld: Store) -> None:
 def test_a_damaged_outline_is_found(withheld: Store) -> None:
     with withheld.writing():
         withheld.db.run("UPDATE body SET bytes = ? WHERE digest = ?", (b"\0" * 60, ARRIVAL.entry.digest))
-    with pytest.raises(StoreDamaged):
+    with pytest.raises(DamagedStoreError):
         withheld.tables.outline(ARRIVAL.entry.digest)
 
 

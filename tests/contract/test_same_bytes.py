@@ -15,19 +15,19 @@ from custody.share.export import export, export_to
 from custody.share.import_ import import_export
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody, recorded, spool_of
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON
 
 
-def a_desk(folder: Path, database: str | None = None) -> Desk:
+def a_desk(folder: Path, database: str | None = None) -> Workspace:
     """A desk whose clock and chance can be foreseen."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
-    return Desk(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
+    return Workspace(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
 
 
-def lived(desk: Desk) -> bytes:
+def lived(desk: Workspace) -> bytes:
     """What a desk exports after some life: records of every kind, long texts, odd ones, an erasure, a fork's cause."""
     with desk.writing() as store:
         store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS)])
@@ -37,7 +37,7 @@ def lived(desk: Desk) -> bytes:
     return exported(desk)
 
 
-def exported(desk: Desk) -> bytes:
+def exported(desk: Workspace) -> bytes:
     out = BytesIO()
     export(desk, out, "-")
     return out.getvalue()
@@ -57,7 +57,7 @@ def test_both_databases_export_and_verify_to_the_same_bytes(tmp_path: Path, fres
 
 @pytest.mark.parametrize("way", ["sqlite to postgres", "postgres to sqlite"])
 def test_an_export_of_one_is_an_import_of_the_other(tmp_path: Path, fresh_postgres: str, way: str) -> None:
-    desks: dict[str, Callable[[], Desk]] = {
+    desks: dict[str, Callable[[], Workspace]] = {
         "sqlite": lambda: a_desk(a_git_folder(tmp_path / "repository")),
         "postgres": lambda: a_desk(tmp_path, fresh_postgres),
     }
@@ -86,7 +86,7 @@ def test_the_verbs_work_on_postgres(tmp_path: Path, fresh_postgres: str) -> None
 
 def test_a_truncated_team_database_is_found_by_the_head_kept_here(tmp_path: Path, fresh_postgres: str) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
-    desk = Desk(repository, fresh_postgres)
+    desk = Workspace(repository, fresh_postgres)
     assert verify(desk).outcome == "fine"
     with desk.writing() as store:
         store.db.run("DELETE FROM record WHERE seq = 3")
@@ -95,10 +95,10 @@ def test_a_truncated_team_database_is_found_by_the_head_kept_here(tmp_path: Path
 
 def test_a_local_and_a_team_store_of_one_repository_keep_their_heads_apart(tmp_path: Path, fresh_postgres: str) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
-    assert verify(Desk(repository)).outcome == "fine"
+    assert verify(Workspace(repository)).outcome == "fine"
     recorded(repository, 5)
-    assert verify(Desk(repository, fresh_postgres)).outcome == "fine"
-    assert verify(Desk(repository)).outcome == "fine"
+    assert verify(Workspace(repository, fresh_postgres)).outcome == "fine"
+    assert verify(Workspace(repository)).outcome == "fine"
 
 
 def test_a_damaged_waiting_event_is_named_though_nothing_can_be_written(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from custody.cite.app.source_registry import SourceRegistry
-from custody.cite.links import Answer, Look
+from custody.cite.links import LinkAnswer, LinkCheck
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
 from custody.cite.registry_view import (
     aliases_of,
@@ -360,8 +360,8 @@ def test_sources_of_a_huge_size_are_refused(registry: SourceRegistry) -> None:
     assert registry.all() == []
 
 
-def a_look(answer: Answer = Answer.ABSENT, url: str = "https://example.org/1", **fields: Any) -> Look:
-    return Look(**{"url": url, "answer": answer, "why": "status 404", "status": 404, **fields})
+def a_look(answer: LinkAnswer = LinkAnswer.ABSENT, url: str = "https://example.org/1", **fields: Any) -> LinkCheck:
+    return LinkCheck(**{"url": url, "answer": answer, "why": "status 404", "status": 404, **fields})
 
 
 def test_how_an_address_answers_is_remembered(open_registry: Opener) -> None:
@@ -370,16 +370,16 @@ def test_how_an_address_answers_is_remembered(open_registry: Opener) -> None:
     assert open_registry().check("S1") is None
     writer = open_registry()
     for _ in range(3):
-        writer.checked([("S1", a_look()), ("S2", a_look(Answer.HERE, "https://example.org/2", status=200))])
+        writer.checked([("S1", a_look()), ("S2", a_look(LinkAnswer.HERE, "https://example.org/2", status=200))])
     memory = open_registry().check("S1")
     assert memory is not None and memory.last == a_look()
     assert len(memory.failures_ns) == 3 and memory.failures_ns[-1] == memory.at_ns
-    moved = a_look(Answer.MOVED, location="https://example.org/3", retry_seconds=2, status=200, why="moved")
+    moved = a_look(LinkAnswer.MOVED, location="https://example.org/3", retry_seconds=2, status=200, why="moved")
     writer.checked([("S1", moved)])
     memory = open_registry().check("S1")
     assert memory is not None and (memory.last, memory.failures_ns) == (moved, ())
     other = open_registry().check("S2")
-    assert other is not None and other.last.answer is Answer.HERE
+    assert other is not None and other.last.answer is LinkAnswer.HERE
 
 
 def test_a_look_is_of_the_address_that_is_shown(registry: SourceRegistry) -> None:

@@ -1,17 +1,17 @@
 """Spans in every store: found by execution, by session, by what they ran in."""
 
 from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.graph.queries.span_views import spans_of_execution, spans_of_session, spans_under
 from custody.graph.queries.spans import SpanTables
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
 
 WIDE = "\U0001f600" * 200
 
 
-def ids(found: list[Seen[SpanSeen]]) -> list[tuple[str, str]]:
+def ids(found: list[ObservedView[ObservedSpan]]) -> list[tuple[str, str]]:
     return [(seen.view.id, seen.view.phase.value) for seen in found]
 
 

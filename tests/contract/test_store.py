@@ -12,7 +12,7 @@ from custody.core.errors import StoreError
 from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import GENESIS, Record, chained, empty_head, head_at
-from custody.core.views import FileEdit, SourceRead, View
+from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
 from custody.ledger.queries.edits import edits_at, edits_with
 from custody.ledger.queries.readings import ReadRows, locators_read_by
@@ -98,7 +98,7 @@ def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: S
         ]
     )
     one, two = SessionId("s1"), SessionId("s2")
-    noon = store.views.look_up(SourceRead, "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
+    noon = store.views.look_up(SourceAccess, "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
     assert locators_read_by(store, [one, two], noon, 10) == ReadRows(("a", "b"), 2)
     assert locators_read_by(store, [one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
     assert locators_read_by(store, [SessionId("s9")], noon, 10) == ReadRows((), 0)

@@ -16,12 +16,12 @@ from custody.ledger.erase import erase
 from custody.ledger.verify import verify
 from custody.server.app.projects import create_project, init_database, list_projects, remove_project
 from custody.store import SCHEMA_VERSION, Store, StoreUnwritable, open_postgres
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.migrate import migrate
 from custody.store.postgres import PostgresDb, connect
 from custody.store.project_schema import SCHEMA, SERVICE_ROLE, schema_of
 from custody.workspace.wiring import VIEWS
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON, surroundings
 from tests.builders.teams import Team, a_login, a_team, a_team_desk, as_role
@@ -45,7 +45,7 @@ def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield made
 
 
-def lived(desk: Desk, mark: str) -> Desk:
+def lived(desk: Workspace, mark: str) -> Workspace:
     """The desk's project after some life: every kind of record, long texts, an erasure."""
     with desk.writing() as store:
         store.append([an_arrival(kind, id=f"{mark}-{kind}", event=f"{mark}-{kind}") for kind in KINDS])
@@ -205,7 +205,7 @@ def test_the_look_for_leaks_sees_one(team: Team) -> None:
         ("SELECT * FROM edit_hash WHERE hash >= ? AND hash < ?", ("0", "1")),
     ],
 )
-def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[Value, ...]) -> None:
+def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[SqlValue, ...]) -> None:
     with team.desk(A).reading() as store:
         store.db.run("SET enable_seqscan = off")
         plan = "\n".join(str(line) for (line,) in store.db.rows(f"EXPLAIN {sql}", values))

@@ -8,7 +8,7 @@ from custody.core.ids import RecordRef, Seq
 from custody.core.wire.arrival import Arrival
 from custody.store import Store
 from custody.trust.app import standing as trust_standing
-from custody.trust.app.decisions import Asked, account_of, agents_in, settled
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled
 from custody.trust.app.standing import standing_of
 from custody.trust.queries.decisions import unreviewed_decisions
 from custody.trust.queries.standing import StandingTables
@@ -55,7 +55,7 @@ def test_a_standing_that_was_kept_is_that_of_a_replay(
     store: Store, open_store: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trust_standing, "TAIL_MAX", 1)
-    asked = Asked(TrustRules(), NOON)
+    asked = TrustQuery(TrustRules(), NOON)
     for number in range(6):
         decided = "rejected" if number % 3 == 0 else "accepted"
         store.append([decision(number, decision=decided, changed_lines=7 * number, unreviewed=number == 4)])

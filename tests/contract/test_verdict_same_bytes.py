@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from custody.core.wire.report import encode_report
-from custody.dupes.app.index import Wanted, dupes_index
-from custody.gate.app.gate import Request, gate
-from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.dupes.app.index import IndexRequest, dupes_index
+from custody.gate.app.gate import GateRequest, gate
+from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.share.export import export_to
 from custody.share.import_ import import_export
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.verdicts import LATER, NS, Court
 
 SAID = b"It rests on [S1].\n"
@@ -25,19 +25,19 @@ def court(tmp_path: Path) -> Court:
     return made
 
 
-def moved(court: Court, folder: Path, database: str | None = None) -> Desk:
+def moved(court: Court, folder: Path, database: str | None = None) -> Workspace:
     """A desk at a copy of the repository, with the same records and the same index."""
     exported = folder.with_suffix(".jsonl")
     export_to(court.desk, exported)
     court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))
-    desk = Desk(folder, database, now_ns=lambda: court.seconds * NS)
+    desk = Workspace(folder, database, now_ns=lambda: court.seconds * NS)
     import_export(desk, exported)
-    dupes_index(desk, Wanted(workers=1))
+    dupes_index(desk, IndexRequest(workers=1))
     return desk
 
 
-def judged(court: Court, desk: Desk) -> bytes:
-    return encode_report(gate(desk, Request(change=f"{court.base}..{court.head}", description=SAID)))
+def judged(court: Court, desk: Workspace) -> bytes:
+    return encode_report(gate(desk, GateRequest(change=f"{court.base}..{court.head}", description=SAID)))
 
 
 def test_both_databases_give_the_same_verdict(court: Court, tmp_path: Path, fresh_postgres: str) -> None:
@@ -48,7 +48,7 @@ def test_both_databases_give_the_same_verdict(court: Court, tmp_path: Path, fres
         assert words in first, "there is something to compare"
     assert judged(court, sqlite) == judged(court, postgres) == first
     for desk in (sqlite, postgres):
-        assert verify_verdict(desk, Relied(verdict=first, description=SAID)).findings == []
+        assert verify_verdict(desk, VerdictCheck(verdict=first, description=SAID)).findings == []
 
 
 def test_a_team_database_gives_a_verdict_again_later(tmp_path: Path, fresh_postgres: str) -> None:
@@ -68,10 +68,10 @@ def test_a_verdict_of_one_database_is_had_again_from_the_other(
 ) -> None:
     sqlite, postgres = moved(court, tmp_path / "one"), moved(court, tmp_path / "two", fresh_postgres)
     given = judged(court, postgres)
-    assert verify_verdict(sqlite, Relied(verdict=given, description=SAID)).again == "identical"
+    assert verify_verdict(sqlite, VerdictCheck(verdict=given, description=SAID)).again == "identical"
     at_home = judged(court, court.desk)
     assert at_home != given, "where records were imported they count for less"
     for desk in (sqlite, postgres):
-        checked = verify_verdict(desk, Relied(verdict=at_home, description=SAID))
+        checked = verify_verdict(desk, VerdictCheck(verdict=at_home, description=SAID))
         with court.desk.reading() as store:
             assert (checked.again, checked.home) == ("identical", store.own())

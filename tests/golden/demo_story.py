@@ -10,7 +10,7 @@ from pathlib import Path
 from custody.cli.main import main
 from custody.demo.narrator import tell
 from custody.demo.story import STORY
-from custody.demo.verbs import Ran, Verbs
+from custody.demo.verbs import CommandResult, InProcessCommand
 from tests.golden.machine import Masks
 
 _FRACTION = re.compile(r"(T?\d\d:\d\d:\d\d)\.\d+")
@@ -28,9 +28,9 @@ class Recorder:
     masks: Masks = field(default_factory=lambda: Masks(Path("/nowhere")))
     lines: list[str] = field(default_factory=list)
 
-    def run(self, words: Sequence[str], stdin: bytes = b"") -> Ran:
+    def run(self, words: Sequence[str], stdin: bytes = b"") -> CommandResult:
         """Run ``custody <words>``; what the story itself asks as JSON is asked once."""
-        verbs = Verbs(main)
+        verbs = InProcessCommand(main)
         if words[0] == "record" or words[:2] == ("doctor", "--json"):
             return verbs.run(words, stdin)
         if not self.is_json:
@@ -42,7 +42,7 @@ class Recorder:
         self._note(asked, ran)
         return ran
 
-    def _note(self, words: Sequence[str], ran: Ran) -> None:
+    def _note(self, words: Sequence[str], ran: CommandResult) -> None:
         self.lines += [f"$ custody {self._masked(' '.join(words))}", f"[exit {ran.status}]"]
         self.lines += self._masked(ran.out).splitlines()
         self.lines += [f"stderr: {line}" for line in self._masked(ran.err).splitlines()]

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from custody.cli.main import main
-from custody.demo.verbs import Verbs
+from custody.demo.verbs import InProcessCommand
 
 START_NS = 1_769_864_400 * 1_000_000_000
 """2026-01-31T13:00:00Z: an hour after the sessions begin."""
@@ -59,7 +59,7 @@ class Terminal:
         """Run ``custody <words>``, note its answer, and return its standard output as printed."""
         self.tick()
         with chdir(self.folder):
-            ran = Verbs(main).run(words, stdin)
+            ran = InProcessCommand(main).run(words, stdin)
         self.lines.append(f"$ custody {self.masks.apply(' '.join(words))}")
         self.lines.append(f"[exit {ran.status}]")
         self.lines += [line.rstrip("\n") for line in self.masks.apply(ran.out).splitlines()]

@@ -10,7 +10,7 @@ import pytest
 from custody.core.errors import CustodyError
 from custody.share.pull import pull_git
 from custody.share.push import push_git
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository
 from tests.builders.team import recorded
@@ -185,7 +185,7 @@ def test_nothing_is_executed(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     trap = laid(name, tmp_path)
     for variable, value in trap.environment.items():
         monkeypatch.setenv(variable, value)
-    desk = recorded(Desk(trap.built.path), an_event())
+    desk = recorded(Workspace(trap.built.path), an_event())
     refused = []
     for verb in (push_git, pull_git):
         try:
@@ -206,7 +206,7 @@ def test_credentials_are_those_of_the_user_alone(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
     trap.config("remote.origin.url", SSH)
     trap.config("core.sshCommand", str(trap.spring))
-    desk = recorded(Desk(trap.built.path), an_event())
+    desk = recorded(Workspace(trap.built.path), an_event())
     with pytest.raises(CustodyError):
         push_git(desk, None)
     assert (tmp_path / "used").exists()

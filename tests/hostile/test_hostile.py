@@ -14,7 +14,7 @@ import pytest
 from custody import git as door
 from custody.core.errors import CustodyError, GitError
 from custody.core.paths import RepoPath
-from custody.git import Limits, Repository, discover
+from custody.git import ProcessLimits, Repository, discover
 from custody.git import process as child
 from custody.git.environment import SETTINGS
 from custody.git.private_repository import PREFIX
@@ -26,7 +26,7 @@ from tests.house.not_run import WORDS
 FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format", "is_shallow"}
 """What ``discover`` found out once; reading it asks nothing."""
 
-BRIEF = Limits(wait_seconds_max=10)
+BRIEF = ProcessLimits(wait_seconds_max=10)
 
 
 PURE = {"parse_commit", "read_small"}
@@ -88,7 +88,7 @@ def test_configuration_that_includes_a_pipe_costs_a_bounded_time(tmp_path: Path)
     trap = a_trap("links", tmp_path)
     trap.config("include.path", str(trap.pipe))
     with pytest.raises(GitError, match="took longer than 0.3 seconds"):
-        discover(trap.path, Limits(wait_seconds_max=0.3))
+        discover(trap.path, ProcessLimits(wait_seconds_max=0.3))
 
 
 def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ SEALED = {"cat-file", "ls-tree", "diff-tree", "rev-list", "merge-base", "blame"}
 
 
 def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    orders: list[child.Order] = []
+    orders: list[child.ProcessOrder] = []
     spawn = child._spawn
 
-    def spawn_and_note(order: child.Order, *, fed: bool) -> subprocess.Popen[bytes]:
+    def spawn_and_note(order: child.ProcessOrder, *, fed: bool) -> subprocess.Popen[bytes]:
         orders.append(order)
         return spawn(order, fed=fed)
 

@@ -15,7 +15,7 @@ from custody.ledger.records import records
 from custody.ledger.sessions import log
 from custody.ledger.verify import verify
 from custody.share.export import export
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.hooks import a_hook_event
 from tests.hostile.traps import ENVIRONMENTS, TRAPS, a_trap
 
@@ -26,7 +26,7 @@ def test_no_verb_and_no_hook_springs_a_trap(name: str, tmp_path: Path, monkeypat
     for variable, value in trap.environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(trap.path)
-    desk = Desk(trap.path)
+    desk = Workspace(trap.path)
     try:
         home = desk.home
     except CustodyError:

@@ -16,14 +16,14 @@ from opentelemetry.trace import Link, Status, StatusCode, use_span
 
 from custody import otel
 from custody.core.errors import InputError, SpoolError
-from custody.core.views import SpanKind, SpanSeen, SpanStatus
+from custody.core.views import ObservedSpan, SpanKind, SpanStatus
 from custody.core.wire.canonical import parse
 from custody.graph.otlp.span_intake import SpanSpool
 from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -44,9 +44,9 @@ class Traced:
         assert isinstance(tracer, Tracer)
         return tracer
 
-    def kept(self) -> dict[str, SpanSeen]:
+    def kept(self) -> dict[str, ObservedSpan]:
         """The spans that a store has, by name."""
-        with Desk(self.folder).reading() as store:
+        with Workspace(self.folder).reading() as store:
             views = [
                 seen.view
                 for execution in SpanTables(store).executions()

@@ -1,6 +1,6 @@
 """The page of the gate's reasons."""
 
-from custody.gate.codes import CODES, About, Code
+from custody.gate.codes import CODES, ReasonCode, ReasonInfo
 from custody.gate.rules import GateRules
 from tools import markdown
 
@@ -21,6 +21,6 @@ def reasons_page() -> str:
     )
 
 
-def _row(code: Code, about: About, rules: GateRules) -> tuple[str, ...]:
+def _row(code: ReasonCode, about: ReasonInfo, rules: GateRules) -> tuple[str, ...]:
     meaning, remedy = markdown.text(about.meaning), markdown.text(about.remedy)
     return f"`{code.value}`", rules.level(code).value, meaning, remedy

@@ -5,16 +5,16 @@ The files at the top are pure: they may import ``core`` and the standard library
 
 from custody.attribution.model import (
     TIERS,
-    Attributed,
     Grade,
     Segment,
     Trace,
+    TraceAttribution,
 )
 
 __all__ = [
     "TIERS",
-    "Attributed",
     "Grade",
     "Segment",
     "Trace",
+    "TraceAttribution",
 ]

@@ -21,11 +21,11 @@ SLID_LINES_MIN = 3
 WORDS_PRODUCT_MAX = 4_000_000
 """The same for words."""
 
-Pair = tuple[int, int]
+LinePair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnmatchedRange:
     """A stretch without a match: old lines ``old_first`` up to ``old_end``, new lines likewise."""
 
     old_first: int
@@ -34,7 +34,7 @@ class Gap:
     new_end: int
 
 
-def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
+def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[LinePair]:
     """Pairs of equal items, rising on both sides.
 
     >>> align("abcd", "xbcy")
@@ -43,14 +43,14 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     return [pair for block in equal_blocks(old, new) for pair in block.pairs]
 
 
-def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["Block"]:
+def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["EqualBlock"]:
     """Runs of equal items, rising on both sides: ends first, then items that are unique on both, then what is between.
 
     Runs are as long as they can be: two that touch are one.
     """
     old, new = list(old), list(new)  # slices of both are compared, which a tuple and a list never survive
-    found: list[Block] = []
-    waiting = [Gap(0, len(old), 0, len(new))]
+    found: list[EqualBlock] = []
+    waiting = [UnmatchedRange(0, len(old), 0, len(new))]
     while waiting:
         gap = waiting.pop()
         inner = _trimmed(old, new, gap, found)
@@ -58,7 +58,7 @@ def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["Bloc
             continue
         anchors = _anchors(old, new, inner)
         if anchors:
-            blocks = [Block(run[0][0], run[0][1], len(run)) for run in runs(anchors)]
+            blocks = [EqualBlock(run[0][0], run[0][1], len(run)) for run in runs(anchors)]
             found.extend(blocks)
             waiting.extend(gaps_of(blocks, inner))
         else:
@@ -66,7 +66,7 @@ def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["Bloc
     return _slid(old, new, _joined(sorted(found)))
 
 
-class Block(NamedTuple):
+class EqualBlock(NamedTuple):
     """``length`` equal items from ``old`` and from ``new`` on."""
 
     old: int
@@ -74,30 +74,30 @@ class Block(NamedTuple):
     length: int
 
     @property
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[LinePair]:
         """Its items one by one, as pairs (old, new)."""
         return zip(range(self.old, self.old + self.length), range(self.new, self.new + self.length), strict=True)
 
 
-def _joined(blocks: Iterable[Block]) -> list[Block]:
-    joined: list[Block] = []
+def _joined(blocks: Iterable[EqualBlock]) -> list[EqualBlock]:
+    joined: list[EqualBlock] = []
     for block in blocks:
         last = joined[-1] if joined else None
         if last is not None and (last.old + last.length, last.new + last.length) == (block.old, block.new):
-            joined[-1] = Block(last.old, last.new, last.length + block.length)
+            joined[-1] = EqualBlock(last.old, last.new, last.length + block.length)
         else:
             joined.append(block)
     return joined
 
 
-def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[Block]) -> list[Block]:
+def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[EqualBlock]) -> list[EqualBlock]:
     """The blocks with everything inserted or deleted as far down as it can stand: a copy comes after its original.
 
     Where lines were replaced too, these are taken one for one, and what is more slides only past several lines.
     """
-    slid: list[Block] = []
+    slid: list[EqualBlock] = []
     for block in blocks:
-        last = slid[-1] if slid else Block(0, 0, 0)
+        last = slid[-1] if slid else EqualBlock(0, 0, 0)
         old_at, new_at = last.old + last.length, last.new + last.length
         replaced = min(block.old - old_at, block.new - new_at)
         if block.new - new_at > replaced:
@@ -107,8 +107,8 @@ def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[Block])
         else:
             step = 0
         if step and (not replaced or step >= SLID_LINES_MIN):
-            slid.append(Block(old_at + replaced, new_at + replaced, step))
-            block = Block(block.old + step, block.new + step, block.length - step)
+            slid.append(EqualBlock(old_at + replaced, new_at + replaced, step))
+            block = EqualBlock(block.old + step, block.new + step, block.length - step)
         if block.length:
             slid.append(block)
     return _joined(slid)
@@ -122,21 +122,21 @@ def _slide(items: Sequence[Hashable], first: int, end: int, most: int) -> int:
     return step
 
 
-def gaps_of(blocks: Sequence[Block], whole: Gap) -> Iterator[Gap]:
+def gaps_of(blocks: Sequence[EqualBlock], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
     """The stretches that ``blocks`` leave between them inside ``whole``, where either side has lines."""
     old_at, new_at = whole.old_first, whole.new_first
-    for block in (*blocks, Block(whole.old_end, whole.new_end, 0)):
+    for block in (*blocks, EqualBlock(whole.old_end, whole.new_end, 0)):
         if block.old > old_at or block.new > new_at:
-            yield Gap(old_at, block.old, new_at, block.new)
+            yield UnmatchedRange(old_at, block.old, new_at, block.new)
         old_at, new_at = block.old + block.length, block.new + block.length
 
 
-def gaps_between(pairs: Sequence[Pair], whole: Gap) -> Iterator[Gap]:
+def gaps_between(pairs: Sequence[LinePair], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
     """The stretches that ``pairs`` leave between them inside ``whole``, where either side has lines."""
     old_at, new_at = whole.old_first, whole.new_first
     for i, j in (*pairs, (whole.old_end, whole.new_end)):
         if i > old_at or j > new_at:
-            yield Gap(old_at, i, new_at, j)
+            yield UnmatchedRange(old_at, i, new_at, j)
         old_at, new_at = i + 1, j + 1
 
 
@@ -146,12 +146,12 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     A line that says little never leads: it is the same line only beside one that says something.
     """
     blocks = equal_blocks(old, new)
-    for gap in list(gaps_of(blocks, Gap(0, len(old), 0, len(new)))):
+    for gap in list(gaps_of(blocks, UnmatchedRange(0, len(old), 0, len(new)))):
         if gap.old_first < gap.old_end and gap.new_first < gap.new_end:
             ours = [bare(line) for line in old[gap.old_first : gap.old_end]]
             theirs = [bare(line) for line in new[gap.new_first : gap.new_end]]
             inside = equal_blocks(ours, theirs)
-            blocks.extend(Block(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
+            blocks.extend(EqualBlock(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
     found: dict[int, int] = {}
     for block in _joined(sorted(blocks)):
         if any(is_informative(line) for line in islice(new, block.new, block.new + block.length)):
@@ -159,9 +159,9 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     return found
 
 
-def runs(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+def runs(pairs: Iterable[LinePair]) -> Iterator[list[LinePair]]:
     """Pairs that follow each other on both sides, together."""
-    run: list[Pair] = []
+    run: list[LinePair] = []
     for i, j in pairs:
         if run and (i, j) != (run[-1][0] + 1, run[-1][1] + 1):
             yield run
@@ -171,7 +171,7 @@ def runs(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         yield run
 
 
-class Only:
+class SingleOccurrence:
     """Whether an item stands but once in each of several texts; they are counted when it is first asked."""
 
     def __init__(self, *texts: Iterable[Hashable]) -> None:
@@ -184,7 +184,7 @@ class Only:
         return all(counts[item] == 1 for counts in self._counts)
 
 
-class Moved:
+class MovedBlocks:
     """Blocks of new lines that are old lines at another place; each line is used once.
 
     ``old`` and ``new`` are what stands for the lines that are free, by their place; ``signs`` is how much each new one
@@ -220,16 +220,16 @@ class Moved:
                     taken.update(i for _, i in block)
         return moved
 
-    def _is_recognised(self, block: Sequence[Pair]) -> bool:
+    def _is_recognised(self, block: Sequence[LinePair]) -> bool:
         """Whether a block is known again: two lines that say something are; a single one must be the only one."""
         telling = [k for k, _ in block if self._signs(k)]
         return len(telling) > 1 or all(self._is_only(self._new[k]) for k in telling)
 
-    def _longest(self, j: int, starts: Sequence[int], taken: set[int], moved: dict[int, int]) -> list[Pair]:
+    def _longest(self, j: int, starts: Sequence[int], taken: set[int], moved: dict[int, int]) -> list[LinePair]:
         """The longest run of new lines around ``j`` that some free run of old lines equals, as pairs (new, old)."""
-        best: list[Pair] = []
+        best: list[LinePair] = []
         for start in starts:
-            block: list[Pair] = []
+            block: list[LinePair] = []
             for step, (i, k) in ((1, (start, j)), (-1, (start - 1, j - 1))):
                 while self._is_same(i, k, taken) and k not in moved and (step > 0 or not self._signs(k)):
                     block.append((k, i))
@@ -250,16 +250,16 @@ def signs_of(line: str) -> int:
 def moved_blocks(old: Sequence[str], new: Sequence[str], found: dict[int, int], signs_min: int) -> dict[int, int]:
     """For new lines that have no match, old ones without a match elsewhere: blocks of at least so many signs."""
     taken = set(found.values())
-    return Moved(
+    return MovedBlocks(
         {i: bare(line) for i, line in enumerate(old) if i not in taken},
         {j: bare(line) for j, line in enumerate(new) if j not in found},
         lambda j: signs_of(new[j]),
-        Only(map(bare, old), map(bare, new)),
+        SingleOccurrence(map(bare, old), map(bare, new)),
     ).blocks(signs_min)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordShare:
     """How much of a new line's words come from which old lines."""
 
     parts: tuple[tuple[int, int], ...]
@@ -272,7 +272,9 @@ class Words:
         return sum(count for _, count in self.parts) / self.total if self.total else 0.0
 
 
-def shared_words(old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap: Gap) -> dict[int, Words]:
+def shared_words(
+    old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap: UnmatchedRange
+) -> dict[int, WordShare]:
     """For the new lines of a replaced stretch, where their words come from, aligned over the whole stretch."""
     ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in words_of(old[i])]
     theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in words_of(new[j])]
@@ -282,12 +284,14 @@ def shared_words(old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap
     for i, j in align([word for word, _ in ours], [word for word, _ in theirs]):
         given.setdefault(theirs[j][1], Counter())[ours[i][1]] += 1
     return {
-        j: Words(tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(words_of(new[j])))
+        j: WordShare(tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(words_of(new[j])))
         for j, counts in given.items()
     }
 
 
-def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, found: list[Block]) -> Gap:
+def _trimmed(
+    old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange, found: list[EqualBlock]
+) -> UnmatchedRange:
     """The gap without the equal items at its ends, which are added to ``found``."""
     i, j, i_end, j_end = gap.old_first, gap.new_first, gap.old_end, gap.new_end
     room = min(i_end - i, j_end - j)
@@ -295,10 +299,10 @@ def _trimmed(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, found: 
     room -= head
     tail = _equal_length(lambda at, to: old[i_end - to : i_end - at] == new[j_end - to : j_end - at], room)
     if head:
-        found.append(Block(i, j, head))
+        found.append(EqualBlock(i, j, head))
     if tail:
-        found.append(Block(i_end - tail, j_end - tail, tail))
-    return Gap(i + head, i_end - tail, j + head, j_end - tail)
+        found.append(EqualBlock(i_end - tail, j_end - tail, tail))
+    return UnmatchedRange(i + head, i_end - tail, j + head, j_end - tail)
 
 
 def _equal_length(is_equal: Callable[[int, int], bool], room: int) -> int:
@@ -316,7 +320,7 @@ def _equal_length(is_equal: Callable[[int, int], bool], room: int) -> int:
     return length
 
 
-def _anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[Pair]:
+def _anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange) -> list[LinePair]:
     """The longest rising chain of items that occur once on either side."""
     ours = _places_of_unique(old, gap.old_first, gap.old_end)
     theirs = _places_of_unique(new, gap.new_first, gap.new_end)
@@ -338,7 +342,7 @@ def _places_of_unique(items: Sequence[Hashable], first: int, end: int) -> dict[H
     return places
 
 
-def _rising(pairs: list[Pair]) -> list[Pair]:
+def _rising(pairs: list[LinePair]) -> list[LinePair]:
     """The longest subsequence whose second numbers rise (patience sorting)."""
     tops: list[int] = []
     top_index: list[int] = []
@@ -353,7 +357,7 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
         else:
             tops[pile] = j
             top_index[pile] = n
-    chain: list[Pair] = []
+    chain: list[LinePair] = []
     n = top_index[-1] if top_index else -1
     while n >= 0:
         chain.append(pairs[n])
@@ -361,10 +365,10 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
     return chain[::-1]
 
 
-def _longest(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> list[Block]:
+def _longest(old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange) -> list[EqualBlock]:
     """Blocks in a stretch where nothing is unique: the longest equal run first, then what is on its two sides."""
     ours, theirs = old[gap.old_first : gap.old_end], new[gap.new_first : gap.new_end]
     if len(ours) * len(theirs) > GAP_PRODUCT_MAX:
         return []
     blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    return [Block(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]
+    return [EqualBlock(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]

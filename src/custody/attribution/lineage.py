@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from custody.attribution.carry import Gap, Words, gaps_between, matched_lines, moved_blocks, shared_words
+from custody.attribution.carry import UnmatchedRange, WordShare, gaps_between, matched_lines, moved_blocks, shared_words
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import words_of
 
@@ -17,7 +17,7 @@ ENGINE_VERSION = 5
 """Raised whenever the same evidence gives other origins; what was kept is then made again."""
 
 
-class Origin(NamedTuple):
+class LineOrigin(NamedTuple):
     """Where a line comes from: the state whose call wrote it, and which share of the line's words is an agent's.
 
     ``state`` is positive for an agent's call; ``UNKNOWN`` where nothing tells; ``BETWEEN`` for text that appeared
@@ -46,32 +46,32 @@ class Origin(NamedTuple):
 
 
 _BETWEEN = -1
-UNKNOWN = Origin(0, 0.0)
-BETWEEN = Origin(_BETWEEN, 0.0)
+UNKNOWN = LineOrigin(0, 0.0)
+BETWEEN = LineOrigin(_BETWEEN, 0.0)
 
 
-def person_at(state: int) -> Origin:
+def person_at(state: int) -> LineOrigin:
     """The origin of a line that a person changed before the call of ``state`` was applied.
 
     >>> person_at(7).record_state
     7
     """
-    return Origin(_BETWEEN - state, 0.0)
+    return LineOrigin(_BETWEEN - state, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TracedText:
     """A text with the origin of each of its lines."""
 
     lines: Sequence[str]
-    origins: Sequence[Origin]
+    origins: Sequence[LineOrigin]
 
 
-NOTHING = Known((), ())
+NOTHING = TracedText((), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CapturedStep:
     """One captured moment of a file: its text before (if that was captured) and after.
 
     ``is_call``: an agent's call made the difference; otherwise somebody just looked. ``proposed`` is what the agent had
@@ -85,7 +85,7 @@ class Step:
     proposed: Sequence[str] | None = None
 
 
-def replayed(step: Step, previous: Known | None, rules: AttributeRules) -> Known:
+def replayed(step: CapturedStep, previous: TracedText | None, rules: AttributeRules) -> TracedText:
     """The text after ``step`` with its origins; ``previous`` is the last known state of the file, if there is one."""
     newcomers = UNKNOWN if previous is None else BETWEEN
     if step.before is None:
@@ -94,26 +94,28 @@ def replayed(step: Step, previous: Known | None, rules: AttributeRules) -> Known
         before = carried(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min, rules)
     if not step.is_call:
         return carried(before, step.after, newcomers, rules.carry_words_share_min, rules)
-    after = carried(before, step.after, Origin(step.state), rules.call_words_share_min, rules)
+    after = carried(before, step.after, LineOrigin(step.state), rules.call_words_share_min, rules)
     return after if step.proposed is None else _with_person(after, step)
 
 
-def carried(old: Known, new: Sequence[str], newcomers: Origin, words_share_min: float, rules: AttributeRules) -> Known:
+def carried(
+    old: TracedText, new: Sequence[str], newcomers: LineOrigin, words_share_min: float, rules: AttributeRules
+) -> TracedText:
     """``new`` with the origins that its lines have from ``old``; lines that come from nowhere are ``newcomers``."""
-    origins: list[Origin | None] = [None] * len(new)
+    origins: list[LineOrigin | None] = [None] * len(new)
     found = matched_lines(old.lines, new)
     moved = moved_blocks(old.lines, new, found, rules.moved_signs_min) if len(found) < len(new) else {}
     for j, i in (*found.items(), *moved.items()):
         origins[j] = old.origins[i]
     if len(found) + len(moved) < len(new):
         pairs = ((i, j) for j, i in sorted(found.items()))  # rising on both sides
-        for gap in gaps_between(list(pairs), Gap(0, len(old.lines), 0, len(new))):
+        for gap in gaps_between(list(pairs), UnmatchedRange(0, len(old.lines), 0, len(new))):
             _carry_words(old, new, gap, origins, words_share_min)
-    return Known(new, tuple(newcomers if origin is None else origin for origin in origins))
+    return TracedText(new, tuple(newcomers if origin is None else origin for origin in origins))
 
 
 def _carry_words(
-    old: Known, new: Sequence[str], gap: Gap, origins: list[Origin | None], words_share_min: float
+    old: TracedText, new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None], words_share_min: float
 ) -> None:
     for j, words in shared_words(old.lines, new, gap).items():
         if origins[j] is None and words.share >= words_share_min:
@@ -121,7 +123,7 @@ def _carry_words(
     _follow(new, gap, origins)
 
 
-def blended(words: Words, origins: Sequence[Origin]) -> Origin:
+def blended(words: WordShare, origins: Sequence[LineOrigin]) -> LineOrigin:
     """The origin of a line that is made of others' words: that of the most generous, with the agents' share."""
     by_origin: Counter[int] = Counter()
     agents = 0.0
@@ -131,10 +133,10 @@ def blended(words: Words, origins: Sequence[Origin]) -> Origin:
     most = max(by_origin.values())
     state = min(state for state, count in by_origin.items() if count == most)
     share = agents / words.total
-    return Origin(state, min(1.0, share)) if state > 0 else Origin(state, 0.0)
+    return LineOrigin(state, min(1.0, share)) if state > 0 else LineOrigin(state, 0.0)
 
 
-def _follow(new: Sequence[str], gap: Gap, origins: list[Origin | None]) -> None:
+def _follow(new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None]) -> None:
     """A wordless line of a replaced stretch (a bracket that a formatter put there) goes with its neighbours."""
     if gap.old_first == gap.old_end:
         return
@@ -145,11 +147,11 @@ def _follow(new: Sequence[str], gap: Gap, origins: list[Origin | None]) -> None:
             origins[j] = above if above is not None and (below is None or below.state == above.state) else None
 
 
-def _with_person(after: Known, step: Step) -> Known:
+def _with_person(after: TracedText, step: CapturedStep) -> TracedText:
     """The lines that the agent had not proposed are the person's who changed them."""
     proposed = matched_lines(step.proposed or (), after.lines)
     origins = tuple(
         person_at(step.state) if origin.state == step.state and j not in proposed else origin
         for j, origin in enumerate(after.origins)
     )
-    return Known(after.lines, origins)
+    return TracedText(after.lines, origins)

@@ -42,7 +42,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TraceEntry:
     """What a trace says of one stretch of a file; ``level`` is where it says so: conversation, change or file."""
 
     level: str
@@ -60,7 +60,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TraceCandidate:
     """A trace that touched the segment's file, with everything that signals look at.
 
     ``linked``: a record says that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
@@ -72,7 +72,7 @@ class Candidate:
     path: RepoPath
     at_ns: int | None
     revision: str | None
-    entries: tuple[Entry, ...]
+    entries: tuple[TraceEntry, ...]
     linked: bool = False
     precedes: bool = False
     supports: int = 0
@@ -84,11 +84,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class TraceAttribution:
     """The segment was written by ``candidate``'s trace, as sure as ``tier`` says."""
 
     segment: Segment
-    candidate: Candidate
+    candidate: TraceCandidate
     tier: int
     confidence: float
     evidence: Evidence
@@ -96,11 +96,11 @@ class Attributed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unattributed:
+class NoAttribution:
     """No trace can be shown to have written the segment, and why."""
 
     segment: Segment
     reason: str
 
 
-Finding = Attributed | Unattributed
+AttributionFinding = TraceAttribution | NoAttribution

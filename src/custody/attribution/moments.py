@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class FileSnapshot:
     """One captured moment of a file; ``observed`` names what was seen, so that two records of it count once.
 
     ``after`` is None when the text was erased or never captured: then nothing can be replayed from it.
@@ -51,11 +51,11 @@ class Moment:
         return self.kind in (TRANSCRIPT, IMPORTED)
 
 
-def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> Moment:
+def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> FileSnapshot:
     """The moment that a view tells of; ``kind`` is that of its record: what our hook saw outdoes what was imported."""
     if isinstance(view, FileState):
         return replace(_look(view, ref, n), kind=kind)
-    return Moment(
+    return FileSnapshot(
         observed=f"{view.agent} {view.session} {view.id}",
         at_ns=view.at_ns,
         ref=ref,
@@ -78,11 +78,11 @@ def _is_erased(text: Text | None) -> bool:
     return text is not None and text.content is None
 
 
-def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
+def _look(view: FileState, ref: RecordRef, n: int) -> FileSnapshot:
     is_call = view.phase == "after" and view.session is not None
     what = SNAPSHOT if is_call else LOOK
     text = "" if view.gone else (None if view.text is None else view.text.content)
-    return Moment(
+    return FileSnapshot(
         observed=f"{view.agent} {view.session} {view.call}{what}" + ("" if is_call else f" {view.at_ns}"),
         at_ns=view.at_ns,
         ref=ref,
@@ -97,9 +97,9 @@ def _look(view: FileState, ref: RecordRef, n: int) -> Moment:
     )
 
 
-def merged(moments: Iterable[Moment]) -> list[Moment]:
+def merged(moments: Iterable[FileSnapshot]) -> list[FileSnapshot]:
     """Each observed thing once, oldest first: the text of the source that says most, the earliest time of its like."""
-    seen: dict[str, list[Moment]] = {}
+    seen: dict[str, list[FileSnapshot]] = {}
     for moment in moments:
         seen.setdefault(moment.observed, []).append(moment)
     found = {name: reduce(_one, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
@@ -117,7 +117,7 @@ def place_of(observed: str) -> tuple[bool, tuple[str | int, ...]]:
     return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def _one(better: Moment, worse: Moment) -> Moment:
+def _one(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
     proposed = better.proposed if better.proposed is not None else worse.proposed
     if worse.is_claim and not better.is_claim:
         # When it was, on what and instead of what is part of what our hook saw: a claim does not fill it in.
@@ -131,25 +131,25 @@ def _one(better: Moment, worse: Moment) -> Moment:
     )
 
 
-def _worth(moment: Moment) -> tuple[bool, bool, bool, int, tuple[str, ...], RecordRef, int]:
+def _worth(moment: FileSnapshot) -> tuple[bool, bool, bool, int, tuple[str, ...], RecordRef, int]:
     """The greater, the better; among equals the texts decide, since which record came first is chance."""
     texts = tuple(text or "" for text in (moment.after, moment.before, moment.proposed, moment.revision))
     told = moment.after is not None, not moment.part, moment.before is not None
     return *told, moment.standing, texts, moment.ref, moment.n
 
 
-def _is_outdone(moment: Moment, found: dict[str, Moment]) -> bool:
+def _is_outdone(moment: FileSnapshot, found: dict[str, FileSnapshot]) -> bool:
     """Whether an edit that was only read out of a command's text was also seen on disk."""
     call, mark, _ = moment.observed.partition(SHELL)
     return bool(mark) and f"{call}{SNAPSHOT}" in found
 
 
-def with_taken(moments: Sequence[Moment]) -> Iterator[tuple[Moment, tuple[str, ...]]]:
+def with_taken(moments: Sequence[FileSnapshot]) -> Iterator[tuple[FileSnapshot, tuple[str, ...]]]:
     """Each moment of a file with the lines among its new ones that other pieces of the same call took out.
 
     An agent that tells only the pieces it changed moves a block by taking it out in one and putting it in in another.
     """
-    calls: dict[tuple[RecordRef, str | None], list[Moment]] = {}
+    calls: dict[tuple[RecordRef, str | None], list[FileSnapshot]] = {}
     for moment in moments:
         if moment.part and moment.after is not None:
             calls.setdefault((moment.ref, moment.call), []).append(moment)
@@ -159,12 +159,12 @@ def with_taken(moments: Sequence[Moment]) -> Iterator[tuple[Moment, tuple[str, .
         yield moment, () if taken is None else tuple(_put_back(moment, taken))
 
 
-Taken = dict[int, list[tuple[int, int, str]]]
+LineTransfers = dict[int, list[tuple[int, int, str]]]
 """For the key of a line, the pieces and places from which it was taken, and how it is written."""
 
 
-def _taken_out(pieces: Iterable[Moment]) -> Taken:
-    taken: Taken = {}
+def _taken_out(pieces: Iterable[FileSnapshot]) -> LineTransfers:
+    taken: LineTransfers = {}
     for piece in pieces:
         for place, line in _only_in(piece.before, piece.after):
             places = taken.setdefault(key_of(line), [])
@@ -173,7 +173,7 @@ def _taken_out(pieces: Iterable[Moment]) -> Taken:
     return taken
 
 
-def _put_back(moment: Moment, taken: Taken) -> list[str]:
+def _put_back(moment: FileSnapshot, taken: LineTransfers) -> list[str]:
     new = {key_of(line) for _, line in _only_in(moment.after, moment.before)}
     return [line for piece, _, line in sorted(one for key in new for one in taken.get(key, ())) if piece != moment.n]
 
@@ -187,7 +187,7 @@ def _only_in(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:
             yield place, line
 
 
-def applied(moment: Moment, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
+def applied(moment: FileSnapshot, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
     """The lines after a moment, and whether they are the whole file; None when its text is not known.
 
     ``whole`` is the file before, where that is known: an edit of a piece is put into it.

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from custody.attribution.carry import (
-    Block,
-    Gap,
-    Moved,
-    Only,
-    Pair,
-    Words,
+    EqualBlock,
+    LinePair,
+    MovedBlocks,
+    SingleOccurrence,
+    UnmatchedRange,
+    WordShare,
     equal_blocks,
     gaps_of,
     shared_words,
     signs_of,
 )
-from custody.attribution.lineage import UNKNOWN, Known, Origin, blended
+from custody.attribution.lineage import UNKNOWN, LineOrigin, TracedText, blended
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import bare, is_informative, key_of, keys_of, words_of
 from custody.core.ids import CommitSha
@@ -31,7 +31,7 @@ BETWEEN_LINES_MAX = 3
 """How many lines that say little may stand between two changes and go with them."""
 
 
-class Line(NamedTuple):
+class VersionLine(NamedTuple):
     """One line of a version of a file.
 
     ``trail`` are the commits that it came through, the last one introduced this text: None is the work tree. It is
@@ -41,11 +41,11 @@ class Line(NamedTuple):
     key: int
     tells: bool
     """Whether it says enough to lead."""
-    origin: Origin
+    origin: LineOrigin
     trail: tuple[CommitSha | None, ...]
 
 
-class Open(NamedTuple):
+class OpenLine(NamedTuple):
     """A line that a commit added and whose origin is being looked for.
 
     ``kept`` is given for a line that says little between two changes: it may be new as they are, or be the old line.
@@ -54,11 +54,11 @@ class Open(NamedTuple):
     key: int
     tells: bool
     text: str
-    kept: Line | None = None
+    kept: VersionLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class CommitHunk:
     """What a commit changed at one place; lines count from 0."""
 
     old_first: int
@@ -78,7 +78,7 @@ class Donor:
     state: int
     at_ns: int
     keys: Sequence[int]
-    origins: Sequence[Origin]
+    origins: Sequence[LineOrigin]
     read: Callable[[], Sequence[str]]
     read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
@@ -86,13 +86,13 @@ class Donor:
     """Given for a state whose text is not here."""
 
 
-class Like(NamedTuple):
+class LineMatch(NamedTuple):
     """That a line of a version is like lines of a state: how like, and whose words it has."""
 
     state: int
     place: int
     share: float
-    origin: Origin
+    origin: LineOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Withheld:
     """What the owner of a state's text found out from it: keys of the text before, and what a commit has like it."""
 
     before: Container[int]
-    likes: Sequence[Like]
+    likes: Sequence[LineMatch]
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class AddingCommit:
     """The commit that added lines: its id (None for the work tree) and when it was made, as far as is known."""
 
     id: CommitSha | None
@@ -112,10 +112,10 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedRun:
     """Lines that a commit took away, with where they came from."""
 
-    known: Known
+    known: TracedText
     trails: Sequence[tuple[CommitSha | None, ...]]
 
     @property
@@ -124,41 +124,41 @@ class Removed:
         return any(origin != UNKNOWN for origin in self.known.origins)
 
 
-NO_LINES = Removed(Known((), ()), ())
+NO_LINES = RemovedRun(TracedText((), ()), ())
 
 
-def base_version(lines: Iterable[str]) -> list[Line]:
+def base_version(lines: Iterable[str]) -> list[VersionLine]:
     """A version of which nothing is known but its text."""
-    return [Line(key_of(line), is_informative(line), UNKNOWN, ()) for line in lines]
+    return [VersionLine(key_of(line), is_informative(line), UNKNOWN, ()) for line in lines]
 
 
-def spliced(old: Sequence[Line], hunks: Sequence[Hunk]) -> list[Line | Open]:
+def spliced(old: Sequence[VersionLine], hunks: Sequence[CommitHunk]) -> list[VersionLine | OpenLine]:
     """The version after ``hunks``: kept lines as they were, added ones open."""
-    new: list[Line | Open] = []
+    new: list[VersionLine | OpenLine] = []
     at = 0
     for hunk in hunks:
         between = old[at : hunk.old_first]
         new.extend(_between(between) if at and len(between) <= BETWEEN_LINES_MAX else between)
-        new.extend(Open(key_of(text), is_informative(text), text) for text in hunk.added)
+        new.extend(OpenLine(key_of(text), is_informative(text), text) for text in hunk.added)
         at = hunk.old_first + len(hunk.removed)
     new.extend(old[at:])
     return new
 
 
-def _between(lines: Sequence[Line]) -> list[Line | Open]:
+def _between(lines: Sequence[VersionLine]) -> list[VersionLine | OpenLine]:
     """The few lines between two changes: where none says anything, they may belong to what is new around them."""
     if any(line.tells for line in lines):
         return list(lines)
-    return [Open(line.key, False, "", line) for line in lines]
+    return [OpenLine(line.key, False, "", line) for line in lines]
 
 
-def joined(sides: Sequence[list[Line | Open]]) -> list[Line | Open]:
+def joined(sides: Sequence[list[VersionLine | OpenLine]]) -> list[VersionLine | OpenLine]:
     """A merge: each line as the first parent that has it knows it; open where no parent has it."""
     if len(sides) == 1:
         return sides[0]
     first, *others = sides
     return [
-        next((line for line in same_place if isinstance(line, Line)), same_place[0])
+        next((line for line in same_place if isinstance(line, VersionLine)), same_place[0])
         for same_place in zip(first, *others, strict=True)
     ]
 
@@ -170,7 +170,7 @@ class _Texts(dict[int, str]):
         return ""
 
 
-class Version:
+class OpenVersion:
     """A version of a file while its open lines are being explained; ``removed`` are those that its commit took away.
 
     ``overwrote`` tells of a state when its call wrote over a text that nobody captured; None where that was captured.
@@ -178,8 +178,8 @@ class Version:
 
     def __init__(
         self,
-        lines: Sequence[Line | Open],
-        commit: Commit,
+        lines: Sequence[VersionLine | OpenLine],
+        commit: AddingCommit,
         rules: AttributeRules,
         *,
         removed: Sequence[str] = (),
@@ -189,16 +189,16 @@ class Version:
         self._commit = commit
         self._rules = rules
         self._keys = [line.key for line in lines]
-        self._first_open = [j for j, line in enumerate(lines) if isinstance(line, Open)]
+        self._first_open = [j for j, line in enumerate(lines) if isinstance(line, OpenLine)]
         self._open = set(self._first_open)
         opened = ((j, lines[j]) for j in self._first_open)
-        self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, Open)})
-        self._aligned: dict[int, list[Block]] = {}
+        self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, OpenLine)})
+        self._aligned: dict[int, list[EqualBlock]] = {}
         self._found: dict[int, Container[int]] = {}
         self._removed = removed
         self._overwrote = overwrote
         self._guesses: dict[int, Container[int]] = {}
-        self.likes: list[Like] = []
+        self.likes: list[LineMatch] = []
         """What was found to be like lines of donors, for those who will not have the donors' texts."""
 
     @property
@@ -240,7 +240,7 @@ class Version:
                 if donor.origins[j] != UNKNOWN and not self._is_older(donor, j):
                     self._settle(j, donor.origins[j], ())
 
-    def _offers(self, donors: Sequence[Donor]) -> Iterator[tuple[Donor, list[Pair]]]:
+    def _offers(self, donors: Sequence[Donor]) -> Iterator[tuple[Donor, list[LinePair]]]:
         """What donors offer, those that would win a tie first: one that explains everything needs no others."""
         telling = sum(1 for j in self._open if self._lines[j].tells)
         for donor in sorted(donors, key=self._preference, reverse=True):
@@ -249,7 +249,7 @@ class Version:
             if sum(1 for _, j in offer if self._lines[j].tells) == telling:
                 return
 
-    def take_moved(self, removed: Removed) -> None:
+    def take_moved(self, removed: RemovedRun) -> None:
         """Let lines that this commit removed somewhere explain open ones as moved blocks."""
         if not self._open or not removed.known.lines:
             return
@@ -257,16 +257,16 @@ class Version:
         for j, i in self._moved(dict(enumerate(gone)), gone).items():
             self._settle(j, removed.known.origins[i], removed.trails[i])
 
-    def take_words(self, replaced: Iterable[tuple[Hunk, Removed]], donors: Sequence[Donor]) -> None:
+    def take_words(self, replaced: Iterable[tuple[CommitHunk, RemovedRun]], donors: Sequence[Donor]) -> None:
         """Let the words of replaced lines and of donors' lines at the same place explain lines that are like them."""
-        offers: dict[int, tuple[float, Origin, tuple[CommitSha | None, ...]]] = {}
+        offers: dict[int, tuple[float, LineOrigin, tuple[CommitSha | None, ...]]] = {}
         for hunk, removed in replaced:
             for j, share, origin, trail in self._like_replaced(hunk, removed):
                 offers[j] = (share, origin, trail)
         # What was written after the commit may be like its lines, but they were there before.
         for donor in (donor for donor in donors if donor.at_ns <= self._commit.at_ns):
             for state, j, share, origin in self._likes_of(donor):
-                self.likes.append(Like(state, j, share, origin))
+                self.likes.append(LineMatch(state, j, share, origin))
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
         # A line that a call found there is older than that call, however like it what the call made of it is.
@@ -288,18 +288,18 @@ class Version:
                 if above is not None and (closes or (below is not None and above.state == below.state)):
                     self._settle(j, above, ())
 
-    def closed(self) -> list[Line]:
+    def closed(self) -> list[VersionLine]:
         """The version with every line settled: what is still open has no known origin."""
         for j in sorted(self._open):
             line = self._lines[j]
-            if isinstance(line, Open) and line.kept is not None:
+            if isinstance(line, OpenLine) and line.kept is not None:
                 self._lines[j] = line.kept
             else:
                 self._settle(j, UNKNOWN, ())
         self._open.clear()
-        return cast("list[Line]", self._lines)  # nothing is open any more
+        return cast("list[VersionLine]", self._lines)  # nothing is open any more
 
-    def _offer(self, donor: Donor) -> list[Pair]:
+    def _offer(self, donor: Donor) -> list[LinePair]:
         """The open lines that a donor explains, as pairs (its line, ours)."""
         held = set(donor.keys)
         if not any(self._keys[j] in held for j in self._open):
@@ -337,13 +337,13 @@ class Version:
             self._found[donor.state] = set(keys_of(donor.read_before()))
         return self._found[donor.state]
 
-    def _blocks(self, donor: Donor) -> list[Block]:
+    def _blocks(self, donor: Donor) -> list[EqualBlock]:
         """Where a donor's lines stand here; remembered, since donors are asked more than once."""
         if donor.state not in self._aligned:
             self._aligned[donor.state] = equal_blocks(donor.keys, self._keys)
         return self._aligned[donor.state]
 
-    def _open_in(self, block: Block) -> Iterator[int]:
+    def _open_in(self, block: EqualBlock) -> Iterator[int]:
         """The open lines inside a block."""
         at = bisect_left(self._first_open, block.new)
         while at < len(self._first_open) and self._first_open[at] < block.new + block.length:
@@ -351,11 +351,11 @@ class Version:
                 yield self._first_open[at]
             at += 1
 
-    def _moved_from(self, donor: Donor, blocks: Sequence[Block]) -> list[Pair]:
+    def _moved_from(self, donor: Donor, blocks: Sequence[EqualBlock]) -> list[LinePair]:
         """Open lines that stand elsewhere in the donor, in blocks; a line of it that is at its place is not moved."""
         free = {
             i: donor.keys[i]
-            for gap in gaps_of(blocks, Gap(0, len(donor.keys), 0, len(self._keys)))
+            for gap in gaps_of(blocks, UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
             for i in range(gap.old_first, gap.old_end)
         }
         placed = {j for block in blocks for j in self._open_in(block)}
@@ -364,11 +364,11 @@ class Version:
     def _moved(self, free: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()) -> dict[int, int]:
         """Open lines that are free lines of another text, in blocks that are known again."""
         here = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
-        return Moved(free, here, lambda j: signs_of(self._texts[j]), Only(whole, self._keys)).blocks(
+        return MovedBlocks(free, here, lambda j: signs_of(self._texts[j]), SingleOccurrence(whole, self._keys)).blocks(
             self._rules.moved_signs_min
         )
 
-    def _is_telling(self, block: Block, donor: Donor) -> bool:
+    def _is_telling(self, block: EqualBlock, donor: Donor) -> bool:
         """Whether a run of equal lines is enough to believe: it says something, and of another file, enough."""
         places = range(block.new, block.new + block.length)
         if donor.absent is None:
@@ -376,7 +376,7 @@ class Version:
         signs = sum(len(bare(self._texts[j])) for j in places if donor.absent(self._keys[j]))
         return signs >= self._rules.moved_signs_min
 
-    def _standing(self, offered: tuple[Donor, list[Pair]]) -> tuple[int, bool, int, int]:
+    def _standing(self, offered: tuple[Donor, list[LinePair]]) -> tuple[int, bool, int, int]:
         donor, offer = offered
         explains = sum(1 for _, j in offer if j in self._open and self._lines[j].tells)
         return explains, *self._preference(donor)
@@ -385,23 +385,23 @@ class Version:
         return donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
 
     def _like_replaced(
-        self, hunk: Hunk, removed: Removed
-    ) -> Iterator[tuple[int, float, Origin, tuple[CommitSha | None, ...]]]:
-        gap = Gap(0, len(removed.known.lines), hunk.new_first, hunk.new_first + len(hunk.added))
+        self, hunk: CommitHunk, removed: RemovedRun
+    ) -> Iterator[tuple[int, float, LineOrigin, tuple[CommitSha | None, ...]]]:
+        gap = UnmatchedRange(0, len(removed.known.lines), hunk.new_first, hunk.new_first + len(hunk.added))
         for j, words in self._shared(removed.known.lines, gap).items():
             if words.share >= self._rules.carry_words_share_min:
                 generous = words.parts[0][0]
                 yield j, words.share, blended(words, removed.known.origins), removed.trails[generous]
 
-    def _likes_of(self, donor: Donor) -> Iterable[Like]:
+    def _likes_of(self, donor: Donor) -> Iterable[LineMatch]:
         if donor.withheld is not None:
             return [like for like in donor.withheld.likes if like.place in self._open]
-        return [Like(donor.state, j, share, origin) for j, share, origin in self._like_donor(donor)]
+        return [LineMatch(donor.state, j, share, origin) for j, share, origin in self._like_donor(donor)]
 
-    def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, Origin]]:
+    def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, LineOrigin]]:
         if donor.absent is not None or not self._is_unused(donor):
             return
-        for gap in gaps_of(self._blocks(donor), Gap(0, len(donor.keys), 0, len(self._keys))):
+        for gap in gaps_of(self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys))):
             if gap.old_first < gap.old_end and not self._open.isdisjoint(range(gap.new_first, gap.new_end)):
                 for j, words in self._shared(donor.read(), gap).items():
                     if words.share >= self._rules.carry_words_share_min:
@@ -411,28 +411,28 @@ class Version:
         """Whether an agent's line of a donor is not at its place here: only then can an open line be like it."""
         return any(
             donor.origins[i].is_agent
-            for gap in gaps_of(self._blocks(donor), Gap(0, len(donor.keys), 0, len(self._keys)))
+            for gap in gaps_of(self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
             for i in range(gap.old_first, gap.old_end)
         )
 
-    def _shared(self, old: Sequence[str], gap: Gap) -> dict[int, Words]:
+    def _shared(self, old: Sequence[str], gap: UnmatchedRange) -> dict[int, WordShare]:
         return {j: words for j, words in shared_words(old, self._texts, gap).items() if j in self._open}
 
-    def _neighbour(self, j: int, step: int, added: set[int]) -> Origin | None:
+    def _neighbour(self, j: int, step: int, added: set[int]) -> LineOrigin | None:
         """The origin of the next added line in one direction that says something; None at the end of the hunk."""
         j += step
         while j in added:
             line = self._lines[j]
-            if isinstance(line, Line) and (line.tells or j not in self._open):
+            if isinstance(line, VersionLine) and (line.tells or j not in self._open):
                 return line.origin
             if line.tells:
                 return None
             j += step
         return None
 
-    def _settle(self, j: int, origin: Origin, trail: tuple[CommitSha | None, ...]) -> None:
+    def _settle(self, j: int, origin: LineOrigin, trail: tuple[CommitSha | None, ...]) -> None:
         line = self._lines[j]
         come = (*trail, self._commit.id)[-self._rules.recursions_max :]
-        self._lines[j] = Line(line.key, line.tells, origin, come)
+        self._lines[j] = VersionLine(line.key, line.tells, origin, come)
         self._open.discard(j)
         self._texts.pop(j, None)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from custody.attribution.lineage import Origin
-from custody.attribution.origin_search import Line
+from custody.attribution.lineage import LineOrigin
+from custody.attribution.origin_search import VersionLine
 from custody.attribution.text import is_informative, key_of
 from custody.core.ids import CommitSha
 
@@ -15,18 +15,18 @@ _NO_TRAIL = "-"
 _BAR = "|"
 
 
-class Unpacked(NamedTuple):
+class UnpackedVersion(NamedTuple):
     """A version as it was kept: how many commits were read for it, and what was noted then."""
 
-    lines: list[Line]
+    lines: list[VersionLine]
     commits: int
     notes: list[str]
 
 
-def pack_origins(origins: Iterable[Origin]) -> bytes:
+def pack_origins(origins: Iterable[LineOrigin]) -> bytes:
     """Runs of (how many, state, share in millionths).
 
-    >>> unpack_origins(pack_origins([Origin(3), Origin(3), Origin(0, 0.0)]))
+    >>> unpack_origins(pack_origins([LineOrigin(3), LineOrigin(3), LineOrigin(0, 0.0)]))
     [Origin(state=3, share=1.0), Origin(state=3, share=1.0), Origin(state=0, share=0.0)]
     """
     packed = array("q")
@@ -35,18 +35,18 @@ def pack_origins(origins: Iterable[Origin]) -> bytes:
     return packed.tobytes()
 
 
-def unpack_origins(data: bytes) -> list[Origin]:
+def unpack_origins(data: bytes) -> list[LineOrigin]:
     """The origin of every line."""
     numbers = array("q")
     numbers.frombytes(data)
-    found: list[Origin] = []
+    found: list[LineOrigin] = []
     for at in range(0, len(numbers), 3):
         count, state, share = numbers[at : at + 3]
-        found.extend([Origin(state, share / _MILLION)] * count)
+        found.extend([LineOrigin(state, share / _MILLION)] * count)
     return found
 
 
-def pack_version(lines: Sequence[Line], commits: int, notes: Sequence[str] = ()) -> bytes:
+def pack_version(lines: Sequence[VersionLine], commits: int, notes: Sequence[str] = ()) -> bytes:
     """The origins and trails of a version, how many commits were read for it, and what was noted; its text is git's."""
     trails = list(dict.fromkeys(line.trail for line in lines))
     index = {trail: n for n, trail in enumerate(trails)}
@@ -58,7 +58,7 @@ def pack_version(lines: Sequence[Line], commits: int, notes: Sequence[str] = ())
     return f"{read};{names}\n".encode("ascii") + packed.tobytes()
 
 
-def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> Unpacked | None:
+def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> UnpackedVersion | None:
     """The version with the lines of ``texts``, what was read and noted; None when it was packed for another text.
 
     Without ``keyed`` the lines have no keys: enough to answer, not to compare.
@@ -69,17 +69,17 @@ def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> 
     trails = [_trail(trail) for trail in trail_names]
     numbers = array("q")
     numbers.frombytes(runs)
-    found: list[Line] = []
+    found: list[VersionLine] = []
     for at in range(0, len(numbers), 4):
         count, state, share, trail = numbers[at : at + 4]
-        origin = Origin(state, share / _MILLION)
+        origin = LineOrigin(state, share / _MILLION)
         if keyed:
             some = texts[len(found) : len(found) + count]
-            found.extend(Line(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
+            found.extend(VersionLine(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
         else:
-            found.extend([Line(0, False, origin, trails[trail])] * count)
+            found.extend([VersionLine(0, False, origin, trails[trail])] * count)
     total = sum(numbers[at] for at in range(0, len(numbers), 4))
-    return Unpacked(found, int(commits), notes) if total == len(texts) else None
+    return UnpackedVersion(found, int(commits), notes) if total == len(texts) else None
 
 
 def _trail(name: str) -> tuple[CommitSha | None, ...]:

@@ -6,7 +6,7 @@ A signal only says what it saw; it knows no points and no other candidate, so or
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
-from custody.attribution.model import Candidate, Entry, Segment
+from custody.attribution.model import Segment, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.core.digest import content_hashes_match
 from custody.core.evidence import Evidence, Signal
@@ -19,15 +19,15 @@ LEVELS = ("conversation", "change", "file")
 _NS_PER_HOUR = 3_600 * 1_000_000_000
 _HEX = frozenset("0123456789abcdef")
 
-See = Callable[[Segment, Candidate, AttributeRules], str | None]
+See = Callable[[Segment, TraceCandidate, AttributeRules], str | None]
 
 
-def commit_link(_segment: Segment, candidate: Candidate, _rules: AttributeRules) -> str | None:
+def commit_link(_segment: Segment, candidate: TraceCandidate, _rules: AttributeRules) -> str | None:
     """A record says that the trace made the commit."""
     return "a record links this trace to the commit" if candidate.linked else None
 
 
-def content_hash(segment: Segment, candidate: Candidate, _rules: AttributeRules) -> str | None:
+def content_hash(segment: Segment, candidate: TraceCandidate, _rules: AttributeRules) -> str | None:
     """The segment's hash is one that the trace stored for this file.
 
     The entry that covers the line is asked first, which only decides what the sentence names: were the others silenced
@@ -39,21 +39,21 @@ def content_hash(segment: Segment, candidate: Candidate, _rules: AttributeRules)
     return None
 
 
-def revision_parent(segment: Segment, candidate: Candidate, rules: AttributeRules) -> str | None:
+def revision_parent(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
     """The trace was recorded on top of the commit's parent."""
     if revisions_match(candidate.revision, segment.parent, rules.revision_digits_min):
         return f"the trace was recorded at {_short(candidate.revision)}, the parent of the commit"
     return None
 
 
-def revision_ancestor(segment: Segment, candidate: Candidate, rules: AttributeRules) -> str | None:
+def revision_ancestor(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
     """The trace was recorded on top of an ancestor of the commit other than its parent."""
     if candidate.precedes and not revisions_match(candidate.revision, segment.parent, rules.revision_digits_min):
         return f"the trace was recorded at {_short(candidate.revision)}, an ancestor of the commit"
     return None
 
 
-def range_match(segment: Segment, candidate: Candidate, _rules: AttributeRules) -> str | None:
+def range_match(segment: Segment, candidate: TraceCandidate, _rules: AttributeRules) -> str | None:
     """The line that stands for the segment is inside a recorded range."""
     best = best_range(segment, candidate)
     if best is not None and segment.lines.midpoint in best:
@@ -61,7 +61,7 @@ def range_match(segment: Segment, candidate: Candidate, _rules: AttributeRules) 
     return None
 
 
-def range_overlap(segment: Segment, candidate: Candidate, rules: AttributeRules) -> str | None:
+def range_overlap(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
     """The line that stands for the segment is near a recorded range, and inside none."""
     best = best_range(segment, candidate)
     if best is not None and 0 < _gap(best, segment.lines.midpoint) <= rules.near_lines_max:
@@ -69,7 +69,7 @@ def range_overlap(segment: Segment, candidate: Candidate, rules: AttributeRules)
     return None
 
 
-def timestamp_match(segment: Segment, candidate: Candidate, rules: AttributeRules) -> str | None:
+def timestamp_match(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
     """The trace's time lies in the window around the commit's author time."""
     if segment.at_ns is None or candidate.at_ns is None:
         return None
@@ -93,12 +93,12 @@ SIGNALS: MappingProxyType[str, See] = MappingProxyType(
 )
 
 
-def look(segment: Segment, candidate: Candidate, rules: AttributeRules, *, rules_digest: Digest) -> Evidence:
+def look(segment: Segment, candidate: TraceCandidate, rules: AttributeRules, *, rules_digest: Digest) -> Evidence:
     """Everything that can be seen in ``candidate``, in the table's order."""
     return Evidence(tuple(_seen(segment, candidate, rules)), rules_digest)
 
 
-def best_range(segment: Segment, candidate: Candidate) -> Lines | None:
+def best_range(segment: Segment, candidate: TraceCandidate) -> Lines | None:
     """The smallest recorded range that holds the segment's line, else the one nearest to it (section 9).
 
     Among equals it is the first in the file.
@@ -131,14 +131,14 @@ def window_ns(at_ns: int, rules: AttributeRules) -> tuple[int, int]:
     return at_ns - before, at_ns + after
 
 
-def _seen(segment: Segment, candidate: Candidate, rules: AttributeRules) -> Iterator[Signal]:
+def _seen(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> Iterator[Signal]:
     for name, see in SIGNALS.items():
         why = see(segment, candidate, rules)
         if why is not None:
             yield Signal(name, rules.points[name], why, _shown_by(name, candidate))
 
 
-def _shown_by(name: str, candidate: Candidate) -> tuple[RecordRef, ...]:
+def _shown_by(name: str, candidate: TraceCandidate) -> tuple[RecordRef, ...]:
     return candidate.link_records if name == commit_link.__name__ else candidate.records
 
 
@@ -151,7 +151,7 @@ def _gap(lines: Lines, line: int) -> int:
     return lines.gap_to(Lines(line, line))
 
 
-def _nearness(entry: Entry, line: int) -> tuple[bool, int, int, int]:
+def _nearness(entry: TraceEntry, line: int) -> tuple[bool, int, int, int]:
     """Covering entries first, then conversation, change, file; a range before none."""
     level = LEVELS.index(entry.level)
     if entry.lines is None:
@@ -159,7 +159,7 @@ def _nearness(entry: Entry, line: int) -> tuple[bool, int, int, int]:
     return line not in entry.lines, level, 0, entry.lines.first
 
 
-def _said_at(entry: Entry) -> str:
+def _said_at(entry: TraceEntry) -> str:
     where = f"for its {entry.level}" if entry.level != "file" else "for this file"
     return where if entry.lines is None else f"{where}, lines {entry.lines}"
 

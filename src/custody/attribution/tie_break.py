@@ -2,25 +2,25 @@
 
 from dataclasses import dataclass
 
-from custody.attribution.model import Candidate, Segment
+from custody.attribution.model import Segment, TraceCandidate
 from custody.core.evidence import Evidence
 
 _NS_PER_SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class RankedCandidate:
     """A candidate with what was seen in it and the tier that it reaches."""
 
-    candidate: Candidate
+    candidate: TraceCandidate
     evidence: Evidence
     tier: int
 
 
-Standing = tuple[int, float, int, tuple[bool, int], tuple[str, ...]]
+RankKey = tuple[int, float, int, tuple[bool, int], tuple[str, ...]]
 
 
-def standing(segment: Segment, weighed: Weighed) -> Standing:
+def standing(segment: Segment, weighed: RankedCandidate) -> RankKey:
     """The smaller, the better: tier, score, text support, the latest not after the commit, the smaller id.
 
     Under the document's points a better tier is a better score. Where they differ, the tier leads: a mere claim must
@@ -36,14 +36,14 @@ def standing(segment: Segment, weighed: Weighed) -> Standing:
     )
 
 
-def best_of(segment: Segment, weighed: list[Weighed]) -> Weighed:
+def best_of(segment: Segment, weighed: list[RankedCandidate]) -> RankedCandidate:
     """The one that stands best; the order of ``weighed`` never matters."""
     first = min(standing(segment, one) for one in weighed)
     # Two observations under one name differ only in what they say of the file; their own text decides.
     return min((one for one in weighed if standing(segment, one) == first), key=lambda one: repr(one.candidate))
 
 
-def _lateness(segment: Segment, candidate: Candidate) -> tuple[bool, int]:
+def _lateness(segment: Segment, candidate: TraceCandidate) -> tuple[bool, int]:
     if candidate.at_ns is None or _is_after(candidate.at_ns, segment.at_ns):
         return True, 0
     return False, -candidate.at_ns
@@ -54,6 +54,6 @@ def _is_after(at_ns: int, commit_ns: int | None) -> bool:
     return commit_ns is not None and at_ns // _NS_PER_SECOND > commit_ns // _NS_PER_SECOND
 
 
-def _name(candidate: Candidate) -> tuple[str, ...]:
+def _name(candidate: TraceCandidate) -> tuple[str, ...]:
     trace = candidate.trace
     return (trace.id, trace.agent, trace.session, candidate.call or "")

@@ -3,7 +3,7 @@
 This file is the only one that turns evidence into a tier.
 """
 
-from custody.attribution.model import Candidate, Grade
+from custody.attribution.model import Grade, TraceCandidate
 from custody.attribution.rules import AttributeRules
 from custody.core.evidence import Evidence
 
@@ -45,7 +45,7 @@ def tier_of(evidence: Evidence, rules: AttributeRules, *, vouched: bool = True) 
     return tier if certain else max(tier, 2)
 
 
-def is_vouched(candidate: Candidate, rules: AttributeRules) -> bool:
+def is_vouched(candidate: TraceCandidate, rules: AttributeRules) -> bool:
     """Whether tier 1 is open to ``candidate``: always in profile ``document``, which knows no grades.
 
     In profile ``lineage`` its records must be more than a claim, and their chain intact.

@@ -6,20 +6,28 @@ that they are given, and no file that is named inside them.
 
 from custody.capture.database_rows import is_database, lines_for
 from custody.capture.hook_views import hook_views, snapshot_views
-from custody.capture.line_reader import Line, lines_of
+from custody.capture.line_reader import FileLine, lines_of
 from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
-from custody.capture.transcripts import Found, Named, NeedsTrees, Passed, Started, TranscriptReader, Trouble
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    NeedsTrees,
+    SkippedLine,
+    SubagentLaunch,
+    TranscriptLine,
+    TranscriptReader,
+)
 
 __all__ = [
     "TRANSCRIPT_READERS",
-    "Found",
-    "Line",
-    "Named",
+    "ChangedFile",
+    "FileLine",
+    "LineProblem",
     "NeedsTrees",
-    "Passed",
-    "Started",
+    "SkippedLine",
+    "SubagentLaunch",
+    "TranscriptLine",
     "TranscriptReader",
-    "Trouble",
     "hook_views",
     "is_database",
     "lines_for",

@@ -22,7 +22,7 @@ _OPENED = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
 _PULL_URL = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
 
 
-class Answer(Struct, frozen=True):
+class ToolOutput(Struct, frozen=True):
     """What a tool printed, its exit code if that was reported, and whether it was still running.
 
     ``refused``: the call was not done, or it is unknown how much of it; the words are then the agent program's.
@@ -39,7 +39,7 @@ class Answer(Struct, frozen=True):
         return self.refused or self.code not in (None, 0)
 
 
-def written_by(command: str | None, answer: Answer, folder: str = "") -> tuple[Write, ...]:
+def written_by(command: str | None, answer: ToolOutput, folder: str = "") -> tuple[Write, ...]:
     """What a shell command certainly wrote, by its own text; ``folder`` is where the call asked to run it."""
     if command is None or answer.running or answer.refused:
         return ()
@@ -49,7 +49,7 @@ def written_by(command: str | None, answer: Answer, folder: str = "") -> tuple[W
     return tuple(replace(write, path=posixpath.join(folder, write.path)) for write in sure)
 
 
-def commits_in(command: str | None, answer: Answer) -> list[str]:
+def commits_in(command: str | None, answer: ToolOutput) -> list[str]:
     """The commits that a command made, as git's own words name them: abbreviated, as a rule."""
     if command is None or "git" not in command or not any(word in command for word in _COMMITTING):
         return []
@@ -58,7 +58,7 @@ def commits_in(command: str | None, answer: Answer) -> list[str]:
     return list(dict.fromkeys(_MADE.findall(answer.words))) if made else []
 
 
-def add_git_facts(use: ToolUse, command: str | None, answer: Answer) -> ToolUse:
+def add_git_facts(use: ToolUse, command: str | None, answer: ToolOutput) -> ToolUse:
     """The call with the commits that its command made and the pull request that it opened, by what it printed."""
     opened = _OPENED.search(answer.words) if command is not None and "gh pr create" in command else None
     request = {"number": int(opened[1]), "url": opened[0], "action": "created"} if opened and not answer.failed else {}

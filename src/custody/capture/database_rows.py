@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from custody.capture.line_reader import LINE_BYTES_MAX, Line, lines_of
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, lines_of
 from custody.capture.transcripts import TranscriptReader
 from custody.core.wire.canonical import Json, dump
 
@@ -44,7 +44,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowSelection:
     """Which rows of a table are meant: its columns, a condition with ``?`` for ``values``, and a unique column.
 
     Rows come in the order of that column. One in which that is neither a number nor a text is left out: no agent writes
@@ -59,7 +59,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DatabaseRow:
     """A row by its columns' names, and how many bytes it has; without values where those are over the limit."""
 
     values: dict[str, Json]
@@ -85,7 +85,7 @@ class Database:
             told = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
         return frozenset(str(_value(name)) for (name,) in told)
 
-    def rows(self, wanted: Rows) -> Iterator[Row]:
+    def rows(self, wanted: RowSelection) -> Iterator[DatabaseRow]:
         """The rows, in order; none where the table is not there. A column that is not there is left out."""
         there = self.columns(wanted.table)
         columns = [name for name in wanted.columns if name in there]
@@ -99,7 +99,7 @@ class Database:
             if last is None or last == before:
                 return
 
-    def _piece(self, wanted: Rows, columns: list[str], last: object) -> tuple[list[Row], object]:
+    def _piece(self, wanted: RowSelection, columns: list[str], last: object) -> tuple[list[DatabaseRow], object]:
         """Some rows after the one with this key, and the key of the last of them; None where nothing is left."""
         after = "" if last is None else f" AND {_quoted(wanted.key)} > ?"
         where, values = _bound(wanted.where, wanted.values)
@@ -109,7 +109,7 @@ class Database:
             f" WHERE ({where}) AND typeof({_quoted(wanted.key)}) IN ('integer', 'text'){after}"
             f" ORDER BY 1 LIMIT {PIECE_ROWS}"
         )
-        piece: list[Row] = []
+        piece: list[DatabaseRow] = []
         size = 0
         key: object = None
         with _in_words(self._path):
@@ -156,7 +156,7 @@ def opened(path: Path) -> Iterator[Database]:
         connection.close()
 
 
-def lines_in(path: Path, wanted: Iterable[Rows]) -> Iterator[Line]:
+def lines_in(path: Path, wanted: Iterable[RowSelection]) -> Iterator[FileLine]:
     """The rows of several tables, one after the other, each as a line of JSON that names its table.
 
     A reader that must look into a row to know which to ask for next uses ``opened`` and ``line_of`` itself.
@@ -169,24 +169,24 @@ def lines_in(path: Path, wanted: Iterable[Rows]) -> Iterator[Line]:
                 yield line_of(number, rows.table, row)
 
 
-def line_of(number: int, table: str, row: Row) -> Line:
+def line_of(number: int, table: str, row: DatabaseRow) -> FileLine:
     """A row as a line of JSON that names its table; one over the limit has no data, as it is for lines."""
     if row.size > LINE_BYTES_MAX:
-        return Line(number, b"", row.size, True)
+        return FileLine(number, b"", row.size, True)
     data = dump({**row.values, TABLE: table})
-    return Line(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+    return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
 
 
 @runtime_checkable
 class ReadsDatabases(Protocol):
     """A reader of transcripts whose agent keeps sessions in a database as well."""
 
-    def rows(self, file: Path) -> Iterator[Line]:
+    def rows(self, file: Path) -> Iterator[FileLine]:
         """The rows of a database of this agent as lines, in the order in which ``read`` wants them."""
         ...
 
 
-def lines_for(reader: TranscriptReader, file: Path) -> Iterator[Line]:
+def lines_for(reader: TranscriptReader, file: Path) -> Iterator[FileLine]:
     """The lines of a transcript; of a database, or of what is in it (``FILE.db/NAME``), the rows that are asked for."""
     if isinstance(reader, ReadsDatabases) and (is_database(file) or is_database(file.parent)):
         return reader.rows(file)
@@ -237,12 +237,12 @@ def _bound(where: str, values: tuple[str | int, ...]) -> tuple[str, tuple[str | 
     return first, tuple(asked)
 
 
-def _row(columns: list[str], found: list[object]) -> Row:
+def _row(columns: list[str], found: list[object]) -> DatabaseRow:
     values, sizes = found[::2], found[1::2]
     size = sum(said for said in sizes if isinstance(said, int))
     if size > LINE_BYTES_MAX:
-        return Row({}, size)
-    return Row({name: _value(value) for name, value in zip(columns, values, strict=True)}, size)
+        return DatabaseRow({}, size)
+    return DatabaseRow({name: _value(value) for name, value in zip(columns, values, strict=True)}, size)
 
 
 def _value(value: object) -> Json:

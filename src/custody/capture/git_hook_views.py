@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from custody.core.ids import CommitSha
-from custody.core.views import CommitSeen, View
+from custody.core.views import ObservedCommit, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.time import ns_from
 
@@ -19,7 +19,7 @@ def views_of(event: HookEvent) -> tuple[View, ...]:
     if event.event == REWRITTEN:
         return tuple(_rewritten(event))
     if event.event in MADE and event.head is not None:
-        return (CommitSeen(CommitSha(event.head), ns_from(event.at), event.worktree),)
+        return (ObservedCommit(CommitSha(event.head), ns_from(event.at), event.worktree),)
     return ()
 
 
@@ -30,4 +30,4 @@ def _rewritten(event: HookEvent) -> Iterator[View]:
         if pair := _REWRITE.fullmatch(line):
             replaced.setdefault(pair[2], []).append(CommitSha(pair[1]))
     for new, old in replaced.items():
-        yield CommitSeen(CommitSha(new), ns_from(event.at), event.worktree, tuple(dict.fromkeys(old)))
+        yield ObservedCommit(CommitSha(new), ns_from(event.at), event.worktree, tuple(dict.fromkeys(old)))

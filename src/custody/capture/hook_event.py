@@ -14,10 +14,10 @@ from custody.core.views import Session, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.time import ns_from
 
-S = TypeVar("S", bound="Seen")
+S = TypeVar("S", bound="ObservedHookEvent")
 
 
-class Seen:
+class ObservedHookEvent:
     """A hook event with what every reader asks of it; each adds what its own agent says."""
 
     def __init__(self, event: HookEvent, session: str) -> None:

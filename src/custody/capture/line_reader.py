@@ -18,7 +18,7 @@ DECOMPRESSORS = ("compression.zstd", "backports.zstd")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """A line without its end; ``data`` is empty where ``size`` is over the limit. ``whole``: its end was there."""
 
     number: int
@@ -27,7 +27,7 @@ class Line:
     whole: bool
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[FileLine]:
     """The lines of ``path``, from 1; what is over the limit is passed over piece by piece.
 
     A file that is compressed with zstd is unpacked on the way where this Python can; else an ``OSError`` says so.
@@ -38,7 +38,7 @@ def lines_of(path: Path) -> Iterator[Line]:
         yield from _lines(file) if path.suffix != ZST else _unpacked(file, path)
 
 
-def _lines(file: BinaryIO) -> Iterator[Line]:
+def _lines(file: BinaryIO) -> Iterator[FileLine]:
     number = 0
     while data := file.readline(LINE_BYTES_MAX + 1):
         number += 1
@@ -47,10 +47,10 @@ def _lines(file: BinaryIO) -> Iterator[Line]:
             while end != b"\n" and (more := file.readline(CHUNK_BYTES)):
                 size, end = size + len(more), more[-1:]
             data = b""
-        yield Line(number, data.removesuffix(b"\n"), size, end == b"\n")
+        yield FileLine(number, data.removesuffix(b"\n"), size, end == b"\n")
 
 
-def _unpacked(file: BinaryIO, path: Path) -> Iterator[Line]:
+def _unpacked(file: BinaryIO, path: Path) -> Iterator[FileLine]:
     zstd = _zstd(path)
     try:
         with zstd.open(file, "rb") as unpacked:

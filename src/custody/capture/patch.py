@@ -27,7 +27,7 @@ NUMBER_MAX = 2**53
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,15})(?:,(\d{1,15}))? @@")
 
 
-class Kind(Enum):
+class PatchKind(Enum):
     """What happens to a file."""
 
     ADD = "add"
@@ -35,7 +35,7 @@ class Kind(Enum):
     UPDATE = "update"
 
 
-class Piece(Struct, frozen=True):
+class PatchHunk(Struct, frozen=True):
     """A stretch of a file before and after; ``lines`` is where it stands afterwards, if that was told."""
 
     before: str
@@ -43,18 +43,18 @@ class Piece(Struct, frozen=True):
     lines: Lines | None = None
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class PatchedFile(Struct, frozen=True, kw_only=True):
     """What happens to one file: ``before`` and ``after`` are the whole of it, ``pieces`` what an update replaces.
 
     ``untold``: an update whose text was erased, so that nobody knows any more what it replaced.
     """
 
     path: str
-    kind: Kind
+    kind: PatchKind
     moved: str | None = None
     before: Text | None = None
     after: Text | None = None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[PatchHunk, ...] = ()
     untold: Text | None = None
 
     @property
@@ -66,7 +66,7 @@ class Change(Struct, frozen=True, kw_only=True):
 # --- the patch text ---------------------------------------------------------------------------------------------------
 
 
-def changes_in(patch: str) -> tuple[Change, ...]:
+def changes_in(patch: str) -> tuple[PatchedFile, ...]:
     r"""The changes that a patch text asks for, in order; none for a text that is no whole patch.
 
     >>> changes_in("*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch")[0].after.content
@@ -84,10 +84,10 @@ def changes_in(patch: str) -> tuple[Change, ...]:
 
 
 @dataclass(slots=True)
-class _File:
+class _PatchFile:
     """A file of the patch as far as it was read."""
 
-    kind: Kind
+    kind: PatchKind
     path: str
     moved: str | None = None
     added: list[str] = field(default_factory=list)
@@ -95,9 +95,9 @@ class _File:
 
     def line(self, line: str) -> None:
         """Take up one line; ``ValueError`` for one that cannot stand here."""
-        if self.kind is Kind.ADD and line.startswith("+"):
+        if self.kind is PatchKind.ADD and line.startswith("+"):
             self.added.append(line[1:])
-        elif self.kind is not Kind.UPDATE:
+        elif self.kind is not PatchKind.UPDATE:
             raise ValueError(line)
         elif line.startswith(MOVE) and not self.chunks:
             self.moved = line.removeprefix(MOVE).strip()
@@ -118,20 +118,20 @@ class _File:
         if sign != "-":
             new.append(rest)
 
-    def change(self) -> Change:
+    def change(self) -> PatchedFile:
         """All of it."""
-        pieces = (Piece(_joined(old), _joined(new)) for old, new in self.chunks)
-        return Change(
+        pieces = (PatchHunk(_joined(old), _joined(new)) for old, new in self.chunks)
+        return PatchedFile(
             path=self.path,
             kind=self.kind,
             moved=self.moved,
-            after=text_view(_joined(self.added)) if self.kind is Kind.ADD else None,
+            after=text_view(_joined(self.added)) if self.kind is PatchKind.ADD else None,
             pieces=tuple(piece for piece in pieces if piece.before != piece.after),
         )
 
 
-def _files(lines: Sequence[str]) -> Iterator[Change]:
-    file: _File | None = None
+def _files(lines: Sequence[str]) -> Iterator[PatchedFile]:
+    file: _PatchFile | None = None
     for line in lines:
         begun = _begun(line.strip())
         if begun is not None:
@@ -146,10 +146,10 @@ def _files(lines: Sequence[str]) -> Iterator[Change]:
         yield file.change()
 
 
-def _begun(line: str) -> _File | None:
-    for mark, kind in ((ADD, Kind.ADD), (DELETE, Kind.DELETE), (UPDATE, Kind.UPDATE)):
+def _begun(line: str) -> _PatchFile | None:
+    for mark, kind in ((ADD, PatchKind.ADD), (DELETE, PatchKind.DELETE), (UPDATE, PatchKind.UPDATE)):
         if line.startswith(mark):
-            return _File(kind, line.removeprefix(mark).strip())
+            return _PatchFile(kind, line.removeprefix(mark).strip())
     return None
 
 
@@ -160,23 +160,23 @@ def _joined(lines: Sequence[str]) -> str:
 # --- changes as events tell them --------------------------------------------------------------------------------------
 
 
-def changes_told(said: object) -> tuple[Change, ...]:
+def changes_told(said: object) -> tuple[PatchedFile, ...]:
     """The changes of an event, by path; what has none of the known shapes is left out."""
     found = (_told(path, fields(change)) for path, change in sorted(fields(said).items()))
     return tuple(change for change in found if change is not None)
 
 
-def _told(path: str, said: Fields) -> Change | None:
-    kind = next((kind for kind in Kind if said.get("type") == kind.value or kind.value in said), None)
+def _told(path: str, said: Fields) -> PatchedFile | None:
+    kind = next((kind for kind in PatchKind if said.get("type") == kind.value or kind.value in said), None)
     if kind is None or not path:
         return None
     inner = said if said.get("type") == kind.value else fields(said[kind.value])
-    if kind is Kind.ADD:
-        return Change(path=path, kind=kind, after=text(inner.get("content")))
-    if kind is Kind.DELETE:
-        return Change(path=path, kind=kind, before=text(inner.get("content")))
+    if kind is PatchKind.ADD:
+        return PatchedFile(path=path, kind=kind, after=text(inner.get("content")))
+    if kind is PatchKind.DELETE:
+        return PatchedFile(path=path, kind=kind, before=text(inner.get("content")))
     diff = inner.get("unified_diff")
-    return Change(
+    return PatchedFile(
         path=path,
         kind=kind,
         moved=string(inner.get("move_path")) or None,
@@ -185,14 +185,14 @@ def _told(path: str, said: Fields) -> Change | None:
     )
 
 
-def _pieces(diff: str) -> Iterator[Piece]:
+def _pieces(diff: str) -> Iterator[PatchHunk]:
     """The hunks of a unified diff."""
     place, old, new = None, list[str](), list[str]()
     for line in [*diff.split("\n"), "@@"]:
         hunk = _HUNK.match(line)
         if hunk is not None or line == "@@":
             if old != new:
-                yield Piece(_joined(old), _joined(new), place)
+                yield PatchHunk(_joined(old), _joined(new), place)
             place, old, new = None if hunk is None else _lines(hunk), [], []
         elif line[:1] == "-" and not (line.startswith("--- ") and place is None and not old):
             old.append(line[1:])
@@ -211,16 +211,16 @@ def _lines(hunk: re.Match[str]) -> Lines | None:
 # --- what becomes of the files ----------------------------------------------------------------------------------------
 
 
-def effects_of(changes: Iterable[Change]) -> tuple[FileEffect, ...]:
+def effects_of(changes: Iterable[PatchedFile]) -> tuple[FileEffect, ...]:
     """What changes make of each file; a file that is moved is empty at its old place."""
     return tuple(effect for change in changes for effect in _effects(change))
 
 
-def _effects(change: Change) -> Iterator[FileEffect]:
+def _effects(change: PatchedFile) -> Iterator[FileEffect]:
     target, gone = change.path if change.moved is None else change.moved, text_view("")
-    if change.kind is Kind.ADD:
+    if change.kind is PatchKind.ADD:
         yield FileEffect(target, None, change.after)
-    elif change.kind is Kind.DELETE:
+    elif change.kind is PatchKind.DELETE:
         yield FileEffect(target, change.before, gone)
     elif change.untold is not None:
         yield FileEffect(target, None, change.untold)

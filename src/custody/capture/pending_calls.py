@@ -7,7 +7,7 @@ PENDING_BYTES_MAX = 64 * 1024 * 1024
 """Calls that wait for their results: more than ever run at once; older ones are forgotten."""
 
 
-class Waiting:
+class PendingCalls:
     """Calls that wait for their results, as many as memory allows."""
 
     def __init__(self) -> None:

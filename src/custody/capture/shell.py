@@ -47,13 +47,13 @@ def writes(command: str) -> tuple[Write, ...]:
     if len(command) > COMMAND_CHARS_MAX or not any(sign in command for sign in (">", "tee")):
         return ()
     try:
-        steps = _Scanner(command).steps("")
-    except _Unreadable:
+        steps = _ShellScanner(command).steps("")
+    except _UnreadableCommand:
         return ()
-    return tuple(_Run().all(steps))
+    return tuple(_ShellRun().all(steps))
 
 
-class _Unreadable(Exception):
+class _UnreadableCommand(Exception):
     """The text is not a command that we understand."""
 
 
@@ -66,7 +66,7 @@ class _Word:
 
 
 @dataclass(slots=True)
-class _Here:
+class _HereDocument:
     """A here-document: what ends it, whether anything in it expands, and its text once it was read."""
 
     end: str
@@ -82,7 +82,7 @@ class _Step:
     joined: str
     words: list[_Word] = field(default_factory=list)
     out: list[tuple[str, _Word]] = field(default_factory=list)
-    here: _Here | None = None
+    here: _HereDocument | None = None
     piped: bool = False
     """Its output goes to the next one."""
     inner: "list[_Step] | None" = None
@@ -92,16 +92,16 @@ class _Step:
         return bool(self.words or self.out or self.here or self.inner is not None)
 
 
-class _Scanner:
+class _ShellScanner:
     """Takes a command apart."""
 
     def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
         self.text = text
         self.at = at
         self.depth = depth
-        self.waiting: list[_Here] = []
+        self.waiting: list[_HereDocument] = []
         if depth > DEPTH_MAX:
-            raise _Unreadable
+            raise _UnreadableCommand
 
     def steps(self, end: str) -> list[_Step]:
         """The commands up to ``end``, which is ``)`` inside a substitution or a subshell."""
@@ -121,7 +121,7 @@ class _Scanner:
             else:
                 self._part(step)
         if end:
-            raise _Unreadable
+            raise _UnreadableCommand
         self._documents()
         return [*made, step] if step else made
 
@@ -150,12 +150,12 @@ class _Scanner:
             self.at = len(self.text) if end < 0 else end
         elif sign == "(":
             if step.words:
-                raise _Unreadable  # a function, or an array
-            inner = _Scanner(self.text, self.at + 1, self.depth + 1)
+                raise _UnreadableCommand  # a function, or an array
+            inner = _ShellScanner(self.text, self.at + 1, self.depth + 1)
             step.inner = inner.steps(")")
             self.at = inner.at
         elif sign == ")":
-            raise _Unreadable
+            raise _UnreadableCommand
         elif found := _REDIRECT.match(self.text, self.at):
             self.at = found.end()
             self._redirect(step, found[1], found[2])
@@ -168,8 +168,8 @@ class _Scanner:
         word = self._word()
         if sign in ("<<", "<<-"):
             if word.text is None:
-                raise _Unreadable
-            step.here = _Here(word.text, word.quoted, sign == "<<-")
+                raise _UnreadableCommand
+            step.here = _HereDocument(word.text, word.quoted, sign == "<<-")
             self.waiting.append(step.here)
         elif sign in (">", ">>", ">|") and number in ("", "1"):
             step.out.append((sign[:2] if sign == ">>" else ">", word))
@@ -187,7 +187,7 @@ class _Scanner:
 
     def _line(self, tabs: bool) -> str:
         if self.at >= len(self.text):
-            raise _Unreadable  # a here-document without its end
+            raise _UnreadableCommand  # a here-document without its end
         end = self.text.find("\n", self.at)
         line = self.text[self.at : end if end >= 0 else len(self.text)]
         self.at = end + 1 if end >= 0 else len(self.text)
@@ -220,13 +220,13 @@ class _Scanner:
                 parts.append(sign)
                 self.at += 1
         if self.at == start:
-            raise _Unreadable
+            raise _UnreadableCommand
         return _Word("".join(parts) if known or (parts in (["{"], ["}"]) and not quoted) else None, quoted)
 
     def _until_quote(self) -> str:
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise _Unreadable
+            raise _UnreadableCommand
         text = self.text[self.at + 1 : end]
         self.at = end + 1
         return text
@@ -251,32 +251,32 @@ class _Scanner:
             else:
                 parts.append(sign)
                 self.at += 1
-        raise _Unreadable
+        raise _UnreadableCommand
 
     def _substitution(self) -> bool:
         """Pass over what ``$`` or a backtick begins; True where it begins nothing and is only a sign."""
         if self.text[self.at] == "`":
             end = self.text.find("`", self.at + 1)
             if end < 0:
-                raise _Unreadable
+                raise _UnreadableCommand
             self.at = end + 1
             return False
         following = self.text[self.at + 1 : self.at + 2]
         if following == "(":
-            inner = _Scanner(self.text, self.at + 2, self.depth + 1)
+            inner = _ShellScanner(self.text, self.at + 2, self.depth + 1)
             inner.steps(")")
             self.at = inner.at
             return False
         if following == "{":
             end = self.text.find("}", self.at)
             if end < 0:
-                raise _Unreadable
+                raise _UnreadableCommand
             self.at = end + 1
             return False
         expands = _EXPANDS.match(self.text, self.at) is not None
         self.at += 1
         if following == "'" and expands:
-            raise _Unreadable  # $'…' has rules of its own
+            raise _UnreadableCommand  # $'…' has rules of its own
         return not expands
 
 
@@ -291,7 +291,7 @@ def _document(lines: list[str], literal: bool) -> str | None:
     return "".join(part if n % 2 == 0 else part[1:].replace("\n", "") for n, part in enumerate(parts))
 
 
-class _Run:
+class _ShellRun:
     """Goes through the steps as the shell would, as far as that can be told."""
 
     def __init__(self, folder: str | None = "", *, sure: bool = True) -> None:
@@ -314,7 +314,7 @@ class _Run:
 
     def _step(self, step: _Step, reader: _Step | None) -> Iterator[Write]:
         if step.inner is not None:
-            inner = _Run(self.folder, sure=self.sure)
+            inner = _ShellRun(self.folder, sure=self.sure)
             if not self.inside and step.joined != "||":
                 yield from inner.all(step.inner)
             self.sure = False
@@ -423,7 +423,7 @@ def _unescaped(text: str) -> str | None:
     return "".join(part if n % 2 == 0 else _ESCAPES[part] for n, part in enumerate(parts))
 
 
-class Ran(Struct, frozen=True):
+class ShellCommand(Struct, frozen=True):
     """A simple command: its words (None where something is left to expand), and the here-document that it reads.
 
     ``alone``: nothing else was run with it, and all that it printed was shown; ``shown``: it printed into no file.
@@ -435,7 +435,7 @@ class Ran(Struct, frozen=True):
     shown: bool
 
 
-def commands(command: str) -> tuple[Ran, ...] | None:
+def commands(command: str) -> tuple[ShellCommand, ...] | None:
     """Every simple command that stands in ``command``, run or not; None for what we do not understand.
 
     >>> commands("cd src && curl -f https://example.org/a")[1].words
@@ -444,11 +444,11 @@ def commands(command: str) -> tuple[Ran, ...] | None:
     if len(command) > COMMAND_CHARS_MAX:
         return None
     try:
-        steps = list(_flat(_Scanner(command).steps("")))
-    except _Unreadable:
+        steps = list(_flat(_ShellScanner(command).steps("")))
+    except _UnreadableCommand:
         return None
     return tuple(
-        Ran(
+        ShellCommand(
             tuple(word.text for word in _without_assignments(step.words)),
             None if step.here is None else step.here.text,
             alone=len(steps) == 1 and not step.out and not step.piped,

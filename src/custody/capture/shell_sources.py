@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
-from custody.capture.shell import Ran, commands
+from custody.capture.shell import ShellCommand, commands
 
 GITHUB = "https://github.com/"
 
@@ -23,7 +23,7 @@ _WGET_FLAGS = frozenset("-q --quiet -nv --no-verbose".split())
 _WGET_OUT = frozenset(("-O-", "-qO-", "--output-document=-"))
 
 
-class Outcome(Enum):
+class CommandOutcome(Enum):
     """Whether the end of a command tells how it went."""
 
     TOLD = "told"
@@ -31,7 +31,7 @@ class Outcome(Enum):
     UNTOLD = "untold"
 
 
-def opened_by(command: str) -> Iterator[tuple[str, Outcome]]:
+def opened_by(command: str) -> Iterator[tuple[str, CommandOutcome]]:
     """The addresses that ``command`` opens, each once, in order.
 
     >>> list(opened_by("curl -fsSL https://example.org/a"))
@@ -41,27 +41,27 @@ def opened_by(command: str) -> Iterator[tuple[str, Outcome]]:
     """
     steps = commands(command)
     known: set[str] = set()
-    told = ((url, Outcome.UNTOLD) for url in _WEB.findall(command)) if steps is None else _in_steps(steps)
+    told = ((url, CommandOutcome.UNTOLD) for url in _WEB.findall(command)) if steps is None else _in_steps(steps)
     for url, outcome in told:
         if url not in known:
             known.add(url)
             yield url, outcome
 
 
-def _in_steps(steps: tuple[Ran, ...]) -> Iterator[tuple[str, Outcome]]:
+def _in_steps(steps: tuple[ShellCommand, ...]) -> Iterator[tuple[str, CommandOutcome]]:
     for step in steps:
         name = (step.words[0] or "").rpartition("/")[2] if step.words else ""
         if name in ("curl", "wget") and step.alone and (url := _told(name, step.words[1:])) is not None:
-            yield url, Outcome.TOLD
+            yield url, CommandOutcome.TOLD
             continue
         if name in _WRITERS or (name == "git" and not _PULLING.intersection(step.words[1:3])):
             continue
         saying = name in ("gh", "glab") and bool(_SAYING.intersection(step.words[1:3]))
         texts = [] if saying else [*(word for word in step.words[1:] if word), step.here or ""]
-        yield from ((url, Outcome.UNTOLD) for said in texts for url in _WEB.findall(said))
+        yield from ((url, CommandOutcome.UNTOLD) for said in texts for url in _WEB.findall(said))
         if name == "gh" and not saying:
             # It may have shown anything of the host.
-            yield GITHUB, Outcome.UNTOLD
+            yield GITHUB, CommandOutcome.UNTOLD
 
 
 def _told(name: str, words: tuple[str | None, ...]) -> str | None:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from custody.capture.command_facts import Answer
-from custody.capture.shell import Ran, commands
-from custody.capture.shell_sources import Outcome, opened_by
+from custody.capture.command_facts import ToolOutput
+from custody.capture.shell import ShellCommand, commands
+from custody.capture.shell_sources import CommandOutcome, opened_by
 from custody.capture.tool_use import LOCATOR_CHARS_MAX, SourceUse
 from custody.capture.typed_field import Fields, clean, fields, items, json_in, string, text
 from custody.core.views import Reading, Text
@@ -157,7 +157,7 @@ def _hits(shown: str) -> Iterator[tuple[object, object]]:
 
 
 def shell_uses(
-    command: str | None, answer: Answer, folder: str | None, *, failed: bool, error: str
+    command: str | None, answer: ToolOutput, folder: str | None, *, failed: bool, error: str
 ) -> Iterator[SourceUse]:
     """The URLs that a shell command opened and the files that it showed; ``folder`` is where it was run.
 
@@ -175,16 +175,18 @@ def command_uses(
     if command is None or ("http" not in command.lower() and "gh" not in command):
         return
     for url, outcome in islice(opened_by(command), LISTED_MAX):
-        if outcome is Outcome.TOLD and failed and not stopped:
+        if outcome is CommandOutcome.TOLD and failed and not stopped:
             yield failed_use(url, code_in(error))
-        elif outcome is Outcome.TOLD and printed.strip() and not failed and not stopped:
+        elif outcome is CommandOutcome.TOLD and printed.strip() and not failed and not stopped:
             reading = Reading.VERBATIM if len(printed) < OUTPUT_CHARS_MAX else Reading.EXCERPT
             yield SourceUse(url, reading, text=text(printed))
         else:
             yield SourceUse(url, Reading.ATTEMPTED)
 
 
-def _shown_uses(command: str | None, answer: Answer, folder: str | None, *, failed: bool) -> Iterator[SourceUse | None]:
+def _shown_uses(
+    command: str | None, answer: ToolOutput, folder: str | None, *, failed: bool
+) -> Iterator[SourceUse | None]:
     for step in (commands(command) or ()) if command is not None and not answer.running else ():
         name = (step.words[0] or "").rpartition("/")[2] if step.words else ""
         if step.shown and (name in WHOLE or name in SOME):
@@ -195,7 +197,7 @@ def _shown_uses(command: str | None, answer: Answer, folder: str | None, *, fail
                 yield None if use is None else SourceUse(_below(folder, use.locator), use.reading)
 
 
-def _shown_file(answer: Answer, step: Ran, name: str, path: str) -> SourceUse:
+def _shown_file(answer: ToolOutput, step: ShellCommand, name: str, path: str) -> SourceUse:
     if answer.failed:
         # Of several commands it is unknown which one failed.
         return SourceUse(path, Reading.ATTEMPTED, failed=step.alone)

@@ -16,7 +16,7 @@ from custody.core.digest import whole_hash
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import CommitLink, FileEdit, LinkOrigin, PullRequestFact, Reading, SourceRead, Text, View
+from custody.core.views import CommitLink, FileEdit, LinkOrigin, PullRequestFact, Reading, SourceAccess, Text, View
 from custody.core.wire.canonical import text_bytes
 from custody.core.wire.event_views import text_view
 
@@ -93,11 +93,11 @@ def use_views(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({
     yield from git_facts(use, known)
 
 
-def source_reads(use: ToolUse) -> Iterator[SourceRead]:
+def source_reads(use: ToolUse) -> Iterator[SourceAccess]:
     """The sources that the call opened, listed or tried to open."""
     for n, source in enumerate(use.opened):
         if source is not None:
-            yield SourceRead(
+            yield SourceAccess(
                 agent=use.agent,
                 session=use.session,
                 id=f"{use.call}:{n}",

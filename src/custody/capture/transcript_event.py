@@ -4,7 +4,7 @@ from custody.capture.tool_use import ToolUse
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import Session
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.time import ns_from
 
 
@@ -26,7 +26,7 @@ def path_in(event: TranscriptEvent, named: object) -> RepoPath | None:
     return None if path is None else RepoPath.of(path)
 
 
-def use_of(event: TranscriptEvent, made: CallMade) -> ToolUse:
+def use_of(event: TranscriptEvent, made: CallReference) -> ToolUse:
     """A call that the record reports; its agent's reader adds the rest."""
     return ToolUse(
         agent=AgentName(event.agent),

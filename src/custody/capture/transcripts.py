@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from custody.capture.line_reader import LINE_BYTES_MAX, Line
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
@@ -18,7 +18,7 @@ from custody.core.wire.event import TranscriptEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ChangedFile:
     """A file that a call changed, as it was written there, and the folder in which the call was made."""
 
     name: str
@@ -26,7 +26,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class TranscriptLine:
     """A line that is to be kept: its id, whose it is, its slimmed content, and what the rest of the file adds to it."""
 
     line: int
@@ -37,7 +37,7 @@ class Found:
     version: str | None = None
     cwd: str | None = None
     calls: list[dict[str, Json]] = field(default_factory=list)
-    edits: tuple[Named, ...] = ()
+    edits: tuple[ChangedFile, ...] = ()
     commits: tuple[str, ...] = ()
     subagent: str | None = None
     parent_call: str | None = None
@@ -49,7 +49,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class SkippedLine:
     """A line that holds nothing to keep; ``known`` is False for a type that the reader has never heard of."""
 
     kind: str
@@ -58,7 +58,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LineProblem:
     """A line that could not be used, or not wholly, and why."""
 
     line: int
@@ -66,7 +66,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class SubagentLaunch:
     """That a call started a subagent."""
 
     session: str
@@ -102,11 +102,13 @@ class TranscriptReader(Protocol):
         """Whether a file that begins with this line is one of the agent's."""
         ...
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """Which calls started which subagents, as far as this file says; a first, light reading."""
         ...
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each line holds, in order, in bounded memory."""
         ...
 
@@ -128,14 +130,14 @@ class NeedsTrees(Protocol):
         ...
 
 
-def object_in(line: Line) -> dict[str, Json] | Trouble | None:
+def object_in(line: FileLine) -> dict[str, Json] | LineProblem | None:
     """The JSON object that a line is, or why it is none; None for an empty line."""
     if line.size > LINE_BYTES_MAX:
-        return Trouble(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
+        return LineProblem(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
     if not line.data.strip():
         return None
     try:
         value = parse(line.data)
     except InputError as error:
-        return Trouble(line.number, error.message if line.whole else f"cut off: {error.message}")
-    return value if isinstance(value, dict) else Trouble(line.number, "not a JSON object")
+        return LineProblem(line.number, error.message if line.whole else f"cut off: {error.message}")
+    return value if isinstance(value, dict) else LineProblem(line.number, "not a JSON object")

@@ -8,7 +8,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.views import Text
 from custody.core.wire.canonical import Json, parse
-from custody.core.wire.event import Erased
+from custody.core.wire.event import ErasedText
 from custody.core.wire.event_views import text_view
 
 Fields = Mapping[str, Any]
@@ -39,7 +39,7 @@ def text(value: object) -> Text | None:
     if isinstance(value, str):
         return text_view(value)
     erased = fields(value).get("$erased")
-    return text_view(Erased(erased)) if isinstance(erased, str) else None
+    return text_view(ErasedText(erased)) if isinstance(erased, str) else None
 
 
 def model(value: object) -> str | None:

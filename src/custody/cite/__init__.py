@@ -5,7 +5,7 @@ library's value tools, and no other question.
 """
 
 from custody.cite.codes import (
-    Code,
+    CitationCode,
     Finding,
 )
 from custody.cite.model import (
@@ -14,7 +14,7 @@ from custody.cite.model import (
 )
 
 __all__ = [
-    "Code",
+    "CitationCode",
     "Finding",
     "SourceError",
     "UnknownSource",

@@ -7,34 +7,34 @@ from types import MappingProxyType
 from custody.cite.checks import list_checks as listed
 from custody.cite.checks import marker_checks as pointing
 from custody.cite.checks import numbering, shape
-from custody.cite.codes import Code, Finding
+from custody.cite.codes import CitationCode, Finding
 from custody.cite.coverage import Coverage, coverage_of
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Found, Subject
+from custody.cite.subject import AuditSubject, CheckFinding
 
-Check = Callable[[Subject, CiteRules], Iterable[Found]]
+AuditCheck = Callable[[AuditSubject, CiteRules], Iterable[CheckFinding]]
 
-CHECKS: MappingProxyType[Code, Check] = MappingProxyType(
+CHECKS: MappingProxyType[CitationCode, AuditCheck] = MappingProxyType(
     {
-        Code.NONE: pointing.cites_nothing,
-        Code.UNKNOWN: pointing.without_source,
-        Code.UNUSED: listed.never_cited,
-        Code.GAP: numbering.gaps,
-        Code.ORDER: numbering.out_of_order,
-        Code.TWICE: listed.listed_twice,
-        Code.CLASH: listed.same_label,
-        Code.DOMAIN: listed.bare_domain,
-        Code.SCHEME: listed.no_page,
-        Code.EMPTY: listed.says_nothing,
-        Code.LIST: shape.list_does_not_show,
-        Code.RANGE: pointing.backwards,
-        Code.CIRCLE: shape.in_a_circle,
-        Code.TEXT: shape.no_text,
+        CitationCode.NONE: pointing.cites_nothing,
+        CitationCode.UNKNOWN: pointing.without_source,
+        CitationCode.UNUSED: listed.never_cited,
+        CitationCode.GAP: numbering.gaps,
+        CitationCode.ORDER: numbering.out_of_order,
+        CitationCode.TWICE: listed.listed_twice,
+        CitationCode.CLASH: listed.same_label,
+        CitationCode.DOMAIN: listed.bare_domain,
+        CitationCode.SCHEME: listed.no_page,
+        CitationCode.EMPTY: listed.says_nothing,
+        CitationCode.LIST: shape.list_does_not_show,
+        CitationCode.RANGE: pointing.backwards,
+        CitationCode.CIRCLE: shape.in_a_circle,
+        CitationCode.TEXT: shape.no_text,
     }
 )
 """Every check by the code that it gives; coverage and support are looked at beside them."""
 
-_ORDER = {code: at for at, code in enumerate(Code)}
+_ORDER = {code: at for at, code in enumerate(CitationCode)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Audit:
 
 def audit(data: bytes, rules: CiteRules) -> Audit:
     """Look at every check; findings in the order of the text."""
-    return audit_of(Subject.of(data), rules)
+    return audit_of(AuditSubject.of(data), rules)
 
 
-def audit_of(subject: Subject, rules: CiteRules, more: Iterable[Found] = ()) -> Audit:
+def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
     """The same for a report that was read already, with what other checks found."""
     coverage = coverage_of(subject, rules)
     found = [one for check in CHECKS.values() for one in check(subject, rules)]
@@ -70,7 +70,7 @@ def audit_of(subject: Subject, rules: CiteRules, more: Iterable[Found] = ()) -> 
     return Audit(tuple(findings), coverage, len(subject.markers), len(subject.listing.entries))
 
 
-def _uncovered(subject: Subject, coverage: Coverage, rules: CiteRules) -> Iterable[Found]:
+def _uncovered(subject: AuditSubject, coverage: Coverage, rules: CiteRules) -> Iterable[CheckFinding]:
     if coverage.ratio < rules.coverage_min:
         share = f"{coverage.cited} of {coverage.total} sentences with evidence are cited"
-        yield Found(Code.COVERAGE, 0, f"{share}: {coverage.ratio:.2f}, below {rules.coverage_min:g}")
+        yield CheckFinding(CitationCode.COVERAGE, 0, f"{share}: {coverage.ratio:.2f}, below {rules.coverage_min:g}")

@@ -7,12 +7,12 @@ Numbers in brackets without a list, and lists to which nothing points, are usual
 from collections import Counter
 
 from custody.cite.audit import audit_of
-from custody.cite.codes import Code, Finding
-from custody.cite.document import Kind
+from custody.cite.codes import CitationCode, Finding
+from custody.cite.document import LabelKind
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 
-OF_THE_WHOLE = frozenset((Code.NONE, Code.COVERAGE))
+OF_THE_WHOLE = frozenset((CitationCode.NONE, CitationCode.COVERAGE))
 """These are of a report as a whole: who changes one has to leave it well cited."""
 
 
@@ -33,19 +33,19 @@ def brought(after: bytes, before: bytes | None, rules: CiteRules, *, is_report: 
 
 def unregistered(message: bytes, last: int) -> tuple[Finding, ...]:
     """The ids in a text without a list that a registry with ``last`` sources never gave; none if it has no source."""
-    subject = Subject.of(message)
+    subject = AuditSubject.of(message)
     if subject.listing.entries or not last:
         return ()
     findings = []
     for use in subject.uses:
-        if use.label.kind is Kind.ID and not 1 <= (use.label.number or 0) <= last:
+        if use.label.kind is LabelKind.ID and not 1 <= (use.label.number or 0) <= last:
             line, column = subject.layout.place(use.marker.start)
-            findings.append(Finding(Code.UNKNOWN, line, column, f"[{use.label}] is no source of the registry"))
+            findings.append(Finding(CitationCode.UNKNOWN, line, column, f"[{use.label}] is no source of the registry"))
     return tuple(findings)
 
 
 def _findings(data: bytes, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:
-    subject = Subject.of(data)
+    subject = AuditSubject.of(data)
     if is_report:
         return audit_of(subject, rules).findings
     if not subject.markers or not subject.listing.entries:

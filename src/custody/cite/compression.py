@@ -66,7 +66,7 @@ class Compressed:
         return self.digest is not None
 
 
-Known = Callable[[SourceID], tuple[ResearchSource, str | None] | None]
+SourceLookup = Callable[[SourceID], tuple[ResearchSource, str | None] | None]
 """What a registry holds under an id: the source and its kept text; None when nobody registered it."""
 
 
@@ -74,7 +74,7 @@ Known = Callable[[SourceID], tuple[ResearchSource, str | None] | None]
 class RestorableSourceCompressor:
     """Shows sources at any level, and gives back the text of one that was shown at less."""
 
-    known: Known
+    known: SourceLookup
     rules: CiteRules = field(default_factory=CiteRules)
 
     def compress(self, source: ResearchSource, text: str | None, level: int) -> Compressed:

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from custody.cite.compression import Compressed, Level, compress
 from custody.cite.model import ResearchSource, SourceID, number_of
 from custody.cite.rules import CiteRules
-from custody.cite.source_rank import Attention, Standing, standings
-from custody.cite.source_texts import Candidate
+from custody.cite.source_rank import Attention, SourceRank, standings
+from custody.cite.source_texts import ContextCandidate
 from custody.core.errors import InputError
 
 HEAD = "Sources by id; cite them as [S1]. Any of them can be had in full by its id.\n"
 OBJECTIVES = "Objectives:\n"
 
-Count = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 """How many tokens a text takes. It may count any way it likes: what it says of the whole context is what holds."""
 Compress = Callable[[ResearchSource, str | None, int], Compressed]
 
@@ -43,18 +43,18 @@ class Context:
     left_out: tuple[SourceID, ...]
     without_text: tuple[SourceID, ...]
     """Sources of which no passage was kept: there is nothing to show beyond level 2."""
-    standings: tuple[Standing, ...]
+    standings: tuple[SourceRank, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ContextRequest:
     """What a context is asked for."""
 
     rules: CiteRules = field(default_factory=CiteRules)
     attention: Attention = field(default_factory=Attention)
     budget: int | None = None
     """In tokens; without it, the rule ``context_tokens``."""
-    count: Count | None = None
+    count: TokenCounter | None = None
     """Without it, ``tokens_of`` with the rule ``context_bytes_each``."""
     compress: Compress | None = None
     """Without it, ``compression.compress``; whoever keeps what it made hands in his own."""
@@ -75,7 +75,7 @@ def tokens_of(text: str, bytes_per_token: float = 1.0) -> int:
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / bytes_per_token)
 
 
-def build_context(candidates: Sequence[Candidate], asked: Asked) -> Context:
+def build_context(candidates: Sequence[ContextCandidate], asked: ContextRequest) -> Context:
     """The context for these sources; the order in which they are given does not matter."""
     return _Builder(candidates, asked).context()
 
@@ -83,7 +83,7 @@ def build_context(candidates: Sequence[Candidate], asked: Asked) -> Context:
 class _Builder:
     """One context on its way: the levels so far, and what they cost."""
 
-    def __init__(self, candidates: Sequence[Candidate], asked: Asked) -> None:
+    def __init__(self, candidates: Sequence[ContextCandidate], asked: ContextRequest) -> None:
         self._rules, self._held = asked.rules, asked.held
         self._count = asked.count or (lambda text: tokens_of(text, asked.rules.context_bytes_each))
         self._compress = asked.compress or (lambda source, text, level: compress(source, text, level, asked.rules))

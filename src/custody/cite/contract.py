@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from custody.cite.audit import Audit
-from custody.cite.codes import Code, Finding
+from custody.cite.codes import CitationCode, Finding
 from custody.cite.model import ResearchSource, SourceError, number_of
 from custody.cite.results import HierarchicalFinding
 from custody.cite.rules import CiteRules
@@ -91,7 +91,7 @@ def missing_citations_reminder(audit: Audit, draft: str = "") -> str:
     """What an answer lacks, each with its place; empty if it lacks nothing. With ``draft``, sentences are quoted."""
     lines = draft.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     told = [_told(one) for one in audit.findings]
-    if any(one.code is Code.COVERAGE for one in audit.findings):
+    if any(one.code is CitationCode.COVERAGE for one in audit.findings):
         for line, column in audit.coverage.missing:
             words = lines[line - 1][column - 1 :] if line <= len(lines) else ""
             quoted = f": “{harmless(words, QUOTE_CHARACTERS_MAX)}”" if words.strip() else ""
@@ -159,7 +159,7 @@ def _block(sources: Sequence[ResearchSource]) -> str:
 
 def _told(one: Finding) -> str:
     """A finding with its place; of what is missing in the whole text there is none."""
-    if one.code in (Code.UNUSED, Code.COVERAGE, Code.NONE):
+    if one.code in (CitationCode.UNUSED, CitationCode.COVERAGE, CitationCode.NONE):
         return _one_line(one.message)
     return f"line {one.line}, column {one.column}: {_one_line(one.message)}"
 

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from custody.cite.document import CiteError, Form, Label, Listing, Marker
+from custody.cite.document import CiteError, Label, Marker, MarkerForm, SourceListing
 from custody.cite.footnote_cycles import circle
 from custody.cite.list_entries import IN_CODE
-from custody.cite.list_rewrite import Change, list_changes
+from custody.cite.list_rewrite import ByteChange, list_changes
 from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markers import scan
-from custody.cite.plan import Plan, Target
+from custody.cite.plan import ConversionTarget, Plan
 from custody.cite.source_list import find_listing
 
 _LINE_START = b" \t>*+-.)0123456789"
@@ -26,29 +26,29 @@ _APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class Conversion:
     """The new text, what was replaced to get it, and the markers that were left because their source is not listed."""
 
     text: bytes
-    changes: tuple[Change, ...]
+    changes: tuple[ByteChange, ...]
     left: tuple[Marker, ...]
 
 
-def convert(data: bytes, to: Target) -> Converted:
+def convert(data: bytes, to: ConversionTarget) -> Conversion:
     """``data`` with its citations in another form; ``CiteError`` if a footnote leads to itself or the list is code."""
     layout = lay_out(data)
     listing = find_listing(layout)
     _refuse(layout, listing)
     found = scan(layout, listing)
     if not listing.entries:
-        return Converted(data, (), found.markers)
+        return Conversion(data, (), found.markers)
     plan = Plan(listing, found, to)
     changes = [*_marker_changes(layout, found.markers, plan), *list_changes(layout, listing, plan)]
     changes = sorted(one for one in changes if data[one.start : one.end] != one.new)
-    return Converted(_spliced(data, changes), tuple(changes), plan.left)
+    return Conversion(_spliced(data, changes), tuple(changes), plan.left)
 
 
-def _refuse(layout: Layout, listing: Listing) -> None:
+def _refuse(layout: Layout, listing: SourceListing) -> None:
     if (found := circle(layout, listing)) is not None:
         line, column = layout.place(found.at)
         raise CiteError(
@@ -64,11 +64,11 @@ def _refuse(layout: Layout, listing: Listing) -> None:
             )
 
 
-def _marker_changes(layout: Layout, markers: Sequence[Marker], plan: Plan) -> Iterator[Change]:
+def _marker_changes(layout: Layout, markers: Sequence[Marker], plan: Plan) -> Iterator[ByteChange]:
     """Every marker anew; what follows it must not become a part of it, nor it the beginning of a definition."""
     data = layout.data
     written = {labels: _written(labels, plan) for labels in {marker.labels for marker in markers}}
-    anew = [marker for marker in markers if marker.form is not Form.LINKED and written[marker.labels] is not None]
+    anew = [marker for marker in markers if marker.form is not MarkerForm.LINKED and written[marker.labels] is not None]
     starts = {marker.start for marker in anew}
     addresses = {end for _, end in layout.addresses}
     for marker in anew:
@@ -86,7 +86,7 @@ def _marker_changes(layout: Layout, markers: Sequence[Marker], plan: Plan) -> It
             new += b" "
         # Behind an address it would be a part of the address.
         new = b" " + new if marker.start in addresses else new
-        yield Change(marker.start, marker.end, new)
+        yield ByteChange(marker.start, marker.end, new)
 
 
 def _written(labels: Sequence[Label], plan: Plan) -> bytes | None:
@@ -105,7 +105,7 @@ def _begins_line(data: bytes, at: int) -> bool:
     return at_line and _BEFORE_TEXT.fullmatch(data, start, at) is not None
 
 
-def _spliced(data: bytes, changes: Sequence[Change]) -> bytes:
+def _spliced(data: bytes, changes: Sequence[ByteChange]) -> bytes:
     made: list[bytes] = []
     at = 0
     for change in changes:

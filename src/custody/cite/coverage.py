@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from custody.cite.document import Place
+from custody.cite.document import TextPlace
 from custody.cite.evidence import carries_evidence
 from custody.cite.prose import sentences
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +18,19 @@ class Coverage:
 
     cited: int
     total: int
-    missing: tuple[Place, ...]
+    missing: tuple[TextPlace, ...]
 
     @property
     def ratio(self) -> float:
         """The share that is cited; 1 where there is nothing to cite.
 
-        >>> Coverage(3, 4, (Place(7, 1),)).ratio, Coverage(0, 0, ()).ratio
+        >>> Coverage(3, 4, (TextPlace(7, 1),)).ratio, Coverage(0, 0, ()).ratio
         (0.75, 1.0)
         """
         return self.cited / self.total if self.total else 1.0
 
 
-def coverage_of(subject: Subject, rules: CiteRules) -> Coverage:
+def coverage_of(subject: AuditSubject, rules: CiteRules) -> Coverage:
     """The coverage of a report."""
     cited = 0
     missing: list[int] = []

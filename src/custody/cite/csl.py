@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from custody.cite.document import Entry
+from custody.cite.document import ListEntry
 from custody.cite.markdown_text import plain
 from custody.cite.works import work_key
 
@@ -24,7 +24,7 @@ class CslItem:
     year: int | None = None
 
 
-def csl_items(entries: Iterable[Entry]) -> tuple[CslItem, ...]:
+def csl_items(entries: Iterable[ListEntry]) -> tuple[CslItem, ...]:
     """Every listed source, in the order of the list; one without a label is called by its place in it."""
     made: list[CslItem] = []
     used: set[str] = set()
@@ -36,7 +36,7 @@ def csl_items(entries: Iterable[Entry]) -> tuple[CslItem, ...]:
     return tuple(made)
 
 
-def _item(name: str, entry: Entry) -> CslItem:
+def _item(name: str, entry: ListEntry) -> CslItem:
     title = plain(entry.title)
     work = work_key(entry.url) if entry.url else None
     doi = work[1] if work is not None and work[0] == "doi" else None

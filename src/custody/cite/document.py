@@ -14,7 +14,7 @@ class CiteError(InputError):
     """A report cannot be rewritten as it stands; the message names the place."""
 
 
-class Kind(IntEnum):
+class LabelKind(IntEnum):
     """How a source is named: by its id (``S3``), by a number (``3``), or by a footnote's label (``^3``)."""
 
     ID = 1
@@ -22,17 +22,17 @@ class Kind(IntEnum):
     NOTE = 3
 
 
-_SIGNS = {Kind.ID: "S", Kind.NUMBER: "", Kind.NOTE: "^"}
+_SIGNS = {LabelKind.ID: "S", LabelKind.NUMBER: "", LabelKind.NOTE: "^"}
 
 
 class Label(NamedTuple):
     """The name of one source in a marker or in a list; numbers without leading zeros.
 
-    >>> str(Label(Kind.ID, "3")), str(Label(Kind.NOTE, "new"))
+    >>> str(Label(LabelKind.ID, "3")), str(Label(LabelKind.NOTE, "new"))
     ('S3', '^new')
     """
 
-    kind: Kind
+    kind: LabelKind
     name: str
 
     @property
@@ -44,7 +44,7 @@ class Label(NamedTuple):
         return f"{_SIGNS[self.kind]}{self.name}"
 
 
-class Form(Enum):
+class MarkerForm(Enum):
     """How a marker is written."""
 
     BRACKET = "bracket"
@@ -65,7 +65,7 @@ class Marker(NamedTuple):
     """What points from a statement to sources: their names, in order, and where it stands."""
 
     labels: tuple[Label, ...]
-    form: Form
+    form: MarkerForm
     start: int
     end: int
     backwards: bool = False
@@ -74,7 +74,7 @@ class Marker(NamedTuple):
     """It is a group or a range."""
 
 
-class Entry(NamedTuple):
+class ListEntry(NamedTuple):
     """One source of a report's own list; ``start`` to ``end`` are the bytes that it takes up there.
 
     ``title`` is Markdown as it stands, on one line, without the address. ``plain`` says that title and address are all
@@ -96,7 +96,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ListTrouble:
     """Why a list does not show as a list, and where."""
 
     at: int
@@ -114,19 +114,19 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SourceListing:
     """Every source that a report lists, in its order, with what is wrong with how the list shows.
 
     ``cut`` are the bytes to take out when the list is written anew: entries, or a whole table of them.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListEntry, ...]
     sections: tuple[Section, ...]
     cut: tuple[tuple[int, int], ...]
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[ListTrouble, ...]
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """A line and a column, both from 1; the column counts characters."""
 
     line: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from custody.cite.audit import Audit
 from custody.cite.contract import by_number, citation_contract, findings_context, missing_citations_reminder
-from custody.cite.drafts import Draft, audit_draft
+from custody.cite.drafts import ReportDraft, audit_draft
 from custody.cite.model import ResearchSource
 from custody.cite.results import ResearchResults
 from custody.cite.rules import CiteRules
@@ -49,7 +49,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class DraftLoop:
     """A report that is being written: what was asked first, and every answer so far."""
 
     task: str
@@ -58,7 +58,7 @@ class Drafting:
     attempts: tuple[Attempt, ...] = ()
 
     @classmethod
-    def of(cls, results: ResearchResults, task: str, rules: CiteRules) -> "Drafting":
+    def of(cls, results: ResearchResults, task: str, rules: CiteRules) -> "DraftLoop":
         """Begin: what is to be written, what was found, the contract."""
         sources = by_number(results.sources)
         parts = (task.strip(), findings_context(results.findings).strip(), citation_contract(sources, rules))
@@ -84,7 +84,7 @@ class Drafting:
         asked = 1 + (self.rules.retries_max if self.sources else 0)
         return self.attempts[-1].passed or len(self.attempts) >= asked
 
-    def answered(self, answer: object) -> "Drafting":
+    def answered(self, answer: object) -> "DraftLoop":
         """The same with one answer more, looked at."""
         return replace(self, attempts=(*self.attempts, _looked_at(answer, self.sources, self.rules)))
 
@@ -105,4 +105,4 @@ def _looked_at(answer: object, sources: Sequence[ResearchSource], rules: CiteRul
     data = answer.encode("utf-8", "surrogatepass")
     if len(data) > rules.answer_bytes_max:
         return Attempt(problem=f"the answer has {len(data):,} bytes, more than {rules.answer_bytes_max:,}")
-    return Attempt(text=answer, audit=audit_draft(Draft.of(data, sources), rules))
+    return Attempt(text=answer, audit=audit_draft(ReportDraft.of(data, sources), rules))

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.cite.audit import Audit, audit_of
-from custody.cite.codes import Code
+from custody.cite.codes import CitationCode
 from custody.cite.convert import convert
-from custody.cite.document import Entry, Form, Kind, Label, Listing
+from custody.cite.document import Label, LabelKind, ListEntry, MarkerForm, SourceListing
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markdown_text import plain
 from custody.cite.model import ResearchSource, SourceID, number_of
-from custody.cite.plan import Target
+from custody.cite.plan import ConversionTarget
 from custody.cite.registry import ARTIFACT_CHARS_MAX
 from custody.cite.rules import CiteRules
 from custody.cite.source_list import find_listing
 from custody.cite.source_merge import cleaned
-from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, named
 from custody.cite.urls import url_key
 from custody.cite.walk import HEADING
 
@@ -36,7 +36,7 @@ _WORDS = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ReportDraft:
     """A text without a list of its own, beside the sources that it may cite.
 
     ``body`` has every byte of the text in its place, with spaces for its own list, which stood at ``taken``; ``own`` is
@@ -46,14 +46,14 @@ class Draft:
     body: bytes
     sources: tuple[ResearchSource, ...]
     taken: tuple[tuple[int, int], ...] = ()
-    own: tuple[Found, ...] = ()
+    own: tuple[CheckFinding, ...] = ()
 
     @classmethod
-    def of(cls, data: bytes, sources: Sequence[ResearchSource]) -> "Draft":
+    def of(cls, data: bytes, sources: Sequence[ResearchSource]) -> "ReportDraft":
         """Read a text; the sources have ids, each its own."""
         body = data
         taken: list[tuple[int, int]] = []
-        own: list[Found] = []
+        own: list[CheckFinding] = []
         for _ in range(OWN_LISTS_MAX):
             layout = lay_out(body)
             listing = find_listing(layout)
@@ -83,7 +83,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Footnoted:
+class FootnotedReport:
     """The report that a draft makes: its bytes, its sources in the order of its list, the marker of each.
 
     Where there are no markers, those are empty.
@@ -94,15 +94,15 @@ class Footnoted:
     markers: tuple[str, ...]
 
 
-def audit_draft(draft: Draft, rules: CiteRules) -> Audit:
+def audit_draft(draft: ReportDraft, rules: CiteRules) -> Audit:
     """What is wrong with a draft, at its places in the text as it was written."""
-    subject = Subject.of(draft.whole)
+    subject = AuditSubject.of(draft.whole)
     shows = _shows_its_list(subject.listing, draft.sources)
     more = _only_linked(subject) if shows else _hidden(draft)
     return _at_home(audit_of(subject, rules, [*draft.own, *more]), len(draft.body), subject)
 
 
-def footnoted(draft: Draft, formatter: FootnoteFormatter | None = None) -> Footnoted:
+def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) -> FootnotedReport:
     """The text with ``[^n]`` and ``## Footnotes``, or with ``## References`` if it cites nothing.
 
     Only markers change. A text that hides its list is left with its markers, and the list follows it by ids.
@@ -110,13 +110,13 @@ def footnoted(draft: Draft, formatter: FootnoteFormatter | None = None) -> Footn
     formatter = formatter or FootnoteFormatter()
     by_id = {str(one.source_id): one for one in draft.sources}
     if not draft.sources:
-        return Footnoted(draft.text, (), ())
+        return FootnotedReport(draft.text, (), ())
     whole = _with_list(draft.text, [f"- [{name}] {name}" for name in by_id])
     if not _shows_its_list(find_listing(lay_out(whole)), draft.sources):
         rows = [f"- [{name}] {formatter.format_source(cleaned(one))}" for name, one in by_id.items()]
-        return Footnoted(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
+        return FootnotedReport(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
     end = _line_end(whole)
-    lines = convert(whole, Target.FOOTNOTES).text.removesuffix(end).split(end)
+    lines = convert(whole, ConversionTarget.FOOTNOTES).text.removesuffix(end).split(end)
     stand_ins = [_STAND_IN.fullmatch(line.decode()) for line in lines[-len(by_id) :]]
     order, markers, written = [], [], []
     for one in stand_ins:
@@ -130,12 +130,12 @@ def footnoted(draft: Draft, formatter: FootnoteFormatter | None = None) -> Footn
         else:
             written.append(f"{one['label']} {formatter.format_source(cleaned(source))}")
     rows_end = [line.encode("utf-8", "surrogatepass") for line in written]
-    return Footnoted(end.join([*lines[: -len(by_id)], *rows_end]) + end, tuple(order), tuple(markers))
+    return FootnotedReport(end.join([*lines[: -len(by_id)], *rows_end]) + end, tuple(order), tuple(markers))
 
 
-def cited_sections(draft: Draft, name: str) -> Mapping[SourceID, tuple[str, ...]]:
+def cited_sections(draft: ReportDraft, name: str) -> Mapping[SourceID, tuple[str, ...]]:
     """Where each source is cited: ``name#heading`` of the sections, or ``name`` before the first heading."""
-    subject = Subject.of(draft.whole)
+    subject = AuditSubject.of(draft.whole)
     headings = [block for block in subject.layout.blocks if block.kind == HEADING]
     made: dict[SourceID, dict[str, None]] = {}
     at, section = 0, _section(name, "")
@@ -158,22 +158,24 @@ def _section(name: str, heading: str) -> str:
     return " ".join(seen.split())[:ARTIFACT_CHARS_MAX].strip() or UNNAMED
 
 
-def _foreign(listing: Listing, sources: Sequence[ResearchSource]) -> Iterator[Found]:
+def _foreign(listing: SourceListing, sources: Sequence[ResearchSource]) -> Iterator[CheckFinding]:
     """What the text lists itself and is none of the sources, or is called by the id of another."""
     by_number = {number_of(str(one.source_id)): one for one in sources}
     for entry in listing.entries:
-        number = entry.label.number if entry.label is not None and entry.label.kind is not Kind.NOTE else None
+        number = entry.label.number if entry.label is not None and entry.label.kind is not LabelKind.NOTE else None
         meant = None if number is None else by_number.get(number)
         if meant is not None:
             if not _is(entry, meant):
-                yield Found(
-                    Code.CLASH, entry.start, f"{named(entry)} is listed as '{brief(entry.text)}' and is another"
+                yield CheckFinding(
+                    CitationCode.CLASH, entry.start, f"{named(entry)} is listed as '{brief(entry.text)}' and is another"
                 )
         elif not any(_is(entry, one) for one in sources):
-            yield Found(Code.UNKNOWN, entry.start, f"'{brief(entry.text)}' is listed and is none of the sources")
+            yield CheckFinding(
+                CitationCode.UNKNOWN, entry.start, f"'{brief(entry.text)}' is listed and is none of the sources"
+            )
 
 
-def _is(entry: Entry, source: ResearchSource) -> bool:
+def _is(entry: ListEntry, source: ResearchSource) -> bool:
     """Whether an entry names a source: by its address, or by its title where one of the two has no address."""
     if entry.url is not None and source.url is not None:
         key = url_key(entry.url)
@@ -183,7 +185,7 @@ def _is(entry: Entry, source: ResearchSource) -> bool:
     return bool(title) and said[: len(title)] == title
 
 
-def _list_stretches(data: bytes, listing: Listing) -> list[tuple[int, int]]:
+def _list_stretches(data: bytes, listing: SourceListing) -> list[tuple[int, int]]:
     """Where a text lists its sources, with the headings under which nothing else stands."""
     left = _blanked(data, listing.cut)
     headings = [
@@ -213,30 +215,34 @@ def _line_end(data: bytes) -> bytes:
     return b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
 
 
-def _shows_its_list(listing: Listing, sources: Sequence[ResearchSource]) -> bool:
-    wanted = [Label(Kind.ID, str(number_of(str(one.source_id)))) for one in sources]
+def _shows_its_list(listing: SourceListing, sources: Sequence[ResearchSource]) -> bool:
+    wanted = [Label(LabelKind.ID, str(number_of(str(one.source_id)))) for one in sources]
     return [entry.label for entry in listing.entries] == wanted and not listing.troubles
 
 
-def _hidden(draft: Draft) -> Iterator[Found]:
+def _hidden(draft: ReportDraft) -> Iterator[CheckFinding]:
     """Of a text behind which no list shows, nothing can be said to be cited."""
     end = len(draft.body)
-    yield Found(Code.LIST, end, "the list of sources would not show: the text ends in code or HTML that is not closed")
+    yield CheckFinding(
+        CitationCode.LIST, end, "the list of sources would not show: the text ends in code or HTML that is not closed"
+    )
     for one in draft.sources:
-        yield Found(Code.UNUSED, end, f"[{one.source_id}] is listed and never cited")
+        yield CheckFinding(CitationCode.UNUSED, end, f"[{one.source_id}] is listed and never cited")
 
 
-def _only_linked(subject: Subject) -> Iterator[Found]:
+def _only_linked(subject: AuditSubject) -> Iterator[CheckFinding]:
     """Sources that are cited by nothing but links that show a number: those stay links, and cite nothing afterwards."""
-    cited = {id(use.entry) for use in subject.uses if use.marker.form is not Form.LINKED}
-    linked = {id(use.entry): use for use in subject.uses if use.marker.form is Form.LINKED and use.entry is not None}
+    cited = {id(use.entry) for use in subject.uses if use.marker.form is not MarkerForm.LINKED}
+    linked = {
+        id(use.entry): use for use in subject.uses if use.marker.form is MarkerForm.LINKED and use.entry is not None
+    }
     for key, use in linked.items():
         if key not in cited and use.entry is not None:
             message = f"{named(use.entry)} is cited by a link alone"
-            yield Found(Code.UNUSED, use.marker.start, message)
+            yield CheckFinding(CitationCode.UNUSED, use.marker.start, message)
 
 
-def _at_home(made: Audit, length: int, subject: Subject) -> Audit:
+def _at_home(made: Audit, length: int, subject: AuditSubject) -> Audit:
     """The audit with what stands in the added list told of the whole text: its writer never saw that list."""
     last = subject.layout.place(length)
     findings = [one if (one.line, one.column) < last else replace(one, line=1, column=1) for one in made.findings]

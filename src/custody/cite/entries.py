@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from custody.cite.document import Entry, Kind, Label
+from custody.cite.document import Label, LabelKind, ListEntry
 from custody.cite.labels import NUMBER, compiled, number_text
 from custody.cite.markdown_ranges import Layout
-from custody.cite.walk import Link
+from custody.cite.walk import MarkdownLink
 
 _NUMBER_IN_BRACKETS = rf"(?:\[|［|【)[ \t]?(?P<s1>[Ss]?)(?P<n1>{NUMBER})[ \t]?(?:\](?!\()|］|】)"
 _LABEL = compiled(
@@ -40,7 +40,7 @@ YEARS = range(1000, 2200)
 """A number in brackets that is a year names no source, unless the list says so."""
 
 
-class Labelled(NamedTuple):
+class LabelSpan(NamedTuple):
     """A label at the beginning of a stretch, and where what it labels begins."""
 
     label: Label
@@ -52,18 +52,18 @@ class Labelled(NamedTuple):
     r"""In ``\[\]``."""
 
 
-def label_at(layout: Layout, start: int, end: int) -> Labelled | None:
+def label_at(layout: Layout, start: int, end: int) -> LabelSpan | None:
     """The label that a stretch begins with, if it does."""
     match = _LABEL.match(layout.data, start, end)
     if match is None:
         return None
     number = match["n1"] or match["n2"] or match["n5"] or match["n3"] or match["n4"]
-    kind = Kind.ID if match["s1"] or match["s2"] or match["s5"] else Kind.NUMBER
+    kind = LabelKind.ID if match["s1"] or match["s2"] or match["s5"] else LabelKind.NUMBER
     label = Label(kind, number_text(number))
-    return Labelled(label, match.start(), match.end(), match["n1"] is not None, match["n5"] is not None)
+    return LabelSpan(label, match.start(), match.end(), match["n1"] is not None, match["n5"] is not None)
 
 
-def glued_labels(layout: Layout, labelled: Labelled, end: int) -> Iterator[tuple[int, Labelled]]:
+def glued_labels(layout: Layout, labelled: LabelSpan, end: int) -> Iterator[tuple[int, LabelSpan]]:
     """Further entries in the middle of an entry: bracketed labels that count on, with where each begins."""
     number = labelled.label.number
     for match in _RUN_ON.finditer(layout.data, labelled.body, end):
@@ -71,7 +71,7 @@ def glued_labels(layout: Layout, labelled: Labelled, end: int) -> Iterator[tuple
             continue
         if layout.is_guarded(match.start()):
             continue
-        kind = Kind.ID if match["s"] else Kind.NUMBER
+        kind = LabelKind.ID if match["s"] else LabelKind.NUMBER
         label = Label(kind, number_text(match["n"]))
         if label.number == number + 1 and kind is labelled.label.kind:
             number += 1
@@ -80,7 +80,7 @@ def glued_labels(layout: Layout, labelled: Labelled, end: int) -> Iterator[tuple
                 yield match.start(), found
 
 
-class Stretch(NamedTuple):
+class EntrySpan(NamedTuple):
     """Where an entry stands, and where it begins after its label."""
 
     start: int
@@ -88,7 +88,7 @@ class Stretch(NamedTuple):
     body: int
 
 
-def read_entry(layout: Layout, label: Label | None, at: Stretch, *, plain: bool = True) -> Entry:
+def read_entry(layout: Layout, label: Label | None, at: EntrySpan, *, plain: bool = True) -> ListEntry:
     """The entry that stands in a stretch: its own address is taken out, the rest is its title.
 
     Its own is the address in angle brackets at the end, else the first of the web. What leads elsewhere stays in the
@@ -97,7 +97,7 @@ def read_entry(layout: Layout, label: Label | None, at: Stretch, *, plain: bool 
     links = [one for one in layout.links_within(at.body, at.end) if not one.image]
     if len(links) == 1 and links[0].bare and links[0].end == at.end and is_web(links[0].url):
         title = tidy(layout.text(at.body, links[0].start))
-        return Entry(label, title, links[0].url, at.start, at.end, at.body, plain)
+        return ListEntry(label, title, links[0].url, at.start, at.end, at.body, plain)
     body = at.body
     url: str | None = None
     number = shown_number(layout, links[0]) if links and links[0].start == body else None
@@ -108,7 +108,7 @@ def read_entry(layout: Layout, label: Label | None, at: Stretch, *, plain: bool 
     own = _Own(body, body, url) if url is not None and is_web(url) else _own(layout, links, body, at.end)
     title = _title(layout, links, own, body, at.end)
     url = own.url if own is not None else _elsewhere(links, title)
-    return Entry(label, tidy(title), url, at.start, at.end, at.body, plain)
+    return ListEntry(label, tidy(title), url, at.start, at.end, at.body, plain)
 
 
 class _Own(NamedTuple):
@@ -120,7 +120,7 @@ class _Own(NamedTuple):
     shown: str = ""
 
 
-def _own(layout: Layout, links: list[Link], start: int, end: int) -> _Own | None:
+def _own(layout: Layout, links: list[MarkdownLink], start: int, end: int) -> _Own | None:
     if links and links[-1].bare and links[-1].end == end and is_web(links[-1].url):
         return _Own(links[-1].start, end, links[-1].url)
     link = next((one for one in links if is_web(one.url)), None)
@@ -131,7 +131,7 @@ def _own(layout: Layout, links: list[Link], start: int, end: int) -> _Own | None
     return None if link is None else _Own(link.start, link.end, link.url, _shown(layout, link))
 
 
-def _title(layout: Layout, links: list[Link], own: _Own | None, start: int, end: int) -> str:
+def _title(layout: Layout, links: list[MarkdownLink], own: _Own | None, start: int, end: int) -> str:
     """The text of an entry without its own address, and with links that could run a program as text."""
     swaps = [] if own is None else [(own.start, own.end, own.shown)]
     swaps += [
@@ -149,7 +149,7 @@ def _title(layout: Layout, links: list[Link], own: _Own | None, start: int, end:
     return made + layout.text(at, end)
 
 
-def _elsewhere(links: list[Link], title: str) -> str | None:
+def _elsewhere(links: list[MarkdownLink], title: str) -> str | None:
     """What an entry leads to that is no page of the web: a file, a domain, a program."""
     link = next((one.url for one in links if one.url and not one.url.startswith("#")), None)
     if link is not None:
@@ -171,14 +171,14 @@ def is_web(url: str) -> bool:
     return _ADDRESS.match(url) is not None
 
 
-def shown_number(layout: Layout, link: Link) -> Label | None:
+def shown_number(layout: Layout, link: MarkdownLink) -> Label | None:
     """The number that a link shows instead of words; None if it shows anything else."""
     if link.image or link.bare or link.text_end - link.start > SHOWN_BYTES_MAX:
         return None
     match = _SHOWN.fullmatch(layout.data, link.start + 1, link.text_end)
     if match is None:
         return None
-    return Label(Kind.ID if match[1] else Kind.NUMBER, number_text(match[2]))
+    return Label(LabelKind.ID if match[1] else LabelKind.NUMBER, number_text(match[2]))
 
 
 def tidy(title: str) -> str:
@@ -194,7 +194,7 @@ def tidy(title: str) -> str:
     return title.replace("**", "", 1).strip(_EDGES) if title.count("**") % 2 else title
 
 
-def _shown(layout: Layout, link: Link) -> str:
+def _shown(layout: Layout, link: MarkdownLink) -> str:
     """What a link shows, unless that is its own address."""
     if link.bare:
         return ""

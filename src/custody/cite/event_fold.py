@@ -6,22 +6,22 @@ from types import MappingProxyType
 from typing import Any
 
 from custody.cite.events import (
-    Checked,
-    Excerpted,
-    How,
-    Lost,
-    Merged,
-    Parted,
-    Registered,
-    RegistryEvent,
-    Unmerged,
-    Used,
-    WasRead,
+    AddressSplit,
+    ExcerptEvent,
+    LinkCheckEvent,
+    MergeReversal,
+    RegistrationReason,
+    RegistryChange,
+    SourceLost,
+    SourceMergeEvent,
+    SourceReading,
+    SourceRegistration,
+    SourceUsage,
 )
-from custody.cite.keys import Keys, content_key, loose_key, normalised
+from custody.cite.keys import SourceKeys, content_key, loose_key, normalised
 from custody.cite.links import remembered
 from custody.cite.model import ResearchSource, id_of
-from custody.cite.shelf import Entry, Member, Merge, Shelf
+from custody.cite.shelf import Merge, Shelf, ShelfEntry, ShelfMember
 from custody.cite.source_merge import richer, shown_alike, together
 
 MEMBERS_MAX = 32
@@ -34,17 +34,17 @@ NEAR_VALUES = 4
 """So many of the smallest fingerprints of a passage are hints."""
 
 
-def apply(shelf: Shelf, event: RegistryEvent) -> bool:
+def apply(shelf: Shelf, event: RegistryChange) -> bool:
     """Let one event happen; False when it does not fit what happened before, and nothing was changed."""
     return _APPLY[type(event)](shelf, event)
 
 
-def _register(shelf: Shelf, event: Registered) -> bool:
+def _register(shelf: Shelf, event: SourceRegistration) -> bool:
     entry = shelf.entry(event.number)
-    if event.how is How.NEW:
+    if event.how is RegistrationReason.NEW:
         if not _mark_lost(shelf, event.number - 1):
             return False
-        entry = Entry(number=event.number)
+        entry = ShelfEntry(number=event.number)
     elif entry is None:
         return False
     shelf.put(with_registration(entry, event))
@@ -56,7 +56,7 @@ def _register(shelf: Shelf, event: Registered) -> bool:
     return True
 
 
-def _merge(shelf: Shelf, event: Merged) -> bool:
+def _merge(shelf: Shelf, event: SourceMergeEvent) -> bool:
     kept, absorbed = shelf.entry(event.number), shelf.entry(event.absorbed)
     if kept is None or absorbed is None or kept.number == absorbed.number or kept.into or absorbed.into:
         return False
@@ -75,7 +75,7 @@ def _merge(shelf: Shelf, event: Merged) -> bool:
     return True
 
 
-def _unmerge(shelf: Shelf, event: Unmerged) -> bool:
+def _unmerge(shelf: Shelf, event: MergeReversal) -> bool:
     kept, absorbed = shelf.entry(event.number), shelf.entry(event.absorbed)
     if kept is None or absorbed is None or absorbed.into != kept.number:
         return False
@@ -91,7 +91,7 @@ def _unmerge(shelf: Shelf, event: Unmerged) -> bool:
     return True
 
 
-def _part(shelf: Shelf, event: Parted) -> bool:
+def _part(shelf: Shelf, event: AddressSplit) -> bool:
     entry = shelf.entry(event.of)
     member = None if entry is None else entry.member(event.spelling)
     if entry is None or member is None or len(entry.members) == 1:
@@ -111,12 +111,18 @@ def _part(shelf: Shelf, event: Parted) -> bool:
             apart=_with(entry.apart, event.number),
         )
     )
-    shelf.put(Entry(number=event.number, members=(replace(member, keys=keys, how=How.PERSON),), apart=(entry.number,)))
+    shelf.put(
+        ShelfEntry(
+            number=event.number,
+            members=(replace(member, keys=keys, how=RegistrationReason.PERSON),),
+            apart=(entry.number,),
+        )
+    )
     shelf.point(keys.canonical, event.number)
     return True
 
 
-def _excerpt(shelf: Shelf, event: Excerpted) -> bool:
+def _excerpt(shelf: Shelf, event: ExcerptEvent) -> bool:
     if shelf.entry(event.number) is None:
         return False
     shelf.add_excerpt(event)
@@ -126,42 +132,42 @@ def _excerpt(shelf: Shelf, event: Excerpted) -> bool:
     return True
 
 
-def _read(shelf: Shelf, event: WasRead) -> bool:
+def _read(shelf: Shelf, event: SourceReading) -> bool:
     if shelf.entry(event.number) is None:
         return False
     shelf.add_reading(event)
     return True
 
 
-def _use(shelf: Shelf, event: Used) -> bool:
+def _use(shelf: Shelf, event: SourceUsage) -> bool:
     if shelf.entry(event.number) is None:
         return False
     shelf.add_use(event.number, event.kind, event.artifact)
     return True
 
 
-def _check(shelf: Shelf, event: Checked) -> bool:
+def _check(shelf: Shelf, event: LinkCheckEvent) -> bool:
     if shelf.entry(event.number) is None:
         return False
     shelf.put_check(event.number, remembered(shelf.check(event.number), event.look, event.stamp.at_ns))
     return True
 
 
-def _lose(shelf: Shelf, event: Lost) -> bool:
+def _lose(shelf: Shelf, event: SourceLost) -> bool:
     return event.number <= shelf.last() or _mark_lost(shelf, event.number)
 
 
-_APPLY: MappingProxyType[type[RegistryEvent], Callable[[Shelf, Any], bool]] = MappingProxyType(
+_APPLY: MappingProxyType[type[RegistryChange], Callable[[Shelf, Any], bool]] = MappingProxyType(
     {
-        Registered: _register,
-        Merged: _merge,
-        Unmerged: _unmerge,
-        Parted: _part,
-        Excerpted: _excerpt,
-        WasRead: _read,
-        Used: _use,
-        Checked: _check,
-        Lost: _lose,
+        SourceRegistration: _register,
+        SourceMergeEvent: _merge,
+        MergeReversal: _unmerge,
+        AddressSplit: _part,
+        ExcerptEvent: _excerpt,
+        SourceReading: _read,
+        SourceUsage: _use,
+        LinkCheckEvent: _check,
+        SourceLost: _lose,
     }
 )
 
@@ -172,17 +178,17 @@ def _mark_lost(shelf: Shelf, number: int) -> bool:
     if not last <= number <= last + GAP_NUMBERS_MAX:
         return False
     for missing in range(last + 1, number + 1):
-        shelf.put(Entry(number=missing))
+        shelf.put(ShelfEntry(number=missing))
     return True
 
 
-def with_registration(entry: Entry, event: Registered) -> Entry:
+def with_registration(entry: ShelfEntry, event: SourceRegistration) -> ShelfEntry:
     """The entry after one more registration; the same entry when it says nothing new."""
     spelling = spelling_of(event.source, event.keys)
     here = entry.member(spelling) or _overflow(entry, event.keys)
     if here is None:
-        member = Member(spelling, event.keys, event.how, event.source, event.stamp.at_ns)
-        members: tuple[Member, ...] = (*entry.members, member)
+        member = ShelfMember(spelling, event.keys, event.how, event.source, event.stamp.at_ns)
+        members: tuple[ShelfMember, ...] = (*entry.members, member)
         merges = (*entry.merges, *_joined(entry, event, spelling))
     else:
         changed = replace(here, source=richer(here.source, event.source))
@@ -194,20 +200,20 @@ def with_registration(entry: Entry, event: Registered) -> Entry:
     return made
 
 
-def _overflow(entry: Entry, keys: Keys) -> Member | None:
+def _overflow(entry: ShelfEntry, keys: SourceKeys) -> ShelfMember | None:
     """With too many addresses, the member that takes in one more of them."""
     if len(entry.members) < MEMBERS_MAX:
         return None
     return next((one for one in entry.members if one.keys.canonical == keys.canonical), entry.members[0])
 
 
-def _joined(entry: Entry, event: Registered, spelling: str) -> tuple[Merge, ...]:
+def _joined(entry: ShelfEntry, event: SourceRegistration, spelling: str) -> tuple[Merge, ...]:
     if not entry.members:
         return ()
     reason = {
-        How.URL: f"the same page, {event.keys.canonical}",
-        How.TEXT: "the same title and snippet",
-        How.WORK: f"the same work, {event.keys.work_text}",
+        RegistrationReason.URL: f"the same page, {event.keys.canonical}",
+        RegistrationReason.TEXT: "the same title and snippet",
+        RegistrationReason.WORK: f"the same work, {event.keys.work_text}",
     }.get(event.how, "registered again")
     keys = tuple(key for key in (event.keys.canonical, event.keys.work_text) if key is not None)
     return (
@@ -224,12 +230,12 @@ def _joined(entry: Entry, event: Registered, spelling: str) -> tuple[Merge, ...]
     )
 
 
-def own_source(entry: Entry) -> ResearchSource:
+def own_source(entry: ShelfEntry) -> ResearchSource:
     """What is known of an entry by itself, whatever it was merged with."""
     return together(member.source for member in entry.members)
 
 
-def spelling_of(source: ResearchSource, keys: Keys) -> str:
+def spelling_of(source: ResearchSource, keys: SourceKeys) -> str:
     """By what a registration is told apart from others of its source: its address as written, or its key."""
     return source.url if source.url is not None else keys.canonical
 

@@ -6,13 +6,13 @@ A number that was given stands in its event, so that replaying with better keys 
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.cite.keys import Keys
-from custody.cite.links import Look
+from custody.cite.keys import SourceKeys
+from custody.cite.links import LinkCheck
 from custody.cite.model import ArtifactType, ResearchSource
 from custody.core.views import Reading
 
 
-class How(Enum):
+class RegistrationReason(Enum):
     """Why a registration has the number that it has."""
 
     NEW = "new"
@@ -37,30 +37,30 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class SourceRegistration:
     """A source was registered under a number; ``source`` is what this registration said."""
 
     stamp: Stamp
     number: int
-    how: How
-    keys: Keys
+    how: RegistrationReason
+    keys: SourceKeys
     source: ResearchSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class SourceMergeEvent:
     """Two numbers were found to be one source: ``number`` is shown, ``absorbed`` stays as its alias."""
 
     stamp: Stamp
     number: int
     absorbed: int
-    how: How
+    how: RegistrationReason
     reason: str
     keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unmerged:
+class MergeReversal:
     """A merge was taken back: ``absorbed`` stands alone again, and is never merged with ``number`` by a key."""
 
     stamp: Stamp
@@ -70,7 +70,7 @@ class Unmerged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class AddressSplit:
     """One address of a source is a source of its own from now on, under the new ``number``."""
 
     stamp: Stamp
@@ -81,7 +81,7 @@ class Parted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpted:
+class ExcerptEvent:
     """A passage of a source was kept; ``text`` is None once it was erased."""
 
     stamp: Stamp
@@ -92,7 +92,7 @@ class Excerpted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WasRead:
+class SourceReading:
     """Somebody read a source, and how; ``call`` is the tool call of the session that did it, where one was captured."""
 
     stamp: Stamp
@@ -103,7 +103,7 @@ class WasRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
+class SourceUsage:
     """Something rests on a source."""
 
     stamp: Stamp
@@ -113,20 +113,30 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class LinkCheckEvent:
     """Somebody looked whether the address of a source answers."""
 
     stamp: Stamp
     number: int
-    look: Look
+    look: LinkCheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class SourceLost:
     """A number was given, but what was registered under it was erased or cannot be read any more."""
 
     stamp: Stamp
     number: int
 
 
-RegistryEvent = Registered | Merged | Unmerged | Parted | Excerpted | WasRead | Used | Checked | Lost
+RegistryChange = (
+    SourceRegistration
+    | SourceMergeEvent
+    | MergeReversal
+    | AddressSplit
+    | ExcerptEvent
+    | SourceReading
+    | SourceUsage
+    | LinkCheckEvent
+    | SourceLost
+)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.cite.document import Kind, Label, Listing
+from custody.cite.document import Label, LabelKind, SourceListing
 from custody.cite.labels import compiled, note_label
 from custody.cite.markdown_ranges import Layout
 
@@ -23,14 +23,16 @@ class Circle:
         return " → ".join(f"[{label}]" for label in (*self.labels, self.labels[0]))
 
 
-def circle(layout: Layout, listing: Listing) -> Circle | None:
+def circle(layout: Layout, listing: SourceListing) -> Circle | None:
     """The first footnote, in the order of the text, that leads back to itself; None if none does."""
     return next(circles(layout, listing), None)
 
 
-def circles(layout: Layout, listing: Listing) -> Iterator[Circle]:
+def circles(layout: Layout, listing: SourceListing) -> Iterator[Circle]:
     """Every circle once, by the footnote of it that was reached first."""
-    starts = {entry.label: entry.start for entry in listing.entries if entry.label and entry.label.kind is Kind.NOTE}
+    starts = {
+        entry.label: entry.start for entry in listing.entries if entry.label and entry.label.kind is LabelKind.NOTE
+    }
     if not starts:
         return
     edges = {

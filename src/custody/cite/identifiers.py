@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-Work = tuple[str, str]
+WorkId = tuple[str, str]
 """Kind and id: ``("doi", "10.1000/182")``."""
 
 _DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+")
@@ -16,7 +16,7 @@ _CVE = re.compile(r"CVE-(?:19|20)\d\d-\d{4,19}", re.IGNORECASE | re.ASCII)
 _VERSION = re.compile(r"v?\d[\w.+!-]*", re.ASCII)
 
 
-def identified(text: str) -> Work | None:
+def identified(text: str) -> WorkId | None:
     """The work that a whole text names as an identifier; None when it is more or less than that."""
     for pattern, read in _TEXTS:
         found = pattern.fullmatch(text)
@@ -25,7 +25,7 @@ def identified(text: str) -> Work | None:
     return None
 
 
-def doi_named(text: str) -> Work | None:
+def doi_named(text: str) -> WorkId | None:
     """The work of a DOI; arXiv's own DOIs are arXiv's papers."""
     doi = unquote(text).strip().rstrip(".").lower()
     if _DOI.fullmatch(doi) is None:
@@ -35,7 +35,7 @@ def doi_named(text: str) -> Work | None:
     return "doi", doi
 
 
-def arxiv_named(text: str) -> Work | None:
+def arxiv_named(text: str) -> WorkId | None:
     """The paper of an arXiv id, old or new, without its version."""
     if found := _ARXIV_NEW.fullmatch(text):
         return "arxiv", found[1]
@@ -43,38 +43,38 @@ def arxiv_named(text: str) -> Work | None:
     return None if found is None else ("arxiv", f"{found[1].lower()}/{found[2]}")
 
 
-def numbered(kind: str) -> Callable[[str], Work | None]:
+def numbered(kind: str) -> Callable[[str], WorkId | None]:
     """How a work that is a number of its kind is read."""
 
-    def read(text: str) -> Work | None:
+    def read(text: str) -> WorkId | None:
         digits = text.lstrip("0") if text.isascii() else ""
         return (kind, digits) if _DIGITS.fullmatch(digits) else None
 
     return read
 
 
-def pmcid_named(text: str) -> Work | None:
+def pmcid_named(text: str) -> WorkId | None:
     """The article of a PMC id."""
     return numbered("pmc")(re.sub("^PMC", "", text, flags=re.IGNORECASE))
 
 
-def cve_named(text: str) -> Work | None:
+def cve_named(text: str) -> WorkId | None:
     """The vulnerability of a CVE id."""
     return ("cve", text.upper()) if _CVE.fullmatch(text) else None
 
 
-def isbn_named(text: str) -> Work | None:
+def isbn_named(text: str) -> WorkId | None:
     """The book of an ISBN with a right check digit."""
     found = isbn13(text)
     return None if found is None else ("isbn", found)
 
 
-def video_named(text: str) -> Work | None:
+def video_named(text: str) -> WorkId | None:
     """The video of a YouTube id."""
     return ("youtube", text) if _VIDEO.fullmatch(text) else None
 
 
-def purl_named(text: str) -> Work | None:
+def purl_named(text: str) -> WorkId | None:
     """The package that a package URL names, without its scheme."""
     found = re.fullmatch(r"(\w+)/([^@?#]+)(?:@([^?#]+))?(?:[?#].*)?", text)
     if found is None:
@@ -82,7 +82,7 @@ def purl_named(text: str) -> Work | None:
     return package_named(found[1].lower(), unquote(found[2]), None if found[3] is None else unquote(found[3]))
 
 
-def package_named(system: str, name: str, version: str | None) -> Work | None:
+def package_named(system: str, name: str, version: str | None) -> WorkId | None:
     """A package of a system, with its version if one is said; names are compared as the system does."""
     name = name.strip("/")
     if system == "pypi":
@@ -94,7 +94,7 @@ def package_named(system: str, name: str, version: str | None) -> Work | None:
     return "package", f"{system}/{name}" + (f"@{version}" if version else "")
 
 
-_TEXTS: tuple[tuple[re.Pattern[str], Callable[[str], Work | None]], ...] = tuple(
+_TEXTS: tuple[tuple[re.Pattern[str], Callable[[str], WorkId | None]], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), read)
     for pattern, read in (
         (r"(?:doi:\s*|info:doi/|urn:doi:)?(10\.\d{4,9}(?:\.\d+)*/\S+)", doi_named),

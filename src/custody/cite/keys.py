@@ -9,7 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from custody.cite.identifiers import Work
+from custody.cite.identifiers import WorkId
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.urls import loose_key, url_key
 from custody.cite.works import PAGE, arxiv_version, work_key, works_in
@@ -18,8 +18,8 @@ from custody.sketch.winnow import fingerprints_of
 
 __all__ = [
     "ContentKey",
-    "Keys",
-    "Work",
+    "SourceKeys",
+    "WorkId",
     "arxiv_version",
     "canonical_key",
     "content_key",
@@ -45,12 +45,12 @@ _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class SourceKeys:
     """The keys of one source: its own, that of its page, that of its work if it has one."""
 
     canonical: str
     url: str | None
-    work: Work | None
+    work: WorkId | None
 
     @property
     def work_text(self) -> str | None:
@@ -69,7 +69,7 @@ class ContentKey:
     sketch: Bottom
 
 
-def keys_of(source: ResearchSource) -> Keys:
+def keys_of(source: ResearchSource) -> SourceKeys:
     """The keys of a source, or a ``SourceError`` for a URL that names no page and no work."""
     page = None if source.url is None else url_key(source.url)
     work = _work_of(source)
@@ -81,7 +81,7 @@ def keys_of(source: ResearchSource) -> Keys:
         raise SourceError(
             "url", f"{known} and names no page: '{source.url[:80]}'", hint="write it in full, with https:// in front"
         )
-    return Keys(f"url:{page}" if page is not None else text_key(source, work), page, work)
+    return SourceKeys(f"url:{page}" if page is not None else text_key(source, work), page, work)
 
 
 def canonical_key(source: ResearchSource) -> str:
@@ -93,7 +93,7 @@ def canonical_key(source: ResearchSource) -> str:
     return keys_of(source).canonical
 
 
-def text_key(source: ResearchSource, work: Work | None = None) -> str:
+def text_key(source: ResearchSource, work: WorkId | None = None) -> str:
     """The key of a source without a page: SHA-256 over title and snippet, normalised.
 
     Two works may have the same title, so a work that is known takes part.
@@ -143,7 +143,7 @@ def normalised(text: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
-def _work_of(source: ResearchSource) -> Work | None:
+def _work_of(source: ResearchSource) -> WorkId | None:
     """The work that a source names: by its URL, by its metadata, or by a title that is nothing but an identifier."""
     by_url = None if source.url is None else work_key(source.url)
     if by_url is not None and by_url[0] != PAGE:

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from custody.cite.document import Kind, Label
+from custody.cite.document import Label, LabelKind
 
 RANGE_MAX = 200
 """A wider range is not taken for one: it says what something spans, not which sources."""
@@ -38,7 +38,7 @@ _ITEMS = re.compile(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?
 _WIDE = str.maketrans("０１２３４５６７８９", "0123456789")
 
 
-class Group(NamedTuple):
+class LabelGroup(NamedTuple):
     """What a group of numbers names."""
 
     labels: tuple[Label, ...]
@@ -58,18 +58,18 @@ def number_text(raw: bytes) -> str:
 @lru_cache(maxsize=1024)
 def note_label(name: str) -> Label:
     """A footnote's label; capitals make no difference."""
-    return Label(Kind.NOTE, name.casefold())
+    return Label(LabelKind.NOTE, name.casefold())
 
 
 @lru_cache(maxsize=1024)
-def read_group(raw: bytes) -> Group | None:
+def read_group(raw: bytes) -> LabelGroup | None:
     """The labels that a group names, each once; None if it holds a range too wide to be one.
 
     >>> [str(label) for label in read_group(b"S1-S3, 7").labels], read_group(b"3-1").backwards
     (['S1', 'S2', 'S3', 'S7'], True)
     """
     items = _ITEMS.findall(raw.decode("utf-8", "replace").translate(_WIDE))
-    kind = Kind.ID if any(first or last for first, _, last, _ in items) else Kind.NUMBER
+    kind = LabelKind.ID if any(first or last for first, _, last, _ in items) else LabelKind.NUMBER
     labels: dict[Label, None] = {}
     backwards = False
     for _, first, _, last in items:
@@ -80,4 +80,4 @@ def read_group(raw: bytes) -> Group | None:
             return None
         for number in range(low, high + 1):
             labels[Label(kind, str(number))] = None
-    return Group(tuple(labels), backwards, len(items) > 1 or bool(items and items[0][3]))
+    return LabelGroup(tuple(labels), backwards, len(items) > 1 or bool(items and items[0][3]))

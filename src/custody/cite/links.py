@@ -18,7 +18,7 @@ FAILURES_KEPT_MAX = 64
 """Of more failures in a row those are forgotten that stand closest to another: the first and the latest never."""
 
 
-class Verdict(Enum):
+class LinkVerdict(Enum):
     """What is known of an address."""
 
     ALIVE = "alive"
@@ -33,7 +33,7 @@ class Verdict(Enum):
     """It failed, but not often or long enough to be gone."""
 
 
-class Answer(Enum):
+class LinkAnswer(Enum):
     """What one look saw."""
 
     HERE = "here"
@@ -45,15 +45,15 @@ class Answer(Enum):
     """No answer that says anything: no connection, too late, broken, the server's own error."""
 
 
-FAILURES = frozenset((Answer.ABSENT, Answer.SILENT))
+FAILURES = frozenset((LinkAnswer.ABSENT, LinkAnswer.SILENT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class LinkCheck:
     """One look at an address; ``location`` is where it moved to, ``retry_seconds`` the patience that was asked for."""
 
     url: str
-    answer: Answer
+    answer: LinkAnswer
     why: str
     status: int | None = None
     location: str | None = None
@@ -61,21 +61,21 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class NotAsked:
+class SkippedLink:
     """An address that nobody asked this time, and why; nothing was learnt of it."""
 
     url: str
     why: str
 
 
-Found = Look | NotAsked
+LinkOutcome = LinkCheck | SkippedLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class LinkMemory:
     """What is remembered of an address: the last look, and when it failed since it last answered, oldest first."""
 
-    last: Look
+    last: LinkCheck
     at_ns: int
     failures_ns: tuple[int, ...] = ()
 
@@ -85,19 +85,19 @@ class Memory:
         return self.last.url
 
 
-def remembered(memory: Memory | None, look: Look, at_ns: int) -> Memory:
+def remembered(memory: LinkMemory | None, look: LinkCheck, at_ns: int) -> LinkMemory:
     """The memory after one more look; another address than the one that is known begins anew."""
     known = () if memory is None or memory.url != look.url else memory.failures_ns
-    if look.answer is Answer.REFUSED:
+    if look.answer is LinkAnswer.REFUSED:
         failures = known  # whoever turned us away said nothing about the page
     elif look.answer in FAILURES:
         failures = _thinned(tuple(sorted((*known, at_ns))))
     else:
         failures = ()
-    return Memory(last=look, at_ns=at_ns, failures_ns=failures)
+    return LinkMemory(last=look, at_ns=at_ns, failures_ns=failures)
 
 
-def failures_counted(memory: Memory, rules: CiteRules) -> int:
+def failures_counted(memory: LinkMemory, rules: CiteRules) -> int:
     """How many failures have the time between them that the rules ask for, from the first on."""
     spacing_ns = rules.link_gone_spacing_hours * HOUR_NS
     counted, last = 0, None
@@ -107,21 +107,21 @@ def failures_counted(memory: Memory, rules: CiteRules) -> int:
     return counted
 
 
-def verdict_of(memory: Memory, rules: CiteRules) -> Verdict:
+def verdict_of(memory: LinkMemory, rules: CiteRules) -> LinkVerdict:
     """What is known of an address now."""
     match memory.last.answer:
-        case Answer.HERE:
-            return Verdict.ALIVE
-        case Answer.MOVED:
-            return Verdict.MOVED
-        case Answer.REFUSED:
-            return Verdict.BLOCKED
-        case Answer.ABSENT | Answer.SILENT:
+        case LinkAnswer.HERE:
+            return LinkVerdict.ALIVE
+        case LinkAnswer.MOVED:
+            return LinkVerdict.MOVED
+        case LinkAnswer.REFUSED:
+            return LinkVerdict.BLOCKED
+        case LinkAnswer.ABSENT | LinkAnswer.SILENT:
             is_gone = failures_counted(memory, rules) >= rules.link_gone_after
-            return Verdict.GONE if is_gone else Verdict.UNREACHABLE
+            return LinkVerdict.GONE if is_gone else LinkVerdict.UNREACHABLE
 
 
-def held_until_ns(memory: Memory | None, rules: CiteRules) -> int | None:
+def held_until_ns(memory: LinkMemory | None, rules: CiteRules) -> int | None:
     """Until when the server asked not to be asked again, with our own bound on it; None when it did not."""
     if memory is None or memory.last.retry_seconds is None:
         return None
@@ -129,7 +129,7 @@ def held_until_ns(memory: Memory | None, rules: CiteRules) -> int | None:
     return memory.at_ns + int(hold_ns)
 
 
-def is_stale(memory: Memory | None, now_ns: int, rules: CiteRules) -> bool:
+def is_stale(memory: LinkMemory | None, now_ns: int, rules: CiteRules) -> bool:
     """Whether it is time to look again: never looked, too long ago, or a failure that can be counted again by now."""
     if memory is None:
         return True
@@ -140,7 +140,7 @@ def is_stale(memory: Memory | None, now_ns: int, rules: CiteRules) -> bool:
     return not 0 <= now_ns - memory.at_ns < fresh_ns
 
 
-def told(looks: Iterable[Look]) -> tuple[Look, ...]:
+def told(looks: Iterable[LinkCheck]) -> tuple[LinkCheck, ...]:
     """The looks of one run that say something about their addresses.
 
     Where no server answered at all, the silence is most likely ours: a machine without network must not let sources
@@ -151,19 +151,19 @@ def told(looks: Iterable[Look]) -> tuple[Look, ...]:
     return tuple(look for look in every if heard or look.answer not in FAILURES)
 
 
-def answer_of(status: int) -> Answer:
+def answer_of(status: int) -> LinkAnswer:
     """What a status of HTTP says about a page, after redirects were followed.
 
     >>> answer_of(206), answer_of(404), answer_of(429), answer_of(503)
     (<Answer.HERE: 'here'>, <Answer.ABSENT: 'absent'>, <Answer.REFUSED: 'refused'>, <Answer.SILENT: 'silent'>)
     """
     if status in _HERE or 200 <= status < 300:
-        return Answer.HERE
+        return LinkAnswer.HERE
     if status in _ABSENT:
-        return Answer.ABSENT
+        return LinkAnswer.ABSENT
     if status in _SILENT or status < 400 or 500 <= status < 600:
-        return Answer.SILENT
-    return Answer.REFUSED
+        return LinkAnswer.SILENT
+    return LinkAnswer.REFUSED
 
 
 _HERE = frozenset((300, 304, 416))
@@ -186,17 +186,17 @@ class Hop:
     status: int
 
 
-def look_from(hops: Sequence[Hop], *, retry_seconds: int | None = None) -> Look:
+def look_from(hops: Sequence[Hop], *, retry_seconds: int | None = None) -> LinkCheck:
     """What a chain of answers says about its first address; the last one is the answer, the others redirect."""
     first, last = hops[0], hops[-1]
     answer = answer_of(last.status)
-    look = Look(
+    look = LinkCheck(
         url=first.url, answer=answer, why=_said(last, len(hops)), status=last.status, retry_seconds=retry_seconds
     )
     location = _moved_to(hops)
-    if answer is not Answer.HERE or location is None:
+    if answer is not LinkAnswer.HERE or location is None:
         return look
-    return replace(look, answer=Answer.MOVED, location=location, why=_where(first.url, location))
+    return replace(look, answer=LinkAnswer.MOVED, location=location, why=_where(first.url, location))
 
 
 def _moved_to(hops: Sequence[Hop]) -> str | None:

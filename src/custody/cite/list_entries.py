@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from custody.cite.document import Entry, Kind, Label, Trouble
-from custody.cite.entries import YEARS, Labelled, Stretch, glued_labels, has_address, label_at, read_entry
+from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble
+from custody.cite.entries import YEARS, EntrySpan, LabelSpan, glued_labels, has_address, label_at, read_entry
 from custody.cite.markdown_ranges import Layout
-from custody.cite.walk import CODE, ITEM, PARAGRAPH, ROW, RULE, TABLE, Block
+from custody.cite.walk import CODE, ITEM, PARAGRAPH, ROW, RULE, TABLE, MarkdownBlock
 
 GLUED = "entries run together in one paragraph when rendered"
 IN_CODE = "the list stands in code"
@@ -22,12 +22,12 @@ _NUMBER = re.compile(rb"[ \t*]*([Ss]?)([0-9]{1,9})[ \t*.]*")
 
 
 @dataclass(slots=True)
-class Gathered:
+class EntryList:
     """What was found so far."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ListEntry] = field(default_factory=list)
     cut: list[tuple[int, int]] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[ListTrouble] = field(default_factory=list)
     before: Label | None = None
 
     @property
@@ -35,13 +35,13 @@ class Gathered:
         """The label of the last entry, or of the one before all of these."""
         return self.entries[-1].label if self.entries else self.before
 
-    def add(self, other: "Gathered") -> None:
+    def add(self, other: "EntryList") -> None:
         """Take over what ``other`` holds."""
         self.entries.extend(other.entries)
         self.cut.extend(other.cut)
         self.troubles.extend(other.troubles)
 
-    def settled(self, others: int) -> "Gathered":
+    def settled(self, others: int) -> "EntryList":
         """Without lines that only hold an address, where at least as many entries have a label: those are remarks.
 
         ``others`` counts the labelled ones that are gathered elsewhere: footnotes and link definitions.
@@ -50,20 +50,20 @@ class Gathered:
         if not bare or len(bare) > len(self.entries) - len(bare) + others:
             return self
         gone = {(entry.start, entry.end) for entry in bare}
-        return Gathered(
+        return EntryList(
             [entry for entry in self.entries if entry.label is not None],
             [cut for cut in self.cut if cut not in gone],
             [trouble for trouble in self.troubles if not any(start <= trouble.at < end for start, end in gone)],
         )
 
-    def keep(self, entry: Entry) -> None:
+    def keep(self, entry: ListEntry) -> None:
         """Take one entry, which takes up its own bytes."""
         self.entries.append(entry)
         self.cut.append((entry.start, entry.end))
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbered:
+class _NumberedItem:
     """An item whose number is the list's: which entry it became, the number as written, and as rendered."""
 
     at: int
@@ -71,16 +71,16 @@ class _Numbered:
     rendered: int
 
 
-def gather(layout: Layout, start: int, end: int, *, paragraph: bool = False, before: Label | None = None) -> Gathered:
+def gather(layout: Layout, start: int, end: int, *, paragraph: bool = False, before: Label | None = None) -> EntryList:
     """The entries of a stretch until a rule after them.
 
     ``paragraph`` says that all of it are lines of one; ``before`` is the label of the entry before it, if there is one.
     """
-    gathered = Gathered(before=before)
+    gathered = EntryList(before=before)
     if paragraph:
         _lines(layout, start, end, gathered)
         return gathered
-    numbered: list[_Numbered] = []
+    numbered: list[_NumberedItem] = []
     for at, block in layout.blocks_within(start, end):
         if block.inside:
             continue
@@ -98,16 +98,16 @@ def gather(layout: Layout, start: int, end: int, *, paragraph: bool = False, bef
     return gathered
 
 
-def trailing(layout: Layout) -> Gathered:
+def trailing(layout: Layout) -> EntryList:
     """The run of blocks at the end of a report that are nothing but lines with a bracketed number and an address."""
-    gathered = Gathered()
+    gathered = EntryList()
     for block in reversed([block for block in layout.blocks if not block.inside]):
         if block.kind == RULE:
             continue
         if block.kind == CODE and not gathered.entries:
             _code(layout, block, gathered, several=True)
             break
-        part = Gathered()
+        part = EntryList()
         if block.kind == ITEM:
             part = gather(layout, block.start, block.start + 1)
         elif block.kind == PARAGRAPH and _all_bracketed(layout, block):
@@ -120,12 +120,12 @@ def trailing(layout: Layout) -> Gathered:
     return gathered
 
 
-def _all_bracketed(layout: Layout, block: Block) -> bool:
+def _all_bracketed(layout: Layout, block: MarkdownBlock) -> bool:
     first = label_at(layout, block.start, block.end)
     return first is not None and first.bracketed
 
 
-def _item(layout: Layout, at: int, gathered: Gathered, numbered: list[_Numbered]) -> None:
+def _item(layout: Layout, at: int, gathered: EntryList, numbered: list[_NumberedItem]) -> None:
     block = layout.blocks[at]
     prefix = _ITEM.match(layout.data, block.start, block.end)
     end = layout.trimmed(block.start, block.end)
@@ -137,41 +137,41 @@ def _item(layout: Layout, at: int, gathered: Gathered, numbered: list[_Numbered]
     labelled = _item_label(layout, label_at(layout, body, end), ordered=prefix[1] is not None)
     plain = layout.is_plain(at)
     if labelled is not None:
-        _several(layout, labelled, Stretch(block.start, end, labelled.body), gathered, plain=plain)
+        _several(layout, labelled, EntrySpan(block.start, end, labelled.body), gathered, plain=plain)
         return
     if prefix[1] is not None and block.number is not None:
-        numbered.append(_Numbered(len(gathered.entries), int(prefix[1]), block.number))
-        label = Label(Kind.NUMBER, str(block.number))
-        gathered.keep(read_entry(layout, label, Stretch(block.start, end, body), plain=plain))
+        numbered.append(_NumberedItem(len(gathered.entries), int(prefix[1]), block.number))
+        label = Label(LabelKind.NUMBER, str(block.number))
+        gathered.keep(read_entry(layout, label, EntrySpan(block.start, end, body), plain=plain))
     elif has_address(layout, body, end):
-        gathered.keep(read_entry(layout, None, Stretch(block.start, end, body), plain=plain))
+        gathered.keep(read_entry(layout, None, EntrySpan(block.start, end, body), plain=plain))
 
 
-def _item_label(layout: Layout, labelled: Labelled | None, *, ordered: bool) -> Labelled | None:
+def _item_label(layout: Layout, labelled: LabelSpan | None, *, ordered: bool) -> LabelSpan | None:
     """A label that an item shows itself; where the list counts already, only one in plain brackets."""
     if ordered and labelled is not None and b"]" not in layout.data[labelled.start : labelled.body]:
         return None
-    if labelled is None or (labelled.label.kind is Kind.ID and not ordered):
+    if labelled is None or (labelled.label.kind is LabelKind.ID and not ordered):
         return labelled
     if not labelled.bracketed and (ordered or not labelled.escaped):
         return None
     return None if int(labelled.label.name) in YEARS else labelled
 
 
-def _several(layout: Layout, labelled: Labelled, at: Stretch, gathered: Gathered, *, plain: bool) -> None:
+def _several(layout: Layout, labelled: LabelSpan, at: EntrySpan, gathered: EntryList, *, plain: bool) -> None:
     """An entry, and those that run on in it."""
     begins = [(at.start, labelled), *glued_labels(layout, labelled, at.end)]
     ends = [start for start, _ in begins[1:]] + [at.end]
     for (start, one), end in zip(begins, ends, strict=True):
         stop = layout.trimmed(start, end)
-        gathered.keep(read_entry(layout, one.label, Stretch(start, stop, min(one.body, stop)), plain=plain))
+        gathered.keep(read_entry(layout, one.label, EntrySpan(start, stop, min(one.body, stop)), plain=plain))
     if len(begins) > 1:
-        gathered.troubles.append(Trouble(begins[1][0], GLUED))
+        gathered.troubles.append(ListTrouble(begins[1][0], GLUED))
 
 
-def _lines(layout: Layout, start: int, end: int, gathered: Gathered) -> None:
+def _lines(layout: Layout, start: int, end: int, gathered: EntryList) -> None:
     """Entries in the lines of a paragraph: each begins with a label, or holds an address of its own."""
-    begins: list[tuple[int, Labelled | None]] = []
+    begins: list[tuple[int, LabelSpan | None]] = []
     previous = None if gathered.last is None else gathered.last.number
     for line in _LINE.finditer(layout.data, start, end):
         labelled = _line_label(label_at(layout, *line.span()), previous)
@@ -186,15 +186,15 @@ def _lines(layout: Layout, start: int, end: int, gathered: Gathered) -> None:
     for (at, labelled), stop in zip(begins, ends, strict=True):
         stop = layout.trimmed(at, stop)
         if labelled is None:
-            gathered.keep(read_entry(layout, None, Stretch(at, stop, at)))
+            gathered.keep(read_entry(layout, None, EntrySpan(at, stop, at)))
         else:
-            _several(layout, labelled, Stretch(at, stop, min(labelled.body, stop)), gathered, plain=True)
+            _several(layout, labelled, EntrySpan(at, stop, min(labelled.body, stop)), gathered, plain=True)
     _glued(layout, [at for at, _ in begins], gathered)
 
 
-def _line_label(labelled: Labelled | None, previous: int | None) -> Labelled | None:
+def _line_label(labelled: LabelSpan | None, previous: int | None) -> LabelSpan | None:
     """Without brackets a number at the beginning of a line is a label only if it counts on."""
-    if labelled is None or labelled.label.kind is Kind.ID:
+    if labelled is None or labelled.label.kind is LabelKind.ID:
         return labelled
     number = int(labelled.label.name)
     if labelled.bracketed or labelled.escaped:
@@ -202,15 +202,15 @@ def _line_label(labelled: Labelled | None, previous: int | None) -> Labelled | N
     return labelled if number == (1 if previous is None else previous + 1) else None
 
 
-def _glued(layout: Layout, begins: list[int], gathered: Gathered) -> None:
+def _glued(layout: Layout, begins: list[int], gathered: EntryList) -> None:
     """Two entries of one paragraph show as two lines only if a hard break stands between them."""
     for first, second in pairwise(begins):
         if _HARD_BREAK.search(layout.data, max(first, second - 16), second) is None:
-            gathered.troubles.append(Trouble(second, GLUED))
+            gathered.troubles.append(ListTrouble(second, GLUED))
             return
 
 
-def _table(layout: Layout, table: Block, gathered: Gathered) -> None:
+def _table(layout: Layout, table: MarkdownBlock, gathered: EntryList) -> None:
     """Rows whose first cell is a number; the table is taken out as a whole."""
     found = False
     for _, row in layout.blocks_within(table.start, table.end):
@@ -221,7 +221,7 @@ def _table(layout: Layout, table: Block, gathered: Gathered) -> None:
         label = None if cell is None else _cell_label(layout, *cell.span(1))
         if cell is None or label is None or cell.end() >= end:
             continue
-        entry = read_entry(layout, label, Stretch(row.start, end, cell.end()))
+        entry = read_entry(layout, label, EntrySpan(row.start, end, cell.end()))
         title = " — ".join(part.strip() for part in entry.title.split("|") if part.strip())
         gathered.entries.append(entry._replace(title=title))
         found = True
@@ -232,36 +232,36 @@ def _table(layout: Layout, table: Block, gathered: Gathered) -> None:
 def _cell_label(layout: Layout, start: int, end: int) -> Label | None:
     plain = _NUMBER.fullmatch(layout.data, start, end)
     if plain is not None:
-        return Label(Kind.ID if plain[1] else Kind.NUMBER, str(int(plain[2])))
+        return Label(LabelKind.ID if plain[1] else LabelKind.NUMBER, str(int(plain[2])))
     labelled = label_at(layout, start, end)
     return labelled.label if labelled is not None and not layout.data[labelled.body : end].strip() else None
 
 
-def _code(layout: Layout, block: Block, gathered: Gathered, *, several: bool = False) -> None:
+def _code(layout: Layout, block: MarkdownBlock, gathered: EntryList, *, several: bool = False) -> None:
     """A list in code shows as code; what it lists is listed all the same. ``several``: one line alone is no list."""
-    found = Gathered()
+    found = EntryList()
     for line in _LINE.finditer(layout.data, block.start, block.end):
         labelled = label_at(layout, *line.span())
         if labelled is not None and labelled.bracketed and has_address(layout, *line.span()):
             stop = layout.trimmed(*line.span())
-            found.keep(read_entry(layout, labelled.label, Stretch(line.start(), stop, labelled.body)))
+            found.keep(read_entry(layout, labelled.label, EntrySpan(line.start(), stop, labelled.body)))
     if len(found.entries) > several:
-        found.troubles.append(Trouble(block.start, IN_CODE))
+        found.troubles.append(ListTrouble(block.start, IN_CODE))
         gathered.add(found)
 
 
-def _number(gathered: Gathered, numbered: list[_Numbered]) -> None:
+def _number(gathered: EntryList, numbered: list[_NumberedItem]) -> None:
     """Give items the numbers that are written, where these count upwards; else those that are rendered."""
     for one_list in _lists(numbered):
         if all(first.written < second.written for first, second in pairwise(one_list)):
             for one in one_list:
-                label = Label(Kind.NUMBER, str(one.written))
+                label = Label(LabelKind.NUMBER, str(one.written))
                 gathered.entries[one.at] = gathered.entries[one.at]._replace(label=label)
 
 
-def _lists(numbered: list[_Numbered]) -> Iterator[list[_Numbered]]:
+def _lists(numbered: list[_NumberedItem]) -> Iterator[list[_NumberedItem]]:
     """Items by the list that they are of: a list renders its numbers one after the other."""
-    current: list[_Numbered] = []
+    current: list[_NumberedItem] = []
     for one in numbered:
         if current and one.rendered != current[-1].rendered + 1:
             yield current

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from custody.cite.document import Entry, Listing, Section
+from custody.cite.document import ListEntry, Section, SourceListing
 from custody.cite.entries import is_web
 from custody.cite.labels import note_label
 from custody.cite.markdown_ranges import Layout
 from custody.cite.markdown_text import address, kept
-from custody.cite.plan import Plan, Target
+from custody.cite.plan import ConversionTarget, Plan
 
 INDENT = 4
 """What belongs to a footnote or an item stands at least this far in."""
@@ -18,13 +18,17 @@ _BLOCK = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?:\s|$)|#{1,6}(?:\s|$)|>|```|~~~|
 _BLANK_LINE = re.compile(rb"[ \t]*(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))")
 _BLANK_BEFORE = re.compile(rb"(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))\Z")
 BLANK_BYTES_MAX = 80
-_HEADINGS = {Target.FOOTNOTES: "Footnotes", Target.SOURCES: "Sources", Target.MARKERS: "Sources"}
+_HEADINGS = {
+    ConversionTarget.FOOTNOTES: "Footnotes",
+    ConversionTarget.SOURCES: "Sources",
+    ConversionTarget.MARKERS: "Sources",
+}
 UNCITED_HEADING = "References"
 LEVEL = 2
 """The level of the list's heading; one that stood deeper stays there, else it would take in what follows."""
 
 
-class Change(NamedTuple):
+class ByteChange(NamedTuple):
     """Bytes that are replaced, at their place in the old text."""
 
     start: int
@@ -32,7 +36,7 @@ class Change(NamedTuple):
     new: bytes
 
 
-def list_changes(layout: Layout, listing: Listing, plan: Plan) -> Iterator[Change]:
+def list_changes(layout: Layout, listing: SourceListing, plan: Plan) -> Iterator[ByteChange]:
     """One new list in the last section that lists sources, or at the end; the old entries taken out."""
     data = layout.data
     line_end = b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
@@ -49,21 +53,21 @@ def list_changes(layout: Layout, listing: Listing, plan: Plan) -> Iterator[Chang
     entries += _space_after(data, first[1], line_end)
     if data[home.heading_end : first[0]].strip():
         stop = layout.trimmed(home.heading_start, home.heading_end)
-        yield Change(home.heading_start, stop, heading.encode())
-        yield Change(first[0], first[1], entries)
+        yield ByteChange(home.heading_start, stop, heading.encode())
+        yield ByteChange(first[0], first[1], entries)
     else:
-        yield Change(home.heading_start, first[1], _encoded(f"{heading}\n\n", line_end) + entries)
+        yield ByteChange(home.heading_start, first[1], _encoded(f"{heading}\n\n", line_end) + entries)
     yield from _taken_out(data, [cut for cut in cuts if cut != first])
     for section in listing.sections[:-1]:
         if _is_emptied(data, section, cuts):
-            yield Change(section.heading_start, _past_line_ends(data, section.heading_end), b"")
+            yield ByteChange(section.heading_start, _past_line_ends(data, section.heading_end), b"")
 
 
 def _encoded(text: str, line_end: bytes) -> bytes:
     return text.encode("utf-8", "surrogateescape").replace(b"\n", line_end)
 
 
-def _line(layout: Layout, plan: Plan, entry: Entry) -> str:
+def _line(layout: Layout, plan: Plan, entry: ListEntry) -> str:
     """One entry of the new list; of one that is more than title and address, all that it says."""
     label = _label(plan, entry)
     if not entry.plain:
@@ -82,9 +86,9 @@ def _line(layout: Layout, plan: Plan, entry: Entry) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _label(plan: Plan, entry: Entry) -> str:
+def _label(plan: Plan, entry: ListEntry) -> str:
     number = plan.number(entry)
-    if plan.to is Target.MARKERS:
+    if plan.to is ConversionTarget.MARKERS:
         return f"- [S{number}]"
     if plan.notes:
         return f"[^{number}]:"
@@ -106,7 +110,7 @@ def _further_in(body: str) -> str:
     return "\n".join([f" {first}" if first.strip() else "", *rest])
 
 
-def _joined(layout: Layout, listing: Listing) -> list[tuple[int, int]]:
+def _joined(layout: Layout, listing: SourceListing) -> list[tuple[int, int]]:
     """The stretches that entries take up, as one where only white space is between them."""
     headings = {section.heading_start for section in listing.sections}
     made: list[tuple[int, int]] = []
@@ -121,11 +125,11 @@ def _joined(layout: Layout, listing: Listing) -> list[tuple[int, int]]:
     return made
 
 
-def _taken_out(data: bytes, cuts: Sequence[tuple[int, int]]) -> Iterator[Change]:
+def _taken_out(data: bytes, cuts: Sequence[tuple[int, int]]) -> Iterator[ByteChange]:
     """Entries taken out; the line ends after them too, where a blank line before them keeps the rest apart."""
     for start, end in cuts:
         apart = start == 0 or _BLANK_BEFORE.search(data, max(0, start - BLANK_BYTES_MAX), start)
-        yield Change(start, _past_line_ends(data, end) if apart else end, b"")
+        yield ByteChange(start, _past_line_ends(data, end) if apart else end, b"")
 
 
 def _past_line_ends(data: bytes, at: int) -> int:
@@ -134,7 +138,7 @@ def _past_line_ends(data: bytes, at: int) -> int:
     return at
 
 
-def _appended(data: bytes, cuts: Sequence[tuple[int, int]], block: bytes, line_end: bytes) -> Change:
+def _appended(data: bytes, cuts: Sequence[tuple[int, int]], block: bytes, line_end: bytes) -> ByteChange:
     """The list at the end of the text, after a blank line; the text ends with a line end if it did before."""
     before = data
     if cuts and _past_line_ends(data, cuts[-1][1]) == len(data):
@@ -144,7 +148,7 @@ def _appended(data: bytes, cuts: Sequence[tuple[int, int]], block: bytes, line_e
     else:
         gap = line_end if before.endswith(line_end) else line_end * 2
     last = line_end if data.endswith((b"\n", b"\r")) else b""
-    return Change(len(data), len(data), gap + block + last)
+    return ByteChange(len(data), len(data), gap + block + last)
 
 
 def _space_after(data: bytes, at: int, line_end: bytes) -> bytes:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pyromark
 from pyromark import Options
 
-from custody.cite.document import Place
-from custody.cite.walk import CODE, TABLE, Block, Link, walk
+from custody.cite.document import TextPlace
+from custody.cite.walk import CODE, TABLE, MarkdownBlock, MarkdownLink, walk
 
 OPTIONS = (
     Options.ENABLE_TABLES
@@ -54,8 +54,8 @@ class Layout:
     """A text and its parse."""
 
     data: bytes
-    blocks: tuple[Block, ...]
-    links: tuple[Link, ...]
+    blocks: tuple[MarkdownBlock, ...]
+    links: tuple[MarkdownLink, ...]
     definitions: tuple[Definition, ...]
     guarded: tuple[tuple[int, int], ...]
     """Code, links, HTML, math, front matter and bare addresses: sorted, apart from each other."""
@@ -64,9 +64,9 @@ class Layout:
     broken: int | None
     """The first byte that is no UTF-8, or None."""
     _lines: list[int] = field(default_factory=list)
-    _last: list[tuple[int, Place]] = field(default_factory=list)
+    _last: list[tuple[int, TextPlace]] = field(default_factory=list)
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> TextPlace:
         """The line and the column of a byte; quick for one place after the other, also on one long line."""
         if not self._lines:
             self._lines.append(0)
@@ -75,7 +75,7 @@ class Layout:
         start, column = self._lines[line - 1], 1
         if self._last and self._last[0][1].line == line and self._last[0][0] <= offset:
             start, column = self._last[0][0], self._last[0][1].column
-        place = Place(line, column + len(self.data[start:offset].decode("utf-8", "surrogateescape")))
+        place = TextPlace(line, column + len(self.data[start:offset].decode("utf-8", "surrogateescape")))
         self._last[:] = [(offset, place)]
         return place
 
@@ -84,7 +84,7 @@ class Layout:
         at = bisect_right(self.guarded, (offset, len(self.data) + 1)) - 1
         return at >= 0 and self.guarded[at][1] > offset
 
-    def links_within(self, start: int, end: int) -> tuple[Link, ...]:
+    def links_within(self, start: int, end: int) -> tuple[MarkdownLink, ...]:
         """The links that begin in a stretch."""
         first = bisect_left(self.links, (start,))
         return self.links[first : bisect_left(self.links, (end,))]
@@ -93,7 +93,7 @@ class Layout:
         """The index of the first block that begins at or after a byte."""
         return bisect_left(self.blocks, start, key=_start_of)
 
-    def blocks_within(self, start: int, end: int) -> Iterator[tuple[int, Block]]:
+    def blocks_within(self, start: int, end: int) -> Iterator[tuple[int, MarkdownBlock]]:
         """The blocks that begin in a stretch, with their indices."""
         for at in range(self.blocks_from(start), len(self.blocks)):
             if self.blocks[at].start >= end:
@@ -163,7 +163,7 @@ def readable(data: bytes) -> tuple[str, int | None]:
         return _LOST.sub("?", data.decode("utf-8", "surrogateescape")), error.start
 
 
-def _start_of(block: Block) -> int:
+def _start_of(block: MarkdownBlock) -> int:
     return block.start
 
 
@@ -175,7 +175,9 @@ def _definitions(text: str, base: int) -> tuple[Definition, ...]:
     )
 
 
-def _repeated(data: bytes, base: int, known: tuple[Definition, ...], blocks: list[Block]) -> Iterator[Definition]:
+def _repeated(
+    data: bytes, base: int, known: tuple[Definition, ...], blocks: list[MarkdownBlock]
+) -> Iterator[Definition]:
     """Numbered definitions of a name that is defined already: the parser passes them over, and so does a renderer."""
     taken = {one.start for one in known}
     outer = [block for block in blocks if not block.inside]

@@ -19,11 +19,11 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from custody.cite.document import Form, Kind, Label, Listing, Marker
+from custody.cite.document import Label, LabelKind, Marker, MarkerForm, SourceListing
 from custody.cite.entries import YEARS, shown_number
 from custody.cite.labels import GROUP, NUMBER, compiled, note_label, read_group
 from custody.cite.markdown_ranges import Layout
-from custody.cite.names import Names
+from custody.cite.names import LabelIndex
 
 UNLISTED_MAX = 9_999
 
@@ -36,7 +36,7 @@ _IN_BRACKETS = compiled(
 )
 _WIDE = compiled(rf"［(?P<group>{GROUP})］")
 _LENTICULAR = compiled(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
-_OTHERS = (("［".encode(), _WIDE, Form.BRACKET), ("【".encode(), _LENTICULAR, Form.LENTICULAR))
+_OTHERS = (("［".encode(), _WIDE, MarkerForm.BRACKET), ("【".encode(), _LENTICULAR, MarkerForm.LENTICULAR))
 _BACKSLASH = 0x5C
 
 
@@ -47,14 +47,14 @@ class Scan(NamedTuple):
     aside: frozenset[int]
 
 
-def find_markers(layout: Layout, listing: Listing) -> tuple[Marker, ...]:
+def find_markers(layout: Layout, listing: SourceListing) -> tuple[Marker, ...]:
     """Every marker outside the list, in the order of the text."""
     return scan(layout, listing).markers
 
 
-def scan(layout: Layout, listing: Listing) -> Scan:
+def scan(layout: Layout, listing: SourceListing) -> Scan:
     """Every marker outside the list, and what is written like one."""
-    names = Names(listing.entries)
+    names = LabelIndex(listing.entries)
     outside = _Outside(listing)
     found = [one for one in _written(layout) if outside.holds(one.start)]
     counts = _counting(found, names)
@@ -87,21 +87,21 @@ def _written(layout: Layout) -> list[Marker]:
     return found
 
 
-class _Read(NamedTuple):
+class _MarkerText(NamedTuple):
     """What is written in a marker, wherever it stands."""
 
     labels: tuple[Label, ...]
-    form: Form
+    form: MarkerForm
     backwards: bool = False
     several: bool = False
 
 
 def _unguarded(
-    layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], _Read | None]
+    layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], _MarkerText | None]
 ) -> Iterator[Marker]:
     """The matches outside guarded bytes; the same bytes are read once."""
     data, guarded = layout.data, layout.guarded
-    known: dict[tuple[bytes, bool], _Read | None] = {}
+    known: dict[tuple[bytes, bool], _MarkerText | None] = {}
     at, count = 0, len(guarded)
     for match in pattern.finditer(data):
         start, end = match.span()
@@ -114,64 +114,66 @@ def _unguarded(
             known[key] = read(match, key[1])
         one = known[key]
         if one is not None:
-            yield Marker(one.labels, one.form, start - (one.form is Form.ESCAPED), end, one.backwards, one.several)
+            yield Marker(
+                one.labels, one.form, start - (one.form is MarkerForm.ESCAPED), end, one.backwards, one.several
+            )
 
 
-def _in_brackets(match: re.Match[bytes], escaped: bool) -> _Read | None:
+def _in_brackets(match: re.Match[bytes], escaped: bool) -> _MarkerText | None:
     which = match.lastgroup
     if which == "bracket":
-        return None if escaped else _of(match, "bracket", Form.BRACKET)
+        return None if escaped else _of(match, "bracket", MarkerForm.BRACKET)
     if which == "escaped":
-        return _of(match, "bracket", Form.ESCAPED) if escaped else None
+        return _of(match, "bracket", MarkerForm.ESCAPED) if escaped else None
     if escaped:
         return None
     if which == "note":
-        return _Read((note_label(match["note"].decode("utf-8", "replace")),), Form.NOTE)
-    return _of(match, "word", Form.WORD)
+        return _MarkerText((note_label(match["note"].decode("utf-8", "replace")),), MarkerForm.NOTE)
+    return _of(match, "word", MarkerForm.WORD)
 
 
-def _in_signs(form: Form, match: re.Match[bytes], escaped: bool) -> _Read | None:
+def _in_signs(form: MarkerForm, match: re.Match[bytes], escaped: bool) -> _MarkerText | None:
     return None if escaped else _of(match, "group", form)
 
 
-def _of(match: re.Match[bytes], name: str, form: Form) -> _Read | None:
+def _of(match: re.Match[bytes], name: str, form: MarkerForm) -> _MarkerText | None:
     group = read_group(match[name])
-    return None if group is None else _Read(group.labels, form, group.backwards, group.several)
+    return None if group is None else _MarkerText(group.labels, form, group.backwards, group.several)
 
 
-def _counting(found: list[Marker], names: Names) -> bool:
+def _counting(found: list[Marker], names: LabelIndex) -> bool:
     """Whether this report counts its sources: a plain number that is not listed is then a marker without source."""
     if names.has_labels:
         return names.has_numbers
-    one = Label(Kind.NUMBER, "1")
-    return any(each.form is Form.BRACKET and one in each.labels for each in found)
+    one = Label(LabelKind.NUMBER, "1")
+    return any(each.form is MarkerForm.BRACKET and one in each.labels for each in found)
 
 
-def _is_marker(marker: Marker, names: Names, *, counts: bool) -> bool:
+def _is_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:
     form, first = marker.form, marker.labels[0]
-    if form is Form.NOTE or form is Form.WORD or first.kind is Kind.ID:
+    if form is MarkerForm.NOTE or form is MarkerForm.WORD or first.kind is LabelKind.ID:
         return True
     if any(names.find(label) is not None for label in marker.labels):
         # ``[0, 1]`` is an interval.
         return first.name != "0" or names.find(first) is not None
-    if form is Form.ESCAPED or marker.several:
+    if form is MarkerForm.ESCAPED or marker.several:
         return False
     number = int(first.name)
     plausible = 0 < number <= UNLISTED_MAX and number not in YEARS
-    return plausible and (counts or form is Form.LENTICULAR)
+    return plausible and (counts or form is MarkerForm.LENTICULAR)
 
 
 def _linked(layout: Layout) -> Iterator[Marker]:
     for link in layout.links:
         label = shown_number(layout, link)
         if label is not None:
-            yield Marker((label,), Form.LINKED, link.start, link.end)
+            yield Marker((label,), MarkerForm.LINKED, link.start, link.end)
 
 
 class _Outside:
     """Says of offsets that only grow whether they stand outside the list."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: SourceListing) -> None:
         spans = [*listing.cut, *((one.heading_start, one.end) for one in listing.sections)]
         self._spans = sorted(spans)
         self._at = 0

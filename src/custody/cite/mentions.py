@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 from custody.cite.walk import CODE, HEADING, HTML, NOTE, PARAGRAPH, ROW
 
 AROUND_BYTES = 240
@@ -52,7 +52,7 @@ _MADE_UP = re.compile(
 )
 
 
-class FileNamed(NamedTuple):
+class FileMention(NamedTuple):
     """A file that is named: where, as which path, and whether as a link (then from the report's own folder)."""
 
     at: int
@@ -60,7 +60,7 @@ class FileNamed(NamedTuple):
     link: bool = False
 
 
-class NameNamed(NamedTuple):
+class NameMention(NamedTuple):
     """A name that is said to be in a module (dotted) or in a file (a path)."""
 
     at: int
@@ -68,21 +68,21 @@ class NameNamed(NamedTuple):
     path: str | None = None
 
 
-class IssueNamed(NamedTuple):
+class IssueMention(NamedTuple):
     """An issue or a pull request by its number."""
 
     at: int
     number: int
 
 
-class PackageNamed(NamedTuple):
+class PackageMention(NamedTuple):
     """A package that is said to be a dependency."""
 
     at: int
     name: str
 
 
-def files_named(subject: Subject) -> Iterator[FileNamed]:
+def files_named(subject: AuditSubject) -> Iterator[FileMention]:
     """The files that a report names, as they are written, without the line."""
     for at, end, span in _spans(subject):
         found = _NODE.fullmatch(span)
@@ -96,55 +96,55 @@ def files_named(subject: Subject) -> Iterator[FileNamed]:
         ):
             continue
         if "..." not in bare and not _is_doubtful(subject, at, end):
-            yield FileNamed(at, bare)
+            yield FileMention(at, bare)
     for link in subject.layout.links:
         path = unquote(re.split("[?#]", link.url, maxsplit=1)[0])
         if path and ":" not in path and not path.startswith("/") and re.fullmatch(r"[\w./+ -]+", path):
-            yield FileNamed(link.start, path, link=True)
+            yield FileMention(link.start, path, link=True)
 
 
-def names_named(subject: Subject) -> Iterator[NameNamed]:
+def names_named(subject: AuditSubject) -> Iterator[NameMention]:
     """The names that a report says are in a module or a file."""
     for at, end, span in _spans(subject):
         node = _NODE.fullmatch(span)
         if _is_doubtful(subject, at, end):
             continue
         if node is not None:
-            yield NameNamed(at, tuple(node[2].split("::")[1:]), node[1])
+            yield NameMention(at, tuple(node[2].split("::")[1:]), node[1])
         elif _DOTTED.fullmatch(span):
-            yield NameNamed(at, tuple(span.removesuffix("()").split(".")))
+            yield NameMention(at, tuple(span.removesuffix("()").split(".")))
     for start, text in _texts(subject):
         for match in _NAME_IN_FILE.finditer(text):
             at, end = (start + len(text[:sign].encode("utf-8", "surrogateescape")) for sign in match.span())
             if not _is_doubtful(subject, at, end):
-                yield NameNamed(at, (match[1],), match[2])
+                yield NameMention(at, (match[1],), match[2])
 
 
-def issues_named(subject: Subject) -> Iterator[IssueNamed]:
+def issues_named(subject: AuditSubject) -> Iterator[IssueMention]:
     """The issues of the repository itself that a report names by number alone."""
     for match in _ISSUE.finditer(subject.layout.data):
         if not subject.layout.is_guarded(match.start()):
-            yield IssueNamed(match.start(), int(match[1]))
+            yield IssueMention(match.start(), int(match[1]))
 
 
-def packages_named(subject: Subject) -> Iterator[PackageNamed]:
+def packages_named(subject: AuditSubject) -> Iterator[PackageMention]:
     """The packages that a report says are dependencies."""
     for start, text in _texts(subject):
         for match in _PACKAGE.finditer(text):
             name = next(group for group in match.groups() if group is not None)
             at, end = (start + len(text[:sign].encode("utf-8", "surrogateescape")) for sign in match.span())
             if not _is_doubtful(subject, at, end):
-                yield PackageNamed(at, name)
+                yield PackageMention(at, name)
 
 
-def _texts(subject: Subject) -> Iterator[tuple[int, str]]:
+def _texts(subject: AuditSubject) -> Iterator[tuple[int, str]]:
     """Every block that holds text, with where it begins."""
     for block in subject.layout.blocks:
         if block.kind in (PARAGRAPH, HEADING, ROW) and not block.inside & (CODE | HTML | NOTE):
             yield block.start, subject.layout.text(block.start, block.end)
 
 
-def _spans(subject: Subject) -> Iterator[tuple[int, int, str]]:
+def _spans(subject: AuditSubject) -> Iterator[tuple[int, int, str]]:
     """The inline code of a report: where it begins and ends, and what stands in it."""
     data = subject.layout.data
     for block in subject.layout.blocks if b"`" in data else ():
@@ -155,7 +155,7 @@ def _spans(subject: Subject) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), match[2].decode("utf-8", "surrogateescape").strip()
 
 
-def _is_doubtful(subject: Subject, start: int, end: int) -> bool:
+def _is_doubtful(subject: AuditSubject, start: int, end: int) -> bool:
     """Whether what stands around a mention says that it is an example, or not there (any more, or yet)."""
     data = subject.layout.data
     if _ANNOUNCES.match(data, end):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from custody.cite.codes import Code
-from custody.cite.mentions import FileNamed, NameNamed, files_named, issues_named, names_named, packages_named
-from custody.cite.subject import Found, Subject, brief
+from custody.cite.codes import CitationCode
+from custody.cite.mentions import FileMention, NameMention, files_named, issues_named, names_named, packages_named
+from custody.cite.subject import AuditSubject, CheckFinding, brief
 
 MODULE_PARTS_MIN = 2
 """A shorter dotted name may be a variable's."""
@@ -26,7 +26,7 @@ _MADE = frozenset("node_modules dist build target out bin obj vendor coverage ge
 
 
 @dataclass(frozen=True)
-class Holding:
+class RepositoryContent:
     """What a repository holds: the paths of its files, texts of files, which paths ever were, what manifests say."""
 
     paths: Collection[str]
@@ -73,21 +73,21 @@ class Tracker:
     """Numbers of pull requests with the moment at which each was opened."""
 
 
-Judged = Mapping[int, int | None]
+LineTimes = Mapping[int, int | None]
 """The lines that are judged, and when each was written where that is known."""
 
 
 class Files(NamedTuple):
     """The files that are not there; ``elsewhere``: so many are not that the report must speak of another place."""
 
-    found: list[Found]
+    found: list[CheckFinding]
     elsewhere: bool
 
 
-def no_file(subject: Subject, judged: Judged, holding: Holding, report: str) -> Files:
+def no_file(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str) -> Files:
     """Files that a report names and that neither are nor ever were; ``report`` is its own path."""
     folder = report.rpartition("/")[0]
-    asked: list[tuple[FileNamed, list[str]]] = []
+    asked: list[tuple[FileMention, list[str]]] = []
     there = 0
     for one in () if speaks_of_another_time(report) else files_named(subject):
         places = list(_places(one, folder, holding))
@@ -100,7 +100,10 @@ def no_file(subject: Subject, judged: Judged, holding: Holding, report: str) -> 
     if len(paths) >= ELSEWHERE_MIN and len(paths) > there:
         return Files([], elsewhere=True)
     told = (f"there is no file '{brief(one.path)}'{_instead(one.path, holding)}" for one in missing)
-    return Files([Found(Code.NOFILE, one.at, words) for one, words in zip(missing, told, strict=True)], elsewhere=False)
+    return Files(
+        [CheckFinding(CitationCode.NOFILE, one.at, words) for one, words in zip(missing, told, strict=True)],
+        elsewhere=False,
+    )
 
 
 def speaks_of_another_time(report: str) -> bool:
@@ -108,16 +111,18 @@ def speaks_of_another_time(report: str) -> bool:
     return _OTHER_TIMES.search(report) is not None
 
 
-def no_symbol(subject: Subject, judged: Judged, holding: Holding, report: str) -> Iterator[Found]:
+def no_symbol(
+    subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str
+) -> Iterator[CheckFinding]:
     """Names that a report says are in a module or a file, and that do not stand there."""
     for one in () if speaks_of_another_time(report) else names_named(subject):
         if _line(subject, one.at) not in judged:
             continue
         for path, name in _claimed(one, holding):
-            yield Found(Code.NOSYMBOL, one.at, f"'{brief(name)}' does not stand in {path}")
+            yield CheckFinding(CitationCode.NOSYMBOL, one.at, f"'{brief(name)}' does not stand in {path}")
 
 
-def no_issue(subject: Subject, judged: Judged, tracker: Tracker) -> Iterator[Found]:
+def no_issue(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:
     """Issues that were asked for in vain, or whose number was given to none when the line was written."""
     for one in issues_named(subject):
         line = _line(subject, one.at)
@@ -126,12 +131,14 @@ def no_issue(subject: Subject, judged: Judged, tracker: Tracker) -> Iterator[Fou
         moment = judged[line]
         later = [n for n, at in tracker.given if moment is not None and at >= moment and n < one.number]
         if one.number in tracker.absent:
-            yield Found(Code.NOISSUE, one.at, f"there is no #{one.number}: it was asked for in vain")
+            yield CheckFinding(CitationCode.NOISSUE, one.at, f"there is no #{one.number}: it was asked for in vain")
         elif later:
-            yield Found(Code.NOISSUE, one.at, f"there was no #{one.number} yet: #{max(later)} was opened after this")
+            yield CheckFinding(
+                CitationCode.NOISSUE, one.at, f"there was no #{one.number} yet: #{max(later)} was opened after this"
+            )
 
 
-def no_package(subject: Subject, judged: Judged, holding: Holding) -> Iterator[Found]:
+def no_package(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent) -> Iterator[CheckFinding]:
     """Packages that a report says are dependencies and that no manifest names."""
     if not holding.manifests:
         return
@@ -142,10 +149,10 @@ def no_package(subject: Subject, judged: Judged, holding: Holding) -> Iterator[F
         name = _package(one.name)
         known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in said)
         if _line(subject, one.at) in judged and not known and name not in own:
-            yield Found(Code.NOPACKAGE, one.at, f"no manifest or lock file names '{brief(one.name)}'")
+            yield CheckFinding(CitationCode.NOPACKAGE, one.at, f"no manifest or lock file names '{brief(one.name)}'")
 
 
-def _places(one: FileNamed, folder: str, holding: Holding) -> Iterator[str]:
+def _places(one: FileMention, folder: str, holding: RepositoryContent) -> Iterator[str]:
     """Where a file would be, if it may be missing at all; nothing where something may be meant by it."""
     parts = one.path.removeprefix("./").split("/")
     if _extension(one.path) not in holding.extensions or _MADE.intersection(part.lower() for part in parts):
@@ -165,12 +172,12 @@ def _places(one: FileNamed, folder: str, holding: Holding) -> Iterator[str]:
     yield from (place for place in (here, root) if place is not None)
 
 
-def is_judged(one: NameNamed, holding: Holding) -> bool:
+def is_judged(one: NameMention, holding: RepositoryContent) -> bool:
     """Whether a name is said to be in a file that is there, and by which it can be told."""
     return any(True for _ in _claimed(one._replace(names=(*one.names[:-1], f"{one.names[-1]}_")), holding))
 
 
-def _claimed(one: NameNamed, holding: Holding) -> Iterator[tuple[str, str]]:
+def _claimed(one: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
     """The file and the name that are missing from it: nothing where one of the files meant has it."""
     if one.path is not None:
         files = [path for path in holding.like(one.path) if path.endswith(f".{_extension(one.path)}")]
@@ -202,7 +209,7 @@ def _may_have(text: str | None, name: str) -> bool:
     )
 
 
-def _instead(path: str, holding: Holding) -> str:
+def _instead(path: str, holding: RepositoryContent) -> str:
     """Another file of the same name, if there is one alone."""
     known = [one for one in holding.ends.get(_stem(path), ()) if one.rpartition("/")[2] == path.rpartition("/")[2]]
     return f"; there is {known[0]}" if len(known) == 1 else ""
@@ -229,7 +236,7 @@ def _joined(folder: str, path: str) -> str | None:
     return "/".join(made) or None
 
 
-def _is_folder(path: str, holding: Holding) -> bool:
+def _is_folder(path: str, holding: RepositoryContent) -> bool:
     return any(one.startswith(f"{path}/") for one in holding.paths)
 
 
@@ -251,5 +258,5 @@ def _package(name: str) -> str:
     return re.sub(r"[_.]", "-", name.lower())
 
 
-def _line(subject: Subject, at: int) -> int:
+def _line(subject: AuditSubject, at: int) -> int:
     return subject.layout.place(at).line

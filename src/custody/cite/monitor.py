@@ -67,7 +67,7 @@ class ContextMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TuningStep:
     """One thing that was set otherwise, and why."""
 
     name: str
@@ -77,7 +77,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ContextStats:
     """What was told since the last step."""
 
     took_ns: list[int] = field(default_factory=list)
@@ -97,7 +97,7 @@ class ContextPerformanceMonitor:
 
     def __init__(self, settings: ContextSettings | None = None) -> None:
         self.settings = settings or ContextSettings()
-        self._seen = _Seen()
+        self._seen = _ContextStats()
 
     def looked_up(self, *, hit: bool, took_ns: int) -> None:
         """A source's lines were asked for: whether they were kept, and how long it took."""
@@ -150,20 +150,20 @@ class ContextPerformanceMonitor:
             prefetch_used=_share(seen.prefetch_used, seen.prefetched),
         )
 
-    def adapt(self) -> tuple[Step, ...]:
+    def adapt(self) -> tuple[TuningStep, ...]:
         """Take every step whose condition holds; none before enough was seen."""
         seen = self.metrics()
         if seen.look_ups < ENOUGH_LOOKS:
             return ()
-        taken: dict[str, Step] = {}
+        taken: dict[str, TuningStep] = {}
         for rule in STEPS:
             before = int(getattr(self.settings, rule.setting))
             after = max(rule.least, min(rule.most, rule.change(before)))
             if after != before and rule.holds(seen, self.settings):
-                taken[rule.setting] = Step(rule.name, rule.why, before, after)
+                taken[rule.setting] = TuningStep(rule.name, rule.why, before, after)
         if taken:
             self.settings = replace(self.settings, **{setting: step.after for setting, step in taken.items()})
-            self._seen = _Seen()
+            self._seen = _ContextStats()
         return tuple(taken.values())
 
 

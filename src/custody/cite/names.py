@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from custody.cite.document import Entry, Kind, Label
+from custody.cite.document import Label, LabelKind, ListEntry
 
-_OTHER = {Kind.ID: Kind.NUMBER, Kind.NUMBER: Kind.ID}
+_OTHER = {LabelKind.ID: LabelKind.NUMBER, LabelKind.NUMBER: LabelKind.ID}
 
 
-class Names:
+class LabelIndex:
     """Listed sources by their labels.
 
     A label means the source that is listed under it. ``[S3]`` may also mean the source listed as 3, and ``[3]`` the
@@ -15,8 +15,8 @@ class Names:
     sources under one label the first that has an address is meant.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._by_label: dict[Label, Entry] = {}
+    def __init__(self, entries: Iterable[ListEntry]) -> None:
+        self._by_label: dict[Label, ListEntry] = {}
         kinds = set()
         for entry in entries:
             if entry.label is not None:
@@ -24,11 +24,11 @@ class Names:
                 if known.url is None and entry.url is not None:
                     self._by_label[entry.label] = entry
                 kinds.add(entry.label.kind)
-        self._found: dict[Label, Entry | None] = {}
+        self._found: dict[Label, ListEntry | None] = {}
         self.has_labels = bool(kinds)
-        self.has_numbers = Kind.NUMBER in kinds or Kind.ID in kinds
+        self.has_numbers = LabelKind.NUMBER in kinds or LabelKind.ID in kinds
 
-    def find(self, label: Label) -> Entry | None:
+    def find(self, label: Label) -> ListEntry | None:
         """The source that ``label`` means, if it is listed."""
         if label in self._found:
             return self._found[label]

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.cite.codes import Code
-from custody.cite.document import Entry
+from custody.cite.codes import CitationCode
+from custody.cite.document import ListEntry
 from custody.cite.evidence import carries_evidence
 from custody.cite.keys import normalised
 from custody.cite.prose import sentences, sentences_with_uses
-from custody.cite.readings import Opening, Readings, best_of, is_page
+from custody.cite.readings import PageReading, Readings, best_of, is_page
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, named
 from custody.cite.urls import parts_of
 from custody.cite.walk import QUOTE
 from custody.core.views import Reading
@@ -28,27 +28,27 @@ _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WritingTimes:
     """Which lines are judged, and when each was written; None where nobody knows when."""
 
     lines: Mapping[int, int | None]
     readings: Readings
 
 
-Check = Callable[[Subject, Written, CiteRules], Iterator[Found]]
+ReadingCheck = Callable[[AuditSubject, WritingTimes, CiteRules], Iterator[CheckFinding]]
 
 
-def never_opened(subject: Subject, written: Written, rules: CiteRules) -> Iterator[Found]:
+def never_opened(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
     """Sources that are cited and of which no captured call brought anything."""
     for at, name, url in _cited(subject, rules):
         if _line(subject, at) not in written.lines or not is_page(url) or written.readings.is_doubtful(url):
             continue
         known = written.readings.of(url)
         if not any(one.is_opened for one in known):
-            yield Found(Code.UNREAD, at, f"{name} was never opened: {_how(known)}")
+            yield CheckFinding(CitationCode.UNREAD, at, f"{name} was never opened: {_how(known)}")
 
 
-def opened_late(subject: Subject, written: Written, rules: CiteRules) -> Iterator[Found]:
+def opened_late(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
     """Sources that were opened only after the line that cites them was written; the first such line of each."""
     told: set[str] = set()
     for at, name, url in _citing(subject, rules):
@@ -58,10 +58,12 @@ def opened_late(subject: Subject, written: Written, rules: CiteRules) -> Iterato
         opened = [one.at_ns for one in written.readings.of(url) if one.is_opened]
         if opened and min(opened) > moment:
             told.add(url)
-            yield Found(Code.LATE, at, f"{name} was opened only {_after(min(opened) - moment)} this was written")
+            yield CheckFinding(
+                CitationCode.LATE, at, f"{name} was opened only {_after(min(opened) - moment)} this was written"
+            )
 
 
-def only_summed_up(subject: Subject, written: Written, _rules: CiteRules) -> Iterator[Found]:
+def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Quotations from sources of which only a summary was read, that a model wrote."""
     for at, quotation, entries in _quotations(subject):
         pages = [one.url for one in entries if one.url is not None and is_page(one.url)]
@@ -74,18 +76,18 @@ def only_summed_up(subject: Subject, written: Written, _rules: CiteRules) -> Ite
             continue
         names = ", ".join(dict.fromkeys(named(one) for one in entries))
         has = _has_words([one for each in known for one in each], quotation)
-        yield Found(Code.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
+        yield CheckFinding(CitationCode.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
 
 
-CHECKS: Mapping[Code, Check] = {
-    Code.UNREAD: never_opened,
-    Code.LATE: opened_late,
-    Code.SUMMARY: only_summed_up,
+CHECKS: Mapping[CitationCode, ReadingCheck] = {
+    CitationCode.UNREAD: never_opened,
+    CitationCode.LATE: opened_late,
+    CitationCode.SUMMARY: only_summed_up,
 }
 """Every check of readings by the code that it gives."""
 
 
-def _cited(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _cited(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
     """What is cited and where it is listed: entries with an address; without a list, the links that cite."""
     for entry in subject.listing.entries:
         if entry.url is not None:
@@ -93,7 +95,7 @@ def _cited(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]
     yield from _linked(subject, rules)
 
 
-def _citing(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _citing(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
     """What is cited and where it is cited."""
     for use in subject.uses:
         if use.entry is not None and use.entry.url is not None:
@@ -101,7 +103,7 @@ def _citing(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]
     yield from _linked(subject, rules)
 
 
-def _linked(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _linked(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
     """Links in sentences that carry evidence, in a report without a list; a link to a whole site cites nothing."""
     if subject.listing.entries or not subject.links:
         return
@@ -115,7 +117,7 @@ def _linked(subject: Subject, rules: CiteRules) -> Iterator[tuple[int, str, str]
             yield start, f"'{brief(url)}'", url
 
 
-def _quotations(subject: Subject) -> Iterator[tuple[int, str, tuple[Entry, ...]]]:
+def _quotations(subject: AuditSubject) -> Iterator[tuple[int, str, tuple[ListEntry, ...]]]:
     """Quotations with the sources that their sentence names: in the text, and in blocks of their own."""
     for sentence, entries in sentences_with_uses(subject):
         for match in _QUOTATION.finditer(sentence.text):
@@ -135,7 +137,7 @@ def _is_long(words: str) -> bool:
     return len(words.split()) >= QUOTED_WORDS_MIN or len(_HAN.findall(words)) >= QUOTED_SIGNS_MIN
 
 
-def _has_words(known: list[Opening], quotation: str) -> str:
+def _has_words(known: list[PageReading], quotation: str) -> str:
     texts = [one.text for one in known if one.text is not None]
     if not texts:
         return "of which only a summary was read"
@@ -143,7 +145,7 @@ def _has_words(known: list[Opening], quotation: str) -> str:
     return f"of which only a summary was read, which {'has' if has else 'does not have'} these words"
 
 
-def _how(known: list[Opening]) -> str:
+def _how(known: list[PageReading]) -> str:
     failed = [one for one in known if one.failed]
     if failed:
         code = next((one.code for one in failed if one.code is not None), None)
@@ -158,5 +160,5 @@ def _after(ns: int) -> str:
     return f"{seconds // 60:,} minutes after" if seconds < 7200 else f"{seconds // 3600:,} hours after"
 
 
-def _line(subject: Subject, at: int) -> int:
+def _line(subject: AuditSubject, at: int) -> int:
     return subject.layout.place(at).line

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
-from custody.cite.document import Entry
+from custody.cite.document import ListEntry
 from custody.cite.markdown_ranges import readable
-from custody.cite.subject import Subject
-from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, Block
+from custody.cite.subject import AuditSubject
+from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, MarkdownBlock
 
 _NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -36,10 +36,10 @@ class Sentence(NamedTuple):
     cited: bool
 
 
-def sentences(subject: Subject) -> list[Sentence]:
+def sentences(subject: AuditSubject) -> list[Sentence]:
     """Every sentence of the prose, in the order of the text."""
     text, marks = _masked(subject)
-    papers: dict[str, list[Block]] = {}
+    papers: dict[str, list[MarkdownBlock]] = {}
     for block in _prose(subject):
         if (words := text[block.start : block.end]).strip():
             papers.setdefault(language_of(words), []).append(block)
@@ -49,12 +49,12 @@ def sentences(subject: Subject) -> list[Sentence]:
     return found
 
 
-def sentences_with_uses(subject: Subject) -> Iterator[tuple[Sentence, tuple[Entry, ...]]]:
+def sentences_with_uses(subject: AuditSubject) -> Iterator[tuple[Sentence, tuple[ListEntry, ...]]]:
     """Every sentence with the listed sources that its markers name; sentences without any are left out."""
     found = sentences(subject)
     starts = [sentence.at for sentence in found]
     blocks = list(_prose(subject))
-    named: dict[int, dict[int, Entry]] = {}
+    named: dict[int, dict[int, ListEntry]] = {}
     for use in subject.uses:
         at = bisect_right(starts, use.marker.start) - 1
         block = bisect_right(blocks, use.marker.start, key=lambda block: block.start) - 1
@@ -66,7 +66,7 @@ def sentences_with_uses(subject: Subject) -> Iterator[tuple[Sentence, tuple[Entr
         yield found[at], tuple(named[at].values())
 
 
-def _masked(subject: Subject) -> tuple[bytes, list[int]]:
+def _masked(subject: AuditSubject) -> tuple[bytes, list[int]]:
     """The report with a space for every byte of a marker, of code and of a link but its words; and what cites where.
 
     Every byte stays in its place, so that a sentence is found again in the report itself.
@@ -89,7 +89,7 @@ def _masked(subject: Subject) -> tuple[bytes, list[int]]:
     return bytes(text).translate(_SIGNS), sorted(marks)
 
 
-def _prose(subject: Subject) -> Iterator[Block]:
+def _prose(subject: AuditSubject) -> Iterator[MarkdownBlock]:
     """Paragraphs and items outside the list that are neither a heading in bold nor quoted."""
     data = subject.layout.data
     for block in subject.layout.blocks:
@@ -110,7 +110,7 @@ def language_of(text: bytes) -> str:
     return "zh" if len(_HAN.findall(characters)) > HAN_SHARE_MIN * len(characters) else "en"
 
 
-def _split(language: str, text: bytes, blocks: Sequence[Block], marks: Sequence[int]) -> Iterator[Sentence]:
+def _split(language: str, text: bytes, blocks: Sequence[MarkdownBlock], marks: Sequence[int]) -> Iterator[Sentence]:
     """The sentences of one language; what cites before the first word of a sentence belongs to the one before it."""
     written = [text[block.start : block.end].decode("utf-8").rstrip() for block in blocks]
     pieces = _paragraphs(sentencex.segment(language, APART.join(written)), written)
@@ -140,7 +140,7 @@ def _paragraphs(segments: Sequence[str], written: Sequence[str]) -> list[list[st
     return made
 
 
-def _of_paragraph(block: Block, segments: Sequence[str], marks: Sequence[int]) -> Iterator[Sentence]:
+def _of_paragraph(block: MarkdownBlock, segments: Sequence[str], marks: Sequence[int]) -> Iterator[Sentence]:
     at = block.start
     made: list[Sentence] = []
     for segment in segments:

@@ -26,7 +26,7 @@ def is_page(locator: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class PageReading:
     """One captured reading of a page. An attempt that did not fail for certain may have brought anything."""
 
     locator: str
@@ -51,12 +51,12 @@ class Opening:
 class Readings:
     """Every captured reading, to be asked by address. Alike counts as the same: a doubt never accuses."""
 
-    openings: Sequence[Opening]
-    _by_key: Mapping[str, list[Opening]] = field(init=False)
+    openings: Sequence[PageReading]
+    _by_key: Mapping[str, list[PageReading]] = field(init=False)
     _untold: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        by_key: dict[str, list[Opening]] = {}
+        by_key: dict[str, list[PageReading]] = {}
         for one in self.openings:
             for key in _keys(one.locator):
                 by_key.setdefault(key, []).append(one)
@@ -64,7 +64,7 @@ class Readings:
         object.__setattr__(self, "_by_key", by_key)
         object.__setattr__(self, "_untold", sorted(key for key in untold if key is not None))
 
-    def of(self, url: str) -> list[Opening]:
+    def of(self, url: str) -> list[PageReading]:
         """How a page was read, oldest first."""
         found = {id(one): one for key in _keys(url) for one in self._by_key.get(key, ())}
         return sorted(found.values(), key=lambda one: one.at_ns)
@@ -76,7 +76,7 @@ class Readings:
         return below or any(one.is_untold for one in self.of(url))
 
 
-def best_of(openings: Iterable[Opening]) -> Reading:
+def best_of(openings: Iterable[PageReading]) -> Reading:
     """The reading that shows most; ``never`` without any."""
     return min((one.reading for one in openings), key=_ORDER.index, default=Reading.NEVER)
 

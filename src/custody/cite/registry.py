@@ -11,20 +11,20 @@ from hashlib import sha256
 
 from custody.cite.event_fold import spelling_of, with_registration
 from custody.cite.events import (
-    Checked,
-    Excerpted,
-    How,
-    Merged,
-    Parted,
-    Registered,
-    RegistryEvent,
+    AddressSplit,
+    ExcerptEvent,
+    LinkCheckEvent,
+    MergeReversal,
+    RegistrationReason,
+    RegistryChange,
+    SourceMergeEvent,
+    SourceReading,
+    SourceRegistration,
+    SourceUsage,
     Stamp,
-    Unmerged,
-    Used,
-    WasRead,
 )
-from custody.cite.keys import Keys, keys_of
-from custody.cite.links import Look
+from custody.cite.keys import SourceKeys, keys_of
+from custody.cite.links import LinkCheck
 from custody.cite.model import (
     USAGE_FIELDS,
     ArtifactType,
@@ -34,7 +34,7 @@ from custody.cite.model import (
     id_of,
     number_of,
 )
-from custody.cite.shelf import Entry, Shelf
+from custody.cite.shelf import Shelf, ShelfEntry
 from custody.cite.source_merge import cleaned
 from custody.core.errors import InputError
 from custody.core.views import Reading
@@ -45,8 +45,8 @@ ARTIFACT_CHARS_MAX = 1000
 
 
 def to_register(
-    shelf: Shelf, source: ResearchSource, stamp: Stamp, keys: Keys | None = None
-) -> tuple[int, tuple[RegistryEvent, ...]]:
+    shelf: Shelf, source: ResearchSource, stamp: Stamp, keys: SourceKeys | None = None
+) -> tuple[int, tuple[RegistryChange, ...]]:
     """The number that a source has or gets, and what happens; nothing, when nothing new was said.
 
     ``keys`` are given where the source's own would not tell it apart, because a secret was taken out of its address.
@@ -57,9 +57,9 @@ def to_register(
     number, how = _known_as(shelf, keys, spelling)
     if number is None:
         number = shelf.last() + 1
-        return number, (Registered(stamp=stamp, number=number, how=how, keys=keys, source=said),)
+        return number, (SourceRegistration(stamp=stamp, number=number, how=how, keys=keys, source=said),)
     entry = _entry(shelf, number)
-    event = Registered(stamp=stamp, number=number, how=how, keys=keys, source=said)
+    event = SourceRegistration(stamp=stamp, number=number, how=how, keys=keys, source=said)
     changes = with_registration(entry, event) != entry
     return number, (*([event] if changes else []), *_same_work(shelf, entry, keys, stamp))
 
@@ -68,17 +68,21 @@ SAID_SO = "somebody said so"
 """The reason of a merge for which none was given."""
 
 
-def to_merge(shelf: Shelf, kept: str, absorbed: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def to_merge(shelf: Shelf, kept: str, absorbed: str, reason: str, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when somebody says that two numbers are one source; ``kept`` is shown from then on."""
     one, other = root(shelf, entry_of(shelf, kept)), root(shelf, entry_of(shelf, absorbed))
     if one.number == other.number:
         raise InputError(f"'{kept}' and '{absorbed}' are one source already, {id_of(one.number)}")
     if not reason.strip():
         raise InputError("a merge needs a reason", hint="say why the two are one source")
-    return (Merged(stamp=stamp, number=one.number, absorbed=other.number, how=How.PERSON, reason=reason.strip()),)
+    return (
+        SourceMergeEvent(
+            stamp=stamp, number=one.number, absorbed=other.number, how=RegistrationReason.PERSON, reason=reason.strip()
+        ),
+    )
 
 
-def to_unmerge(shelf: Shelf, source_id: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def to_unmerge(shelf: Shelf, source_id: str, reason: str, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when a merge is taken back: the number stands alone again, with everything that is its own."""
     entry = entry_of(shelf, source_id)
     if entry.into is None:
@@ -86,10 +90,10 @@ def to_unmerge(shelf: Shelf, source_id: str, reason: str, stamp: Stamp) -> tuple
             "name the absorbed id" if entry.absorbed else "'custody cite show' lists its addresses: give one by --url"
         )
         raise InputError(f"'{source_id}' was not merged into another source", hint=hint)
-    return (Unmerged(stamp=stamp, number=entry.into, absorbed=entry.number, reason=reason),)
+    return (MergeReversal(stamp=stamp, number=entry.into, absorbed=entry.number, reason=reason),)
 
 
-def to_part(shelf: Shelf, source_id: str, spelling: str, reason: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def to_part(shelf: Shelf, source_id: str, spelling: str, reason: str, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when an address that a key had merged shall be a source of its own."""
     entry = entry_of(shelf, source_id)
     member = entry.member(spelling)
@@ -99,12 +103,12 @@ def to_part(shelf: Shelf, source_id: str, spelling: str, reason: str, stamp: Sta
         )
     if len(entry.members) == 1:
         raise InputError(f"'{spelling[:80]}' is the only address of '{source_id}'", hint="there is nothing to part")
-    return (Parted(stamp=stamp, number=shelf.last() + 1, of=entry.number, spelling=spelling, reason=reason),)
+    return (AddressSplit(stamp=stamp, number=shelf.last() + 1, of=entry.number, spelling=spelling, reason=reason),)
 
 
 def to_excerpt(
     shelf: Shelf, source_id: str, text: str, span: tuple[int, int] | None, stamp: Stamp
-) -> tuple[RegistryEvent, ...]:
+) -> tuple[RegistryChange, ...]:
     """What happens when a passage that was read is kept."""
     entry = entry_of(shelf, source_id)
     if not text.strip():
@@ -114,21 +118,21 @@ def to_excerpt(
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if any((one.digest, one.span) == (digest, span) for one in shelf.excerpts(entry.number)):
         return ()
-    return (Excerpted(stamp=stamp, number=entry.number, digest=digest, text=text, span=span),)
+    return (ExcerptEvent(stamp=stamp, number=entry.number, digest=digest, text=text, span=span),)
 
 
 def to_read(
     shelf: Shelf, source_id: str, reading: Reading, session: str | None, stamp: Stamp, call: str | None = None
-) -> tuple[RegistryEvent, ...]:
+) -> tuple[RegistryChange, ...]:
     """What happens when somebody read a source; the same reading in the same session, or call of it, is told once."""
     entry = entry_of(shelf, source_id)
     told = {(one.reading, one.session, one.call, one.stamp.who) for one in shelf.readings(entry.number)}
     if (reading, session, call, stamp.who) in told:
         return ()
-    return (WasRead(stamp=stamp, number=entry.number, reading=reading, session=session, call=call),)
+    return (SourceReading(stamp=stamp, number=entry.number, reading=reading, session=session, call=call),)
 
 
-def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when something rests on a source; a known use is told once."""
     entry = entry_of(shelf, source_id)
     if kind not in USAGE_FIELDS:
@@ -137,18 +141,18 @@ def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stam
         raise SourceError("usage", f"is by '{artifact[:40]}'", hint="give the id of what rests on the source")
     if (kind, artifact) in shelf.uses(entry.number):
         return ()
-    return (Used(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
+    return (SourceUsage(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
 
 
-def to_check(shelf: Shelf, source_id: str, look: Look, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def to_check(shelf: Shelf, source_id: str, look: LinkCheck, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when somebody looked whether a source's address answers: every look counts."""
-    return (Checked(stamp=stamp, number=entry_of(shelf, source_id).number, look=look),)
+    return (LinkCheckEvent(stamp=stamp, number=entry_of(shelf, source_id).number, look=look),)
 
 
 # --- look -------------------------------------------------------------------------------------------------------------
 
 
-def entry_of(shelf: Shelf, source_id: str) -> Entry:
+def entry_of(shelf: Shelf, source_id: str) -> ShelfEntry:
     """What stands under an id, or an ``UnknownSource``."""
     entry = shelf.entry(number_of(source_id))
     if entry is None:
@@ -156,21 +160,21 @@ def entry_of(shelf: Shelf, source_id: str) -> Entry:
     return entry
 
 
-def root(shelf: Shelf, entry: Entry) -> Entry:
+def root(shelf: Shelf, entry: ShelfEntry) -> ShelfEntry:
     """The source that an entry is shown as."""
     while entry.into is not None:
         entry = _entry(shelf, entry.into)
     return entry
 
 
-def group(shelf: Shelf, entry: Entry) -> Iterator[Entry]:
+def group(shelf: Shelf, entry: ShelfEntry) -> Iterator[ShelfEntry]:
     """An entry and all that it absorbed, itself first, then in the order of their numbers."""
     yield entry
     for number in sorted(entry.absorbed):
         yield from group(shelf, _entry(shelf, number))
 
 
-def _known_as(shelf: Shelf, keys: Keys, spelling: str) -> tuple[int | None, How]:
+def _known_as(shelf: Shelf, keys: SourceKeys, spelling: str) -> tuple[int | None, RegistrationReason]:
     number = shelf.number_at(keys.canonical)
     if number is not None:
         entry = _entry(shelf, number)
@@ -178,12 +182,14 @@ def _known_as(shelf: Shelf, keys: Keys, spelling: str) -> tuple[int | None, How]
         if spelling in parted:
             number, entry = parted[spelling], _entry(shelf, parted[spelling])
         own = any(one.keys.url == keys.url for one in entry.members) if keys.url is not None else True
-        return number, (How.URL if keys.url is not None else How.TEXT) if own else How.WORK
+        return number, (
+            RegistrationReason.URL if keys.url is not None else RegistrationReason.TEXT
+        ) if own else RegistrationReason.WORK
     number = None if keys.work_text is None else shelf.number_at(keys.work_text)
-    return number, How.NEW if number is None else How.WORK
+    return number, RegistrationReason.NEW if number is None else RegistrationReason.WORK
 
 
-def _same_work(shelf: Shelf, entry: Entry, keys: Keys, stamp: Stamp) -> tuple[RegistryEvent, ...]:
+def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """That an entry is the same work as another one, if it is, and nobody has said that the two are not the same."""
     found = None if keys.work_text is None else shelf.number_at(keys.work_text)
     other = None if found is None else shelf.entry(found)
@@ -194,23 +200,23 @@ def _same_work(shelf: Shelf, entry: Entry, keys: Keys, stamp: Stamp) -> tuple[Re
         return ()
     kept, absorbed = sorted((one, two), key=lambda each: each.number)
     reason = f"the same work, {keys.work_text}"
-    merged = Merged(
+    merged = SourceMergeEvent(
         stamp=replace(stamp, id=f"{stamp.id}-merge"),
         number=kept.number,
         absorbed=absorbed.number,
-        how=How.WORK,
+        how=RegistrationReason.WORK,
         reason=reason,
         keys=(str(keys.work_text),),
     )
     return (merged,)
 
 
-def _told_apart(shelf: Shelf, one: Entry, two: Entry) -> bool:
+def _told_apart(shelf: Shelf, one: ShelfEntry, two: ShelfEntry) -> bool:
     others = {each.number for each in group(shelf, two)}
     return any(others.intersection(each.apart) for each in group(shelf, one))
 
 
-def _entry(shelf: Shelf, number: int) -> Entry:
+def _entry(shelf: Shelf, number: int) -> ShelfEntry:
     found = shelf.entry(number)
     if found is None:
         raise UnknownSource(id_of(number))

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from custody.cite.event_fold import content_hints, hints_of, own_source
-from custody.cite.events import Excerpted, WasRead
+from custody.cite.events import ExcerptEvent, SourceReading
 from custody.cite.keys import content_key, nearness
-from custody.cite.links import Memory
+from custody.cite.links import LinkMemory
 from custody.cite.model import ResearchSource, SourceID, SourceIdentity, SourceUsage, id_of
 from custody.cite.registry import entry_of, group, root
-from custody.cite.shelf import Entry, Merge, Shelf
+from custody.cite.shelf import Merge, Shelf, ShelfEntry
 from custody.cite.source_merge import together
 from custody.core.views import Reading
 
@@ -21,14 +21,14 @@ READINGS = tuple(Reading)
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class MergeSuggestion:
     """That another source is perhaps the same, and why; nobody merges by it but a person."""
 
     source_id: SourceID
     why: str
 
 
-def identity_of(shelf: Shelf, entry: Entry) -> SourceIdentity:
+def identity_of(shelf: Shelf, entry: ShelfEntry) -> SourceIdentity:
     """Who an entry is shown as: the source that it was merged into, if it was."""
     shown = root(shelf, entry)
     changed = sum(one.version - 1 for one in group(shelf, shown))
@@ -36,7 +36,7 @@ def identity_of(shelf: Shelf, entry: Entry) -> SourceIdentity:
     return SourceIdentity(id_of(shown.number), key, 1 + changed)
 
 
-def source_of(shelf: Shelf, entry: Entry) -> ResearchSource | None:
+def source_of(shelf: Shelf, entry: ShelfEntry) -> ResearchSource | None:
     """What is known of a source with all that it was merged with; None when all of it was erased or lost."""
     shown = root(shelf, entry)
     told = [own_source(one) for one in group(shelf, shown) if one.members]
@@ -64,24 +64,24 @@ def usage_of(shelf: Shelf, source_id: SourceID) -> SourceUsage:
     return usage
 
 
-def readings_of(shelf: Shelf, source_id: SourceID) -> list[WasRead]:
+def readings_of(shelf: Shelf, source_id: SourceID) -> list[SourceReading]:
     """How a source was read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
     return [reading for one in group(shelf, shown) for reading in shelf.readings(one.number)]
 
 
-def best_reading(readings: list[WasRead]) -> Reading:
+def best_reading(readings: list[SourceReading]) -> Reading:
     """The reading that shows most; ``never`` without any."""
     return min((one.reading for one in readings), key=READINGS.index, default=Reading.NEVER)
 
 
-def excerpts_of(shelf: Shelf, source_id: SourceID) -> list[Excerpted]:
+def excerpts_of(shelf: Shelf, source_id: SourceID) -> list[ExcerptEvent]:
     """The passages that were read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
     return [excerpt for one in group(shelf, shown) for excerpt in shelf.excerpts(one.number)]
 
 
-def check_of(shelf: Shelf, source_id: SourceID) -> Memory | None:
+def check_of(shelf: Shelf, source_id: SourceID) -> LinkMemory | None:
     """What is remembered of the address that a source is shown with; None when nobody looked at that one."""
     shown = root(shelf, entry_of(shelf, source_id))
     source, memory = source_of(shelf, shown), shelf.check(shown.number)
@@ -100,7 +100,7 @@ def merges_of(shelf: Shelf, source_id: SourceID) -> list[Merge]:
     return [merge for one in group(shelf, shown) for merge in one.merges]
 
 
-def suggestions_for(shelf: Shelf, source_id: SourceID) -> list[Suggestion]:
+def suggestions_for(shelf: Shelf, source_id: SourceID) -> list[MergeSuggestion]:
     """The sources that are perhaps the same, by number: like addresses, the same title, near copies of a passage."""
     shown = root(shelf, entry_of(shelf, source_id))
     found: dict[int, str] = {}
@@ -114,7 +114,7 @@ def suggestions_for(shelf: Shelf, source_id: SourceID) -> list[Suggestion]:
     roots = {number: root(shelf, entry).number for number in sorted(found) if (entry := shelf.entry(number))}
     apart = {number for one in group(shelf, shown) for number in one.apart}
     told = {roots[number]: found[number] for number in reversed(roots) if roots[number] != shown.number}
-    return [Suggestion(id_of(number), told[number]) for number in sorted(told) if number not in apart]
+    return [MergeSuggestion(id_of(number), told[number]) for number in sorted(told) if number not in apart]
 
 
 def _copies(shelf: Shelf, number: int) -> Iterator[tuple[int, str]]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.cite.audit import Audit
-from custody.cite.codes import Code
+from custody.cite.codes import CitationCode
 from custody.cite.contract import by_number
 from custody.cite.draft_loop import Attempt
-from custody.cite.drafts import Draft, audit_draft, cited_sections, footnoted
+from custody.cite.drafts import ReportDraft, audit_draft, cited_sections, footnoted
 from custody.cite.model import ResearchSource, SourceID
 from custody.cite.results import SynthesisMetadata, quality_metrics
 from custody.cite.rules import CiteRules
@@ -73,13 +73,13 @@ def cited_report(
     attempts: Sequence[Attempt] = (),
 ) -> CitedReport:
     """The report that a text with ``[Sx]`` markers makes; without ``attempts``, the text is the only one."""
-    draft = Draft.of(text.encode("utf-8", "surrogatepass"), by_number(sources))
+    draft = ReportDraft.of(text.encode("utf-8", "surrogatepass"), by_number(sources))
     audit = audit_draft(draft, rules or CiteRules())
     made = footnoted(draft)
     failures = sum(not one.passed for one in attempts) if attempts else int(not audit.passed)
     metrics = quality_metrics(
         citation_coverage=audit.coverage.ratio,
-        orphaned_sources=sum(one.code is Code.UNUSED for one in audit.findings),
+        orphaned_sources=sum(one.code is CitationCode.UNUSED for one in audit.findings),
         audit_failures=failures,
     )
     return CitedReport(

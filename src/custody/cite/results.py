@@ -143,14 +143,14 @@ def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSources:
     """Sources from before they had ids, each with one now, and what to tell the user of it."""
 
     sources: tuple[ResearchSource, ...]
     warnings: tuple[str, ...]
 
 
-def with_ids(sources: Iterable[ResearchSource]) -> Loaded:
+def with_ids(sources: Iterable[ResearchSource]) -> LoadedSources:
     """Give every source without an id, or with one that another has, the next free number; each gift is a warning.
 
     >>> a, b = ResearchSource(title="a", source_id="S2"), ResearchSource(title="b")
@@ -170,7 +170,7 @@ def with_ids(sources: Iterable[ResearchSource]) -> Loaded:
             warnings.append(f"'{source.title or source.url}' {why}; it is {source.source_id} now")
         seen.add(str(source.source_id))
         made.append(source)
-    return Loaded(tuple(made), tuple(warnings))
+    return LoadedSources(tuple(made), tuple(warnings))
 
 
 def source_from(fields: Mapping[str, Any]) -> ResearchSource:

@@ -19,33 +19,33 @@ _ROUNDS_MAX = 2 * len(_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class SalvagedSource:
     """What there is of a source, and what was wrong with it; no source where nothing was said at all."""
 
     source: ResearchSource | None
     why: str | None = None
 
 
-def salvaged(raw: object) -> Salvaged:
+def salvaged(raw: object) -> SalvagedSource:
     """The source that somebody meant, without the parts that no source can have.
 
     >>> salvaged({"title": "A", "credibility_score": 7}).why
     "the source's credibility_score is 7, not a number from 0 to 1"
     """
     if not isinstance(raw, Mapping) or not any(value not in (None, "") for value in raw.values()):
-        return Salvaged(None, "nothing was said of it")
+        return SalvagedSource(None, "nothing was said of it")
     said = {str(name): value for name, value in raw.items()}
     name = _name(said)
     first, unusable = None, dict[str, str]()
     for _ in range(_ROUNDS_MAX):
         try:
-            return Salvaged(_source(said, unusable), first)
+            return SalvagedSource(_source(said, unusable), first)
         except SourceError as error:
             first = first or error.message
             said = _without(said, error.field, unusable)
             if error.field == "title":
                 said["title"] = name
-    return Salvaged(None, first)
+    return SalvagedSource(None, first)
 
 
 def _source(said: Mapping[str, Any], unusable: Mapping[str, str]) -> ResearchSource:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from custody.cite.events import Excerpted, How, WasRead
-from custody.cite.keys import Keys
-from custody.cite.links import Memory
+from custody.cite.events import ExcerptEvent, RegistrationReason, SourceReading
+from custody.cite.keys import SourceKeys
+from custody.cite.links import LinkMemory
 from custody.cite.model import ArtifactType, ResearchSource
 
 HINTED_MAX = 20
@@ -14,12 +14,12 @@ HINTED_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ShelfMember:
     """A source under one of its addresses: what was said of it there, and why it is here."""
 
     spelling: str
-    keys: Keys
-    how: How
+    keys: SourceKeys
+    how: RegistrationReason
     source: ResearchSource
     at_ns: int
 
@@ -31,7 +31,7 @@ class Merge:
     kept: int
     absorbed: int | None
     spelling: str | None
-    how: How
+    how: RegistrationReason
     reason: str
     keys: tuple[str, ...]
     who: str | None
@@ -39,14 +39,14 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ShelfEntry:
     """What stands under one number. Merging changes only ``into`` and ``absorbed``, so nothing has to be sorted apart.
 
     Without members it is lost: what was registered was erased, or cannot be read any more.
     """
 
     number: int
-    members: tuple[Member, ...] = ()
+    members: tuple[ShelfMember, ...] = ()
     version: int = 1
     into: int | None = None
     absorbed: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class Entry:
     apart: tuple[int, ...] = ()
     """Numbers that it was told apart from."""
 
-    def member(self, spelling: str) -> Member | None:
+    def member(self, spelling: str) -> ShelfMember | None:
         """The member with this address."""
         return next((one for one in self.members if one.spelling == spelling), None)
 
@@ -67,10 +67,10 @@ class Shelf(Protocol):
     def last(self) -> int:
         """The highest number that was given; 0 before the first."""
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> ShelfEntry | None:
         """What stands under a number."""
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: ShelfEntry) -> None:
         """Let an entry stand under its number."""
 
     def number_at(self, key: str) -> int | None:
@@ -85,16 +85,16 @@ class Shelf(Protocol):
     def hinted(self, hint: str) -> list[int]:
         """The numbers with this hint, lowest first; at most a few."""
 
-    def add_excerpt(self, event: Excerpted) -> None:
+    def add_excerpt(self, event: ExcerptEvent) -> None:
         """Keep a passage; one that is there is not kept twice."""
 
-    def excerpts(self, number: int) -> list[Excerpted]:
+    def excerpts(self, number: int) -> list[ExcerptEvent]:
         """The passages kept under a number, oldest first."""
 
-    def add_reading(self, event: WasRead) -> None:
+    def add_reading(self, event: SourceReading) -> None:
         """Keep that it was read."""
 
-    def readings(self, number: int) -> list[WasRead]:
+    def readings(self, number: int) -> list[SourceReading]:
         """How it was read, oldest first."""
 
     def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
@@ -103,13 +103,13 @@ class Shelf(Protocol):
     def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
         """What rests on it, oldest first."""
 
-    def put_check(self, number: int, memory: Memory) -> None:
+    def put_check(self, number: int, memory: LinkMemory) -> None:
         """Remember how its address answers, instead of what was remembered."""
 
-    def check(self, number: int) -> Memory | None:
+    def check(self, number: int) -> LinkMemory | None:
         """What is remembered of its address; None when nobody looked."""
 
-    def entries(self) -> Iterable[Entry]:
+    def entries(self) -> Iterable[ShelfEntry]:
         """Everything, by number."""
 
 
@@ -117,24 +117,24 @@ class Shelf(Protocol):
 class MemoryShelf:
     """A shelf that is gone with the program."""
 
-    _entries: dict[int, Entry] = field(default_factory=dict)
+    _entries: dict[int, ShelfEntry] = field(default_factory=dict)
     _keys: dict[str, int] = field(default_factory=dict)
     _hints: dict[str, list[int]] = field(default_factory=dict)
-    _excerpts: dict[int, list[Excerpted]] = field(default_factory=dict)
-    _readings: dict[int, list[WasRead]] = field(default_factory=dict)
+    _excerpts: dict[int, list[ExcerptEvent]] = field(default_factory=dict)
+    _readings: dict[int, list[SourceReading]] = field(default_factory=dict)
     _uses: dict[int, dict[tuple[ArtifactType, str], None]] = field(default_factory=dict)
-    _checks: dict[int, Memory] = field(default_factory=dict)
+    _checks: dict[int, LinkMemory] = field(default_factory=dict)
     _last: int = 0
 
     def last(self) -> int:
         """The highest number that was given."""
         return self._last
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> ShelfEntry | None:
         """What stands under a number."""
         return self._entries.get(number)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: ShelfEntry) -> None:
         """Let an entry stand under its number."""
         self._entries[entry.number] = entry
         self._last = max(self._last, entry.number)
@@ -157,21 +157,21 @@ class MemoryShelf:
         """The numbers with this hint."""
         return sorted(self._hints.get(hint, ()))
 
-    def add_excerpt(self, event: Excerpted) -> None:
+    def add_excerpt(self, event: ExcerptEvent) -> None:
         """Keep a passage, once."""
         there = self._excerpts.setdefault(event.number, [])
         if all((one.digest, one.span) != (event.digest, event.span) for one in there):
             there.append(event)
 
-    def excerpts(self, number: int) -> list[Excerpted]:
+    def excerpts(self, number: int) -> list[ExcerptEvent]:
         """The passages kept under a number."""
         return list(self._excerpts.get(number, ()))
 
-    def add_reading(self, event: WasRead) -> None:
+    def add_reading(self, event: SourceReading) -> None:
         """Keep that it was read."""
         self._readings.setdefault(event.number, []).append(event)
 
-    def readings(self, number: int) -> list[WasRead]:
+    def readings(self, number: int) -> list[SourceReading]:
         """How it was read."""
         return list(self._readings.get(number, ()))
 
@@ -183,14 +183,14 @@ class MemoryShelf:
         """What rests on it."""
         return list(self._uses.get(number, ()))
 
-    def put_check(self, number: int, memory: Memory) -> None:
+    def put_check(self, number: int, memory: LinkMemory) -> None:
         """Remember how its address answers."""
         self._checks[number] = memory
 
-    def check(self, number: int) -> Memory | None:
+    def check(self, number: int) -> LinkMemory | None:
         """What is remembered of its address."""
         return self._checks.get(number)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ShelfEntry]:
         """Everything, by number."""
         return (self._entries[number] for number in sorted(self._entries))

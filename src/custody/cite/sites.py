@@ -8,7 +8,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from custody.cite.identifiers import (
-    Work,
+    WorkId,
     arxiv_named,
     cve_named,
     doi_named,
@@ -18,10 +18,10 @@ from custody.cite.identifiers import (
     pmcid_named,
     video_named,
 )
-from custody.cite.urls import Parts
+from custody.cite.urls import UrlParts
 
 
-def known_site(parts: Parts) -> Work | None:
+def known_site(parts: UrlParts) -> WorkId | None:
     """The work that a page of a known site names."""
     host = parts.host.removeprefix("www.")
     path = unquote(parts.path)
@@ -33,19 +33,19 @@ def known_site(parts: Parts) -> Work | None:
     return None
 
 
-def _packaged(system: str) -> Callable[[re.Match[str], Parts], Work | None]:
+def _packaged(system: str) -> Callable[[re.Match[str], UrlParts], WorkId | None]:
     return lambda found, _: package_named(system, found["name"], found.groupdict().get("version"))
 
 
-def _github_file(found: re.Match[str], _: Parts) -> Work | None:
+def _github_file(found: re.Match[str], _: UrlParts) -> WorkId | None:
     return "github", f"{found['owner']}/{found['repo']}".lower() + f"/{found['ref']}/{found['file']}"
 
 
-def _github_number(found: re.Match[str], _: Parts) -> Work | None:
+def _github_number(found: re.Match[str], _: UrlParts) -> WorkId | None:
     return "github", f"{found['owner']}/{found['repo']}#{found['number']}".lower()
 
 
-def _github_repository(found: re.Match[str], _: Parts) -> Work | None:
+def _github_repository(found: re.Match[str], _: UrlParts) -> WorkId | None:
     if found["owner"].lower() in _GITHUB_OWN:
         return None
     return "github", f"{found['owner']}/{found['repo'].removesuffix('.git')}".lower()
@@ -58,32 +58,32 @@ _GITHUB_OWN = frozenset(
 )
 
 
-def _of(read: Callable[[str], Work | None]) -> Callable[[re.Match[str], Parts], Work | None]:
+def _of(read: Callable[[str], WorkId | None]) -> Callable[[re.Match[str], UrlParts], WorkId | None]:
     return lambda found, _: read(found[1])
 
 
-def _in_query(name: str, read: Callable[[str], Work | None]) -> Callable[[re.Match[str], Parts], Work | None]:
+def _in_query(name: str, read: Callable[[str], WorkId | None]) -> Callable[[re.Match[str], UrlParts], WorkId | None]:
     return lambda _, parts: next((work for value in parts.values(name) if (work := read(value))), None)
 
 
-def _publisher_doi(found: re.Match[str], _: Parts) -> Work | None:
+def _publisher_doi(found: re.Match[str], _: UrlParts) -> WorkId | None:
     """A DOI inside a publisher's path, without what the publisher puts behind it."""
     return doi_named(re.sub(r"(?:/(?:full|abstract|pdf|epdf|meta|html|summary|fulltext|references))?/?$", "", found[1]))
 
 
-def _as(kind: str) -> Callable[[re.Match[str], Parts], Work | None]:
+def _as(kind: str) -> Callable[[re.Match[str], UrlParts], WorkId | None]:
     return lambda found, _: (kind, found[1])
 
 
-def _tweet(found: re.Match[str], _: Parts) -> Work | None:
+def _tweet(found: re.Match[str], _: UrlParts) -> WorkId | None:
     return "tweet", found[1]
 
 
-def _question(found: re.Match[str], parts: Parts) -> Work | None:
+def _question(found: re.Match[str], parts: UrlParts) -> WorkId | None:
     return "question", f"{parts.host.removeprefix('www.')}/{found[1]}"
 
 
-def _nature(found: re.Match[str], _: Parts) -> Work | None:
+def _nature(found: re.Match[str], _: UrlParts) -> WorkId | None:
     return doi_named(f"10.1038/{found[1]}")
 
 
@@ -94,7 +94,7 @@ _DOI_PATHS = (
 )
 _NCBI = r"(?:ncbi\.nlm\.nih\.gov|pmc\.ncbi\.nlm\.nih\.gov|pubmed\.ncbi\.nlm\.nih\.gov)"
 
-SITES: tuple[tuple[re.Pattern[str], re.Pattern[str], Callable[[re.Match[str], Parts], Work | None]], ...] = tuple(
+SITES: tuple[tuple[re.Pattern[str], re.Pattern[str], Callable[[re.Match[str], UrlParts], WorkId | None]], ...] = tuple(
     (re.compile(hosts), re.compile(pattern, flags), read)
     for hosts, pattern, read, flags in (
         (r"(?:dx\.)?doi\.org", r"/(10\..+?)/?", _of(doi_named), 0),

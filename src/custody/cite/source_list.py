@@ -10,15 +10,15 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from custody.cite.document import Entry, Kind, Label, Listing, Section, Trouble
-from custody.cite.entries import Stretch, address_in, is_web, read_entry, tidy
+from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble, Section, SourceListing
+from custody.cite.entries import EntrySpan, address_in, is_web, read_entry, tidy
 from custody.cite.headings import HEADING_CHARACTERS_MAX, names_a_list
 from custody.cite.labels import note_label
-from custody.cite.list_entries import Gathered, gather, trailing
+from custody.cite.list_entries import EntryList, gather, trailing
 from custody.cite.markdown_ranges import Definition, Layout
 from custody.cite.markdown_text import address
 from custody.cite.urls import url_key
-from custody.cite.walk import HEADING, NOTE, PARAGRAPH, RULE, Block
+from custody.cite.walk import HEADING, NOTE, PARAGRAPH, RULE, MarkdownBlock
 
 INVISIBLE = "link definitions show nothing, so the list is empty when rendered"
 
@@ -31,9 +31,9 @@ _PSEUDO = re.compile(r"\s*(?P<mark>\*\*|__|)(?P<name>[^*\n\[\]#|<>]{2,80}?)\s*[:
 _FIRST_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n|\Z)")
 
 
-def find_listing(layout: Layout) -> Listing:
+def find_listing(layout: Layout) -> SourceListing:
     """Every source that a report lists, in the order of the text."""
-    gathered = Gathered()
+    gathered = EntryList()
     sections: list[Section] = []
     for section, part in _announced(layout):
         sections.append(section)
@@ -46,26 +46,26 @@ def find_listing(layout: Layout) -> Listing:
     if entries and not sections:
         sections.extend(_announced_in_vain(layout))
     troubles = sorted(gathered.troubles, key=lambda trouble: trouble.at)
-    return Listing(tuple(entries), tuple(sections), tuple(sorted(set(gathered.cut))), tuple(troubles))
+    return SourceListing(tuple(entries), tuple(sections), tuple(sorted(set(gathered.cut))), tuple(troubles))
 
 
-def _outermost(entries: list[Entry]) -> list[Entry]:
+def _outermost(entries: list[ListEntry]) -> list[ListEntry]:
     """The entries in the order of the text, without those that stand inside another one."""
-    made: list[Entry] = []
+    made: list[ListEntry] = []
     for entry in sorted(entries, key=lambda entry: (entry.start, -entry.end)):
         if not made or entry.start >= made[-1].end:
             made.append(entry)
     return made
 
 
-def _announced(layout: Layout) -> Iterator[tuple[Section, Gathered]]:
+def _announced(layout: Layout) -> Iterator[tuple[Section, EntryList]]:
     """Sections under a heading that names a list, if anything is listed there."""
     reached = -1
     headings = [block for block in layout.blocks if block.kind == HEADING and not block.inside]
     for at, block in enumerate(layout.blocks):
         if block.start < reached or block.inside:
             continue
-        found: tuple[Section, Gathered] | None = None
+        found: tuple[Section, EntryList] | None = None
         if block.kind == HEADING:
             if names_a_list(_heading_text(layout, block)):
                 found = _under_heading(layout, block, headings)
@@ -76,7 +76,7 @@ def _announced(layout: Layout) -> Iterator[tuple[Section, Gathered]]:
             yield found
 
 
-def _heading_text(layout: Layout, block: Block) -> str:
+def _heading_text(layout: Layout, block: MarkdownBlock) -> str:
     return layout.text(block.start, min(block.end, block.start + 4 * HEADING_CHARACTERS_MAX))
 
 
@@ -88,10 +88,12 @@ def _announced_in_vain(layout: Layout) -> Iterator[Section]:
         yield Section(last.start, end, end, last.number or 1)
 
 
-def _under_heading(layout: Layout, heading: Block, headings: list[Block]) -> tuple[Section, Gathered] | None:
+def _under_heading(
+    layout: Layout, heading: MarkdownBlock, headings: list[MarkdownBlock]
+) -> tuple[Section, EntryList] | None:
     """What is listed until the next heading of this level, up to the last part in which anything is."""
     level = heading.number or 1
-    gathered = Gathered()
+    gathered = EntryList()
     reached = heading.end
     start = heading.end
     for following in headings[bisect_left(headings, heading.end, key=lambda block: block.start) :]:
@@ -111,7 +113,7 @@ def _under_heading(layout: Layout, heading: Block, headings: list[Block]) -> tup
     return Section(heading.start, heading.end, reached, level), gathered.settled(others)
 
 
-def _take(layout: Layout, gathered: Gathered, start: int, end: int) -> bool:
+def _take(layout: Layout, gathered: EntryList, start: int, end: int) -> bool:
     part = gather(layout, start, end)
     gathered.add(part)
     return bool(part.entries) or _others_within(layout, start, end) > 0
@@ -123,7 +125,7 @@ def _others_within(layout: Layout, start: int, end: int) -> int:
     return defined + sum(block.kind == NOTE for _, block in layout.blocks_within(start, end))
 
 
-def _under_line(layout: Layout, at: int) -> tuple[Section, Gathered] | None:
+def _under_line(layout: Layout, at: int) -> tuple[Section, EntryList] | None:
     """What is listed after a line that names a list: in the rest of its paragraph, and in the blocks that follow."""
     block = layout.blocks[at]
     line_end = layout.data.find(b"\n", block.start, block.end)
@@ -152,9 +154,9 @@ def _under_line(layout: Layout, at: int) -> tuple[Section, Gathered] | None:
     return (Section(block.start, line.end(), reached), gathered.settled(others)) if listed else None
 
 
-def _notes(layout: Layout) -> Gathered:
+def _notes(layout: Layout) -> EntryList:
     """Every footnote definition, wherever it stands."""
-    gathered = Gathered()
+    gathered = EntryList()
     for at, block in enumerate(layout.blocks):
         if block.kind != NOTE:
             continue
@@ -162,7 +164,7 @@ def _notes(layout: Layout) -> Gathered:
         body = prefix.end() if prefix else block.start
         end = layout.trimmed(block.start, block.end)
         entry = read_entry(
-            layout, note_label(block.name), Stretch(block.start, end, min(body, end)), plain=layout.is_plain(at)
+            layout, note_label(block.name), EntrySpan(block.start, end, min(body, end)), plain=layout.is_plain(at)
         )
         gathered.entries.append(entry)
         gathered.cut.append((block.start, end))
@@ -171,7 +173,7 @@ def _notes(layout: Layout) -> Gathered:
 
 def _number_label(definition: Definition) -> Label | None:
     match = _NUMBER_NAME.fullmatch(definition.label)
-    return None if match is None else Label(Kind.ID if match[1] else Kind.NUMBER, match[2])
+    return None if match is None else Label(LabelKind.ID if match[1] else LabelKind.NUMBER, match[2])
 
 
 def _is_within(offset: int, ranges: list[tuple[int, int]]) -> bool:
@@ -179,7 +181,7 @@ def _is_within(offset: int, ranges: list[tuple[int, int]]) -> bool:
     return at >= 0 and offset < ranges[at][1]
 
 
-def _add_definitions(layout: Layout, gathered: Gathered, sections: list[Section]) -> None:
+def _add_definitions(layout: Layout, gathered: EntryList, sections: list[Section]) -> None:
     """Link definitions whose names are numbers: sources of their own, or the addresses of listed ones."""
     listed = {entry.label: at for at, entry in enumerate(gathered.entries)}
     unseen: list[Definition] = []
@@ -192,7 +194,7 @@ def _add_definitions(layout: Layout, gathered: Gathered, sections: list[Section]
         gathered.cut.append((one.start, end))
         at = listed.get(label)
         if at is None:
-            entry = Entry(label, tidy(one.title), None, one.start, end, one.start)
+            entry = ListEntry(label, tidy(one.title), None, one.start, end, one.start)
             gathered.entries.append(_with_address(entry, one.url))
             unseen.append(one)
         else:
@@ -200,10 +202,10 @@ def _add_definitions(layout: Layout, gathered: Gathered, sections: list[Section]
     for section in sections:
         within = [one for one in unseen if section.heading_start <= one.start < section.end]
         if within:
-            gathered.troubles.append(Trouble(within[0].start, INVISIBLE))
+            gathered.troubles.append(ListTrouble(within[0].start, INVISIBLE))
 
 
-def _with_address(entry: Entry, url: str) -> Entry:
+def _with_address(entry: ListEntry, url: str) -> ListEntry:
     """The entry with an address that is defined for it; one that cannot be its own is said in its title."""
     if not url or (entry.url is not None and url_key(entry.url) == url_key(url) is not None):
         return entry

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from custody.cite.model import SourceID, number_of
 from custody.cite.rules import CiteRules
-from custody.cite.source_texts import Candidate
+from custody.cite.source_texts import ContextCandidate
 from custody.cite.support import Support, support
 from custody.core.errors import InputError
 
@@ -31,7 +31,7 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceRank:
     """How much a source matters, and the parts that this is the weighted sum of, each from 0 to 1."""
 
     source_id: SourceID
@@ -39,22 +39,22 @@ class Standing:
     parts: Mapping[str, float]
 
 
-def standings(candidates: Sequence[Candidate], attention: Attention, rules: CiteRules) -> list[Standing]:
+def standings(candidates: Sequence[ContextCandidate], attention: Attention, rules: CiteRules) -> list[SourceRank]:
     """Every candidate's standing, the highest first; of equals the one that was registered later."""
     access = accesses(candidates, rules.access_decay)
     made = [_standing(one, attention, access[one.source_id], rules) for one in candidates]
     return sorted(made, key=lambda one: (-one.value, -number_of(one.source_id)))
 
 
-def accesses(candidates: Sequence[Candidate], decay: float) -> dict[SourceID, float]:
+def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[SourceID, float]:
     """How often and how lately each was accessed, as a share of the one accessed most.
 
     Accesses are counted from the last one back, each weighing ``decay`` of the one after it: age is told by what
     happened since, and no clock is asked.
 
     >>> from custody.cite.model import ResearchSource as Source
-    >>> one = Candidate(source=Source(title="a", source_id="S1"), accesses=(10, 20))
-    >>> accesses([one, Candidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
+    >>> one = ContextCandidate(source=Source(title="a", source_id="S1"), accesses=(10, 20))
+    >>> accesses([one, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
     {'S1': 0.75, 'S2': 1.0}
     """
     moments = [(at_ns, number_of(one.source_id), one.source_id) for one in candidates for at_ns in one.accesses]
@@ -67,7 +67,7 @@ def accesses(candidates: Sequence[Candidate], decay: float) -> dict[SourceID, fl
     return {source_id: value / most if most else 0.0 for source_id, value in found.items()}
 
 
-def _standing(one: Candidate, attention: Attention, access: float, rules: CiteRules) -> Standing:
+def _standing(one: ContextCandidate, attention: Attention, access: float, rules: CiteRules) -> SourceRank:
     parts = {
         "objective": _objective(one, attention.objectives, rules),
         "access": access,
@@ -75,10 +75,10 @@ def _standing(one: Candidate, attention: Attention, access: float, rules: CiteRu
         "score": (one.source.credibility_score + one.source.relevance_score) / 2,
     }
     total = sum(_WEIGHTS[name](rules) * part for name, part in parts.items())
-    return Standing(one.source_id, attention.weights.get(one.source_id, 1.0) * total, MappingProxyType(parts))
+    return SourceRank(one.source_id, attention.weights.get(one.source_id, 1.0) * total, MappingProxyType(parts))
 
 
-def _objective(one: Candidate, objectives: Sequence[str], rules: CiteRules) -> float:
+def _objective(one: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
     """The largest share of an objective's terms that stand together in the title or text."""
     said = f"{one.source.title}\n{one.text or ''}"
     found = (support(objective, said, rules) for objective in objectives)

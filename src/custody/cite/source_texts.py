@@ -7,11 +7,11 @@ passage that comes later only adds to the end, and the text of before stays the 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.cite.events import Excerpted, WasRead
+from custody.cite.events import ExcerptEvent, SourceReading
 from custody.cite.model import ResearchSource, SourceID
 from custody.cite.registry import group
 from custody.cite.registry_view import source_of
-from custody.cite.shelf import Entry, Shelf
+from custody.cite.shelf import Shelf, ShelfEntry
 from custody.core.views import Reading
 
 APART = "\n\n[…]\n\n"
@@ -22,7 +22,7 @@ OPENED = frozenset((Reading.VERBATIM, Reading.EXCERPT, Reading.SUMMARISED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ContextCandidate:
     """A source that a context may show: its kept text, or None if there is none, and what tells how much it matters.
 
     ``accesses`` are the moments at which it was registered, read or excerpted, each once; ``uses`` counts what rests on
@@ -41,7 +41,7 @@ class Candidate:
         return self.source.source_id
 
 
-def candidates(shelf: Shelf) -> Iterator[Candidate]:
+def candidates(shelf: Shelf) -> Iterator[ContextCandidate]:
     """Every source of a registry, by number; what was merged is one."""
     for entry in shelf.entries():
         found = None if entry.into is not None else candidate(shelf, entry)
@@ -49,7 +49,7 @@ def candidates(shelf: Shelf) -> Iterator[Candidate]:
             yield found
 
 
-def candidate(shelf: Shelf, entry: Entry) -> Candidate | None:
+def candidate(shelf: Shelf, entry: ShelfEntry) -> ContextCandidate | None:
     """One source with everything that it was merged with; None when all of it was erased or lost."""
     source = source_of(shelf, entry)
     if source is None:
@@ -59,7 +59,7 @@ def candidate(shelf: Shelf, entry: Entry) -> Candidate | None:
     readings = [one for part in parts for one in shelf.readings(part.number)]
     registered = (member.at_ns for part in parts for member in part.members)
     uses = {use for part in parts for use in shelf.uses(part.number)}
-    return Candidate(
+    return ContextCandidate(
         source=source,
         text=known_text(source, excerpts),
         accesses=tuple(sorted({*registered, *_moments(excerpts, readings)})),
@@ -67,7 +67,7 @@ def candidate(shelf: Shelf, entry: Entry) -> Candidate | None:
     )
 
 
-def known_text(source: ResearchSource, excerpts: list[Excerpted]) -> str | None:
+def known_text(source: ResearchSource, excerpts: list[ExcerptEvent]) -> str | None:
     """Everything that was kept of a source's text, each passage once; None when nothing was.
 
     >>> known_text(ResearchSource(title="t", metadata={"snippet": "Some words."}), [])
@@ -82,6 +82,6 @@ def known_text(source: ResearchSource, excerpts: list[Excerpted]) -> str | None:
     return APART.join(kept) if kept else None
 
 
-def _moments(excerpts: list[Excerpted], readings: list[WasRead]) -> Iterator[int]:
+def _moments(excerpts: list[ExcerptEvent], readings: list[SourceReading]) -> Iterator[int]:
     yield from (one.stamp.at_ns for one in excerpts)
     yield from (one.stamp.at_ns for one in readings if one.reading in OPENED)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from custody.cite.events import Excerpted, WasRead
-from custody.cite.links import Memory
+from custody.cite.events import ExcerptEvent, SourceReading
+from custody.cite.links import LinkMemory
 from custody.cite.model import ArtifactType
-from custody.cite.shelf import HINTED_MAX, Entry, MemoryShelf, Shelf
+from custody.cite.shelf import HINTED_MAX, MemoryShelf, Shelf, ShelfEntry
 
 
 class StagedShelf:
@@ -14,17 +14,17 @@ class StagedShelf:
     def __init__(self, below: Shelf) -> None:
         self._below = below
         self._above = MemoryShelf()
-        self._read: dict[int, list[WasRead]] = {}
+        self._read: dict[int, list[SourceReading]] = {}
 
     def last(self) -> int:
         """The highest number that was given."""
         return max(self._below.last(), self._above.last())
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> ShelfEntry | None:
         """What stands under a number."""
         return self._above.entry(number) or self._below.entry(number)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: ShelfEntry) -> None:
         """Let an entry stand under its number, here."""
         self._above.put(entry)
 
@@ -45,19 +45,19 @@ class StagedShelf:
         """The numbers with this hint."""
         return sorted({*self._below.hinted(hint), *self._above.hinted(hint)})[:HINTED_MAX]
 
-    def add_excerpt(self, event: Excerpted) -> None:
+    def add_excerpt(self, event: ExcerptEvent) -> None:
         """Keep a passage, here."""
         self._above.add_excerpt(event)
 
-    def excerpts(self, number: int) -> list[Excerpted]:
+    def excerpts(self, number: int) -> list[ExcerptEvent]:
         """The passages kept under a number."""
         return [*self._below.excerpts(number), *self._above.excerpts(number)]
 
-    def add_reading(self, event: WasRead) -> None:
+    def add_reading(self, event: SourceReading) -> None:
         """Keep that it was read, here."""
         self._above.add_reading(event)
 
-    def readings(self, number: int) -> list[WasRead]:
+    def readings(self, number: int) -> list[SourceReading]:
         """How it was read; what is below is read once, since a page may have been read very often."""
         if number not in self._read:
             self._read[number] = self._below.readings(number)
@@ -71,15 +71,15 @@ class StagedShelf:
         """What rests on it."""
         return list(dict.fromkeys((*self._below.uses(number), *self._above.uses(number))))
 
-    def put_check(self, number: int, memory: Memory) -> None:
+    def put_check(self, number: int, memory: LinkMemory) -> None:
         """Remember how its address answers, here."""
         self._above.put_check(number, memory)
 
-    def check(self, number: int) -> Memory | None:
+    def check(self, number: int) -> LinkMemory | None:
         """What is remembered of its address."""
         return self._above.check(number) or self._below.check(number)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ShelfEntry]:
         """Everything, by number."""
         known = {entry.number for entry in self._below.entries()} | {entry.number for entry in self._above.entries()}
         return (entry for number in sorted(known) if (entry := self.entry(number)) is not None)

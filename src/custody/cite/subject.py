@@ -4,23 +4,23 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.cite.codes import Code
-from custody.cite.document import Entry, Label, Listing, Marker
+from custody.cite.codes import CitationCode
+from custody.cite.document import Label, ListEntry, Marker, SourceListing
 from custody.cite.entries import is_web
 from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markers import find_markers
-from custody.cite.names import Names
+from custody.cite.names import LabelIndex
 from custody.cite.source_list import find_listing
-from custody.cite.urls import Parts, parts_of
+from custody.cite.urls import UrlParts, parts_of
 
 MESSAGE_CHARACTERS_MAX = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckFinding:
     """What one check found: its code, the byte at which it stands, a sentence."""
 
-    code: Code
+    code: CitationCode
     at: int
     message: str
 
@@ -31,19 +31,19 @@ class Use:
 
     marker: Marker
     label: Label
-    entry: Entry | None
+    entry: ListEntry | None
 
 
 @dataclass(frozen=True)
-class Subject:
+class AuditSubject:
     """One report."""
 
     layout: Layout
-    listing: Listing
+    listing: SourceListing
     markers: tuple[Marker, ...]
 
     @classmethod
-    def of(cls, data: bytes) -> "Subject":
+    def of(cls, data: bytes) -> "AuditSubject":
         """Read a report."""
         layout = lay_out(data)
         listing = find_listing(layout)
@@ -52,8 +52,8 @@ class Subject:
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """Every source that a marker names, in the order of the text."""
-        names = Names(self.listing.entries)
-        known: dict[Label, Entry | None] = {}
+        names = LabelIndex(self.listing.entries)
+        known: dict[Label, ListEntry | None] = {}
         uses: list[Use] = []
         for marker in self.markers:
             for label in marker.labels:
@@ -71,7 +71,7 @@ class Subject:
         return tuple(one for one in sorted(found) if not self.in_list(one[0]))
 
     @cached_property
-    def parts(self) -> dict[int, Parts | None]:
+    def parts(self) -> dict[int, UrlParts | None]:
         """The address of every entry, by the entry's ``id``, taken apart; None where it is no address."""
         return {id(one): parts_of(one.url) for one in self.listing.entries if one.url is not None}
 
@@ -99,6 +99,6 @@ def brief(text: str) -> str:
     return words if len(words) <= MESSAGE_CHARACTERS_MAX else f"{words[: MESSAGE_CHARACTERS_MAX - 1]}…"
 
 
-def named(entry: Entry) -> str:
+def named(entry: ListEntry) -> str:
     """An entry as a message names it: its label, else what it says."""
     return f"[{entry.label}]" if entry.label is not None else f"'{brief(entry.text)}'"

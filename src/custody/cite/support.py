@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from custody.cite.codes import Code
-from custody.cite.document import Entry
+from custody.cite.codes import CitationCode
+from custody.cite.document import ListEntry
 from custody.cite.prose import sentences_with_uses
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, named
 
 WINDOW_TERMS = 200
 """Terms of a statement that stand further apart than this do not speak of one thing."""
@@ -74,15 +74,15 @@ def support(statement: str, text: str | None, rules: CiteRules, judge: Judge | N
 
 
 def unsupported(
-    subject: Subject, text_of: Callable[[Entry], str | None], rules: CiteRules, judge: Judge | None = None
-) -> Iterator[Found]:
+    subject: AuditSubject, text_of: Callable[[ListEntry], str | None], rules: CiteRules, judge: Judge | None = None
+) -> Iterator[CheckFinding]:
     """Cited sentences of which the cited source, where its text is known, does not speak."""
     for sentence, entries in sentences_with_uses(subject):
         for entry in entries:
             said = support(sentence.text, text_of(entry), rules, judge)
             if isinstance(said, Support) and said.chance < rules.support_chance_min:
                 message = f"{named(entry)} hardly speaks of '{brief(sentence.text)}' (chance {said.chance:.2f})"
-                yield Found(Code.SUPPORT, sentence.at, message)
+                yield CheckFinding(CitationCode.SUPPORT, sentence.at, message)
 
 
 def _is_chinese(terms: Mapping[str, int]) -> bool:

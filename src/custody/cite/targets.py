@@ -13,7 +13,7 @@ REDACTED = "[redacted:"
 DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
 
-class Target(NamedTuple):
+class RequestTarget(NamedTuple):
     """What is asked: the address as the URL standard writes it, without fragment, and the host and port in it."""
 
     url: str
@@ -27,7 +27,7 @@ class Unfit(NamedTuple):
     why: str
 
 
-def target_of(url: str, policy: AddressPolicy) -> Target | Unfit:
+def target_of(url: str, policy: AddressPolicy) -> RequestTarget | Unfit:
     """What would be asked for an address, or why it is not asked; names are not looked up here.
 
     >>> from custody.cite.addresses import PUBLIC_ONLY
@@ -55,7 +55,7 @@ def target_of(url: str, policy: AddressPolicy) -> Target | Unfit:
     if why is not None:
         return Unfit(f"{host} is {why}")
     refused = policy.against_port(port)
-    return Target(parsed.href, host, port) if refused is None else Unfit(f"it is at {refused}")
+    return RequestTarget(parsed.href, host, port) if refused is None else Unfit(f"it is at {refused}")
 
 
 def redirected(url: str, location: str) -> str | None:

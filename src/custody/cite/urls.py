@@ -25,7 +25,7 @@ _ROUTES = ("#!", "#/")
 _DIRECTIVE = ":~:"
 
 
-class Parts(NamedTuple):
+class UrlParts(NamedTuple):
     """A URL as the WHATWG standard reads it: everything that may matter to which page it names."""
 
     scheme: str
@@ -48,7 +48,7 @@ class Parts(NamedTuple):
                 yield _decoded(value)
 
 
-def parts_of(url: str) -> Parts | None:
+def parts_of(url: str) -> UrlParts | None:
     """The parts of an absolute URL; None for what is none, has no key, or is longer than any page's address."""
     text = url.strip()
     if not text or len(text) > URL_CHARS_MAX:
@@ -60,7 +60,9 @@ def parts_of(url: str) -> Parts | None:
     if parsed.protocol not in _WEB | _OTHERS or (parsed.protocol in _WEB and not parsed.hostname.strip(".")):
         return None
     query = parsed.search.removeprefix("?")
-    return Parts(parsed.protocol, parsed.hostname.removesuffix("."), parsed.port, parsed.pathname, query, parsed.hash)
+    return UrlParts(
+        parsed.protocol, parsed.hostname.removesuffix("."), parsed.port, parsed.pathname, query, parsed.hash
+    )
 
 
 def url_key(url: str) -> str | None:
@@ -74,7 +76,7 @@ def url_key(url: str) -> str | None:
     return None if parts is None else key_of(parts)
 
 
-def key_of(parts: Parts) -> str:
+def key_of(parts: UrlParts) -> str:
     """The key of a URL that was read."""
     scheme = "https:" if parts.is_web else parts.scheme
     port = "" if not parts.port or (parts.scheme, parts.port) in _DEFAULT_PORTS else f":{parts.port}"
@@ -141,14 +143,14 @@ _ARCHIVE_HOSTS = frozenset(
 )
 
 
-def _archived(parts: Parts, whole: str) -> str | None:
+def _archived(parts: UrlParts, whole: str) -> str | None:
     if parts.host not in _ARCHIVE_HOSTS:
         return None
     found = _ARCHIVED.fullmatch(whole) or _ARCHIVED_BARE.fullmatch(whole)
     return None if found is None else _with_scheme(found[1])
 
 
-def _cached(parts: Parts, whole: str) -> str | None:
+def _cached(parts: UrlParts, whole: str) -> str | None:
     if parts.host != "webcache.googleusercontent.com":
         return None
     query = next(parts.values("q"), "")
@@ -156,7 +158,7 @@ def _cached(parts: Parts, whole: str) -> str | None:
     return None if found is None else _with_scheme(found[1])
 
 
-def _accelerated(parts: Parts, whole: str) -> str | None:
+def _accelerated(parts: UrlParts, whole: str) -> str | None:
     """AMP caches name the page in their path: ``/c/s/host/path``, where ``s`` stands for HTTPS."""
     if parts.host.endswith(".cdn.ampproject.org") or parts.host == "cdn.ampproject.org":
         found = re.fullmatch(r"/[civr]/(s/)?([^/]+\..+)", whole)
@@ -167,7 +169,7 @@ def _accelerated(parts: Parts, whole: str) -> str | None:
     return None if found is None else f"http{'s' if found[1] else ''}://{unquote(found[2])}"
 
 
-def _own_amp(parts: Parts, whole: str) -> str | None:
+def _own_amp(parts: UrlParts, whole: str) -> str | None:
     """A site's own AMP form of an article. A page that is only *about* amplifiers has no such path above it."""
     flags = [pair for pair in parts.query.split("&") if pair.lower() in _AMP_FLAGS]
     if flags:
@@ -185,7 +187,7 @@ _AMP_FLAGS = frozenset(("amp", "amp=", "amp=1", "amp=true", "outputtype=amp"))
 _ARTICLE = re.compile(r"(?:[^-]+-){3}|\d{5}")
 
 
-def _redirected(parts: Parts, whole: str) -> str | None:
+def _redirected(parts: UrlParts, whole: str) -> str | None:
     for host, path, names in _REDIRECTS:
         if re.fullmatch(host, parts.host) and re.fullmatch(path, parts.path):
             found = (value for name in names.split() for value in parts.values(name))
@@ -193,7 +195,7 @@ def _redirected(parts: Parts, whole: str) -> str | None:
     return None
 
 
-def _read_for_models(parts: Parts, whole: str) -> str | None:
+def _read_for_models(parts: UrlParts, whole: str) -> str | None:
     found = re.fullmatch(r"/(https?:/{1,2}.+)", whole) if parts.host == "r.jina.ai" else None
     return None if found is None else _with_scheme(found[1])
 
@@ -229,7 +231,7 @@ def _path(path: str) -> str:
     return _unescaped(path) or "/"
 
 
-def _query(parts: Parts) -> str:
+def _query(parts: UrlParts) -> str:
     pairs = [_unescaped(pair) for pair in parts.query.split("&") if pair]
     named = [(pair.partition("=")[0], pair) for pair in pairs]
     kept = [(name, pair) for name, pair in named if not is_tracker(parts.host, _decoded(name))]

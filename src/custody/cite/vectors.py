@@ -1,6 +1,6 @@
 """Search among sources by vectors: those whose texts are most like a question, also where they are shown by less.
 
-A vector is made by an ``Embed``. Ours is lexical and offline: terms and the runs of three letters in them, hashed to
+A vector is made by an ``Embedder``. Ours is lexical and offline: terms and the runs of three letters in them, hashed to
 the places of a vector, so that forms of a word meet and synonyms do not. Whoever has a model hands in its own; nothing
 here asks one. No truth lives in an index: it is made from the registry when it is asked.
 """
@@ -27,7 +27,7 @@ SCORE_DIGITS = 6
 LIKENESS_MIN = 0.05
 """Below this two texts have no more in common than a place that their words met in by chance."""
 
-Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Gives each text a vector, all of one length."""
 
 
@@ -39,7 +39,7 @@ def lexical(texts: Sequence[str]) -> list[list[float]]:
 class VectorIndex:
     """Texts under ids as vectors of length 1; places that many texts share count less."""
 
-    def __init__(self, texts: Sequence[tuple[SourceID, str]], embed: Embed = lexical) -> None:
+    def __init__(self, texts: Sequence[tuple[SourceID, str]], embed: Embedder = lexical) -> None:
         try:
             import numpy as np
         except ImportError as error:

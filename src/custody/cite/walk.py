@@ -32,7 +32,7 @@ class BlockKind(IntFlag):
 HEADING, PARAGRAPH, ITEM, TABLE, ROW, QUOTE, CODE, HTML, NOTE, RULE = (int(kind) for kind in BlockKind)
 
 
-class Block(NamedTuple):
+class MarkdownBlock(NamedTuple):
     """A block and where it stands; ``inside`` are the kinds of the blocks around it, added up.
 
     ``number`` is a heading's level, or an item's number as it is rendered (None in a list of bullets); ``name`` a
@@ -47,7 +47,7 @@ class Block(NamedTuple):
     name: str = ""
 
 
-class Link(NamedTuple):
+class MarkdownLink(NamedTuple):
     """A link or an image: where it stands, where its text ends (it begins after the first bracket), where it leads."""
 
     start: int
@@ -59,11 +59,11 @@ class Link(NamedTuple):
     """It shows its own address: ``<https://…>``."""
 
 
-class Walked(NamedTuple):
+class MarkdownOutline(NamedTuple):
     """What a walk found: blocks in the order of the text, the outer before the inner; links; bytes without markers."""
 
-    blocks: list[Block]
-    links: list[Link]
+    blocks: list[MarkdownBlock]
+    links: list[MarkdownLink]
     guarded: list[tuple[int, int]]
 
 
@@ -84,17 +84,17 @@ _BY_NAME = ("Shortcut", "Collapsed", "Reference")
 _BARE = ("Autolink", "Email")
 
 
-def walk(data: bytes, base: int, events: Iterator[tuple[Any, Any]]) -> Walked:
+def walk(data: bytes, base: int, events: Iterator[tuple[Any, Any]]) -> MarkdownOutline:
     """Read the parser's events of ``data`` from ``base`` on."""
-    walked = Walked([], [], [])
-    _Walk(data, base, walked).go(events)
+    walked = MarkdownOutline([], [], [])
+    _MarkdownWalk(data, base, walked).go(events)
     return walked
 
 
-class _Walk:
+class _MarkdownWalk:
     """Where the walk stands: which blocks, lists and links are open, by where they end."""
 
-    def __init__(self, data: bytes, base: int, walked: Walked) -> None:
+    def __init__(self, data: bytes, base: int, walked: MarkdownOutline) -> None:
         self.data = data
         self.base = base
         self.blocks, self.links, self.guarded = walked
@@ -178,7 +178,7 @@ class _Walk:
         if start >= self.open[-1][0]:
             self.close(start)
         inside = self.open[-1][2]
-        self.blocks.append(Block(kind, start, end, inside, number, name))
+        self.blocks.append(MarkdownBlock(kind, start, end, inside, number, name))
         return inside
 
     def next_number(self, start: int) -> int | None:
@@ -199,14 +199,14 @@ class _Walk:
         """Text of a tight item."""
         if self.loose is None:
             self.loose = len(self.blocks)
-            self.blocks.append(Block(PARAGRAPH, start, end, self.open[-1][2]))
+            self.blocks.append(MarkdownBlock(PARAGRAPH, start, end, self.open[-1][2]))
         self.loose_end = max(end, self.loose_end)
 
     def settle(self) -> None:
         """The text of a tight item has ended."""
         if self.loose is not None:
             kind, start, _, inside, _, _ = self.blocks[self.loose]
-            self.blocks[self.loose] = Block(kind, start, self.loose_end, inside)
+            self.blocks[self.loose] = MarkdownBlock(kind, start, self.loose_end, inside)
             self.loose = None
 
     def link_goes_on(self, start: int, end: int) -> None:
@@ -224,7 +224,7 @@ class _Walk:
         if kind in _BY_NAME and _MARKS.fullmatch(self.data, start, end):
             return  # ``[3]`` that is also the name of a link: a marker
         self.guarded.append((start, end))
-        self.links.append(Link(start, end, self.link_text_end, value["dest_url"], image, kind in _BARE))
+        self.links.append(MarkdownLink(start, end, self.link_text_end, value["dest_url"], image, kind in _BARE))
 
     def leaf(self, event: Any, start: int, end: int) -> None:
         if "Code" in event or "DisplayMath" in event:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from custody.cite.identifiers import (
-    Work,
+    WorkId,
     arxiv_named,
     cve_named,
     identified,
@@ -23,7 +23,7 @@ PAGE = "page"
 """The kind of a wrapper's inner page, whose id is its ``url_key``."""
 
 
-def work_key(said: str) -> Work | None:
+def work_key(said: str) -> WorkId | None:
     """The work that a URL or an identifier names, wrappers opened; None when it names none that we know.
 
     >>> work_key("https://arxiv.org/pdf/2101.00001v2.pdf"), work_key("doi:10.48550/arXiv.2101.00001")
@@ -52,7 +52,7 @@ def arxiv_version(said: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def works_in(metadata: Mapping[str, object]) -> Iterable[Work]:
+def works_in(metadata: Mapping[str, object]) -> Iterable[WorkId]:
     """The works that metadata names under the usual names of identifiers."""
     for name, read in _METADATA.items():
         value = metadata.get(name)
@@ -61,7 +61,7 @@ def works_in(metadata: Mapping[str, object]) -> Iterable[Work]:
             yield found
 
 
-_METADATA: Mapping[str, Callable[[str], Work | None]] = MappingProxyType(
+_METADATA: Mapping[str, Callable[[str], WorkId | None]] = MappingProxyType(
     {
         "doi": work_key,
         "arxiv": lambda text: work_key(text) or arxiv_named(text),

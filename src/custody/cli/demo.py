@@ -9,20 +9,20 @@ from typing import Any
 import click
 
 from custody.cli.main import main
-from custody.demo.narrator import Kind, Show, tell
+from custody.demo.narrator import OutputKind, Show, tell
 from custody.demo.report import DemoReport
 from custody.demo.sandbox import forget
 from custody.demo.story import STORY
-from custody.demo.verbs import Verbs
+from custody.demo.verbs import InProcessCommand
 from custody.terminal.frame import answer, json_option, say
 
-_LOOKS: MappingProxyType[Kind, dict[str, Any]] = MappingProxyType(
+_LOOKS: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
     {
-        Kind.HEADING: {"bold": True, "fg": "cyan"},
-        Kind.SENTENCE: {},
-        Kind.COMMAND: {"bold": True},
-        Kind.OUTPUT: {"dim": True},
-        Kind.WRONG: {"bold": True, "fg": "red"},
+        OutputKind.HEADING: {"bold": True, "fg": "cyan"},
+        OutputKind.SENTENCE: {},
+        OutputKind.COMMAND: {"bold": True},
+        OutputKind.OUTPUT: {"dim": True},
+        OutputKind.WRONG: {"bold": True, "fg": "red"},
     }
 )
 
@@ -55,7 +55,7 @@ def command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> i
     """
     show = _silent if as_json else _shower(None if not plain else False)
     offered = wanted if wanted is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-    report = tell(Verbs(main, _encoding()), show, STORY, keep=keep or offered)
+    report = tell(InProcessCommand(main, _encoding()), show, STORY, keep=keep or offered)
     try:
         status = answer(report, _words(report, keep=keep), as_json=as_json)
         if (
@@ -72,13 +72,13 @@ def command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> i
 
 def _look(repository: Path) -> None:
     """Serve the sample repository's pages until Ctrl-C, and open the first."""
-    from custody.server.listener import Address, serve
-    from custody.workspace.workspace import Desk
+    from custody.server.listener import ListenAddress, serve
+    from custody.workspace.workspace import Workspace
 
-    def announce(address: Address) -> None:
+    def announce(address: ListenAddress) -> None:
         say(f"the pages are at {address.at('overview')}; Ctrl-C ends this")
 
-    serve(Desk(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
+    serve(Workspace(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
 
 
 def _encoding() -> str:
@@ -88,15 +88,15 @@ def _encoding() -> str:
 
 
 def _shower(color: bool | None) -> Show:
-    def show(kind: Kind, line: str) -> None:
-        if kind is Kind.HEADING:
+    def show(kind: OutputKind, line: str) -> None:
+        if kind is OutputKind.HEADING:
             click.echo()
         click.echo(click.style(line, **_LOOKS[kind]), color=color)
 
     return show
 
 
-def _silent(_kind: Kind, _line: str) -> None:
+def _silent(_kind: OutputKind, _line: str) -> None:
     """The JSON says it all."""
 
 

@@ -9,11 +9,11 @@ import click
 from custody.attribution.app.export_agent_trace import export_agent_trace
 from custody.core.errors import InputError
 from custody.core.wire.report import ExportReport
-from custody.graph.otlp.export import Wanted, export_otlp, export_otlp_to
+from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to
 from custody.intake.wire.claims import ExportGitAiReport
 from custody.share.export import export, export_to
 from custody.terminal.frame import answer, json_option, the_desk
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 OTLP, GIT_AI = "otlp", "git-ai"
 NAMED_MAX, SHORT = 5, 12
@@ -97,7 +97,7 @@ def command(
 
 
 def _git_ai(
-    desk: Desk, folder: str | None, agent_trace: str | None, ref: str | None, *, has_spans: bool, as_json: bool
+    desk: Workspace, folder: str | None, agent_trace: str | None, ref: str | None, *, has_spans: bool, as_json: bool
 ) -> int:
     if agent_trace is not None or has_spans:
         raise InputError("git-ai takes --output or --notes, nothing else", hint="custody export git-ai -o FOLDER")
@@ -126,13 +126,15 @@ def _named(report: ExportGitAiReport) -> str:
     return f"{named}, ..." if report.kept > NAMED_MAX else named
 
 
-def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> Wanted:
+def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> SpanExportRequest:
     if (session is not None) + (execution is not None) + everything > 1:
         raise InputError("--session, --execution and --all name different spans", hint="give one of them")
-    return Wanted(session, execution, protobuf)
+    return SpanExportRequest(session, execution, protobuf)
 
 
-def _otlp(desk: Desk, output: str | None, agent_trace: str | None, wanted: Wanted, *, as_json: bool) -> int:
+def _otlp(
+    desk: Workspace, output: str | None, agent_trace: str | None, wanted: SpanExportRequest, *, as_json: bool
+) -> int:
     if agent_trace is not None:
         raise InputError("--agent-trace and otlp are two exports", hint="give one of them")
     if output is None or output == "-":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from custody.cli.import_kind import TOOLS, What, what_is
+from custody.cli.import_kind import TOOLS, ImportKind, what_is
 from custody.core.errors import InputError
 from custody.core.wire.report import (
     ImportAgentsReport,
@@ -23,7 +23,7 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.intake.wire.claims import ImportEntireReport, ImportGitAiReport
 from custody.share.import_ import import_export
 from custody.terminal.frame import answer, json_option, the_desk
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 20
 OTLP = "otlp"
@@ -83,39 +83,39 @@ def command(
     return _told(desk, paths, transcripts, texts=texts, as_json=as_json)
 
 
-def _told(desk: Desk, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool) -> int:
+def _told(desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool) -> int:
     """What is named by a path, or the sessions of the agent that is named."""
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
     path = _one_path(paths) if not files else files[0]
-    what, reader = (What.OTLP, None) if files else what_is(path)
-    if texts and what is not What.OTLP:
+    what, reader = (ImportKind.OTLP, None) if files else what_is(path)
+    if texts and what is not ImportKind.OTLP:
         raise InputError("--texts goes with OpenTelemetry's spans", hint="custody import otlp FILE --texts")
-    if transcripts is not None and what is not What.AGENT:
+    if transcripts is not None and what is not ImportKind.AGENT:
         raise InputError(
             "--transcripts goes with the name of an agent", hint="custody import claude-code --transcripts DIR"
         )
-    if what is What.EXPORT:
+    if what is ImportKind.EXPORT:
         report = import_export(desk, path)
         return answer(report, _export_words(report), as_json=as_json)
-    if what is What.EVENTS:
+    if what is ImportKind.EVENTS:
         events = import_events(desk, path)
         return answer(events, _event_words(events), as_json=as_json)
-    if what is What.TRACES:
+    if what is ImportKind.TRACES:
         traces = import_traces(desk, path).report
         return answer(traces, _trace_words(traces), as_json=as_json)
-    if what is What.OTLP:
+    if what is ImportKind.OTLP:
         spans = import_otlp(desk, files or (path,), texts=texts)
         return answer(spans, _span_words(spans), as_json=as_json)
     assert reader is not None, "transcripts come with their reader"
-    read = import_transcripts(desk, reader, transcripts if what is What.AGENT else path)
-    if what is What.TRANSCRIPTS and not read.files:
+    read = import_transcripts(desk, reader, transcripts if what is ImportKind.AGENT else path)
+    if what is ImportKind.TRANSCRIPTS and not read.files:
         # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
         raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
     return answer(read, _transcript_words(read), as_json=as_json)
 
 
 def _claims(
-    desk: Desk, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool, as_json: bool
+    desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool, as_json: bool
 ) -> int:
     """What another attribution tool claims."""
     if texts or transcripts is not None or len(paths) > 2:
@@ -123,7 +123,7 @@ def _claims(
             f"'{paths[0]}' takes a repository and --ref, nothing else", hint=f"custody import {paths[0]} ../other"
         )
     place = paths[1] if len(paths) > 1 else None
-    if TOOLS[str(paths[0])] is What.GIT_AI:
+    if TOOLS[str(paths[0])] is ImportKind.GIT_AI:
         from custody.intake.import_git_ai import import_gitai
 
         notes = import_gitai(desk, place, ref)

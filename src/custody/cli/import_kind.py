@@ -14,7 +14,7 @@ WHOLE_BYTES_MAX = 64 << 20
 TRACE_FILES = ("traces.jsonl", "commit-links.jsonl")
 
 
-class What(Enum):
+class ImportKind(Enum):
     """The kinds of things that can be imported."""
 
     AGENT = "agent"
@@ -27,36 +27,36 @@ class What(Enum):
     EXPORT = "export"
 
 
-TOOLS = {What.GIT_AI.value: What.GIT_AI, What.ENTIRE.value: What.ENTIRE}
+TOOLS = {ImportKind.GIT_AI.value: ImportKind.GIT_AI, ImportKind.ENTIRE.value: ImportKind.ENTIRE}
 """Other attribution tools, whose claims are in references of git."""
 
 
-def what_is(path: Path) -> tuple[What, TranscriptReader | None]:
+def what_is(path: Path) -> tuple[ImportKind, TranscriptReader | None]:
     """What ``path`` names, and the reader if there is one for it; an export unless it is clearly something else."""
     named = TRANSCRIPT_READERS.get(str(path))
     if named is not None:
-        return What.AGENT, named
+        return ImportKind.AGENT, named
     if str(path) in TOOLS:
         return TOOLS[str(path)], None
     if path.is_dir():
-        return (What.TRACES, None) if _has_traces(path) else (What.TRANSCRIPTS, _reader_below(path))
+        return (ImportKind.TRACES, None) if _has_traces(path) else (ImportKind.TRANSCRIPTS, _reader_below(path))
     if not path.is_file():
-        return What.EXPORT, None  # a pipe, which can be read only once, or nothing at all
+        return ImportKind.EXPORT, None  # a pipe, which can be read only once, or nothing at all
     if is_database(path):
         known = next((reader for reader in TRANSCRIPT_READERS.values() if _first_lines(path, reader)), None)
-        return (What.EXPORT, None) if known is None else (What.TRANSCRIPTS, known)
+        return (ImportKind.EXPORT, None) if known is None else (ImportKind.TRANSCRIPTS, known)
     try:
         lines = [line.data for line in islice(lines_of(path), LINES_LOOKED_AT)]
     except OSError:
-        return What.EXPORT, None  # said there, with the reason
+        return ImportKind.EXPORT, None  # said there, with the reason
     if any(_is_event(line) for line in lines):
-        return What.EVENTS, None
+        return ImportKind.EVENTS, None
     if any(_is_trace(line) for line in lines) or _is_whole_trace(path):
-        return What.TRACES, None
+        return ImportKind.TRACES, None
     if is_otlp_file(path):
-        return What.OTLP, None
+        return ImportKind.OTLP, None
     reader = next((r for r in TRANSCRIPT_READERS.values() if any(r.knows(line) for line in lines)), None)
-    return (What.EXPORT, None) if reader is None else (What.TRANSCRIPTS, reader)
+    return (ImportKind.EXPORT, None) if reader is None else (ImportKind.TRANSCRIPTS, reader)
 
 
 def _reader_below(folder: Path) -> TranscriptReader:

@@ -10,7 +10,7 @@ from custody.cite.wire.audit import CiteAuditReport, CiteConvertReport
 from custody.cite.wire.context import CiteContextReport, CiteNearReport, CiteSearchReport, CiteTextReport
 from custody.cite.wire.links import CiteLinksReport
 from custody.cite.wire.registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
-from custody.cite.wire.writing import Beside, CiteContractReport, CiteReportReport
+from custody.cite.wire.writing import CiteContractReport, CiteReportReport, SavedReportInfo
 from custody.core.wire.event import AnyEvent
 from custody.core.wire.report import (
     DoctorReport,
@@ -69,7 +69,7 @@ from custody.server.wire.tenancy import (
     WorkerReport,
     WorkerRetryReport,
 )
-from custody.share.wire.export import Line
+from custody.share.wire.export import ExportLine
 from custody.share.wire.sharing import PullReport, PushReport, RemoteReport
 from custody.trust.wire.chance import TrustBenchReport, TrustSimulateReport
 from custody.trust.wire.report import (
@@ -174,8 +174,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     """Name → JSON Schema."""
     made = {
         "event": msgspec.json.schema(AnyEvent),
-        "export-line": msgspec.json.schema(Line),
-        "citations": msgspec.json.schema(Beside),
+        "export-line": msgspec.json.schema(ExportLine),
+        "citations": msgspec.json.schema(SavedReportInfo),
     }
     for report in REPORTS:
         made[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)

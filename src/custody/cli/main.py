@@ -12,7 +12,7 @@ from custody import __version__
 from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status
 
 if TYPE_CHECKING:
-    from custody.workspace.workspace import Desk
+    from custody.workspace.workspace import Workspace
 
 SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
@@ -106,7 +106,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
 """The module of every verb: its slice's, or one of this package where a verb asks several slices."""
 
 
-class Verbs(click.Group):
+class VerbGroup(click.Group):
     """A group that finds its verbs by name and shows them in sections."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -138,7 +138,7 @@ class Verbs(click.Group):
 
 
 @click.group(
-    cls=Verbs,
+    cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Run 'custody VERB --help' for what a verb does, with examples.",
 )
@@ -177,7 +177,7 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
     ctx.meta["custody.remotes"] = _open_remote
 
 
-def _open_remote(desk: "Desk", name: str | None) -> "Desk":
+def _open_remote(desk: "Workspace", name: str | None) -> "Workspace":
     from custody.share.remote_cache import cached
     from custody.share.sync import the_service
 

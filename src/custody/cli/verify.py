@@ -9,7 +9,7 @@ from custody.core.errors import InputError
 from custody.core.wire.report import VerifyReport
 from custody.ledger.verify import verify
 from custody.terminal.frame import answer, json_option, the_desk
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from custody.gate.wire.verdict import VerdictReport
@@ -87,15 +87,15 @@ def _words(report: VerifyReport) -> str:
 
 
 def _verdict(
-    desk: Desk,
+    desk: Workspace,
     files: tuple[BinaryIO, BinaryIO | None, BinaryIO | None, BinaryIO | None],
     *,
     as_json: bool,
 ) -> int:
-    from custody.gate.app.verify_verdict import Relied, verify_verdict  # it loads the whole gate
+    from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict  # it loads the whole gate
 
     verdict, description, allowed, key = files
-    relied = Relied(
+    relied = VerdictCheck(
         verdict=_read(verdict, VERDICT_BYTES_MAX),
         description=None if description is None else _read(description, VERDICT_BYTES_MAX),
         allowed=None if allowed is None else _read(allowed, KEYS_BYTES_MAX),

@@ -10,8 +10,8 @@ the only keys.
 from custody.config.document_files import VARIABLES, documents
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.overlay import Effective, Setting
-from custody.config.rule import Origin, Rule
-from custody.config.rule_files import Read, Source, load, rule_files
+from custody.config.rule import Rule, RuleOrigin
+from custody.config.rule_files import RuleFileReader, RuleSource, load, rule_files
 from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import nearest
 
@@ -19,12 +19,12 @@ __all__ = [
     "FILE_BYTES_MAX",
     "VARIABLES",
     "Effective",
-    "Origin",
-    "Read",
     "Rule",
+    "RuleFileReader",
+    "RuleOrigin",
+    "RuleSource",
     "RuleTables",
     "Setting",
-    "Source",
     "documents",
     "load",
     "nearest",

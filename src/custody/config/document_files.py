@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from custody.config.rule import Assignment, Origin, placed, printable, shown
+from custody.config.rule import Assignment, RuleOrigin, placed, printable, shown
 from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import Keys, is_near, table_at, unknown
+from custody.config.table_walk import FileKeys, is_near, table_at, unknown
 from custody.core.errors import InputError
 
 TRUST_FILE, CHANNEL_FILE, THRESHOLD_FILE = DOCUMENT_PATHS = (
@@ -43,7 +43,7 @@ REST, REST_SAID = "production", ("default", "default remainder")
 class DocumentFile:
     """A file that a document describes; with ``is_shared`` other programs keep tables of their own in it."""
 
-    keys: Keys
+    keys: FileKeys
     is_shared: bool = False
 
     @property
@@ -53,19 +53,19 @@ class DocumentFile:
 
     def read(self, value: object) -> list[Assignment] | None:
         """What the file sets; None if no key in it is ours, because such a path may be anybody's."""
-        top = table_at({} if value is None else value, Origin(self.path))
+        top = table_at({} if value is None else value, RuleOrigin(self.path))
         ours = {key: value for key, value in top.items() if is_near(key, self.keys.first())}
         if top and not ours:
             return None
         return _once(list(self.keys.settings(ours if self.is_shared else _without_rest(self.keys, top))))
 
 
-def _without_rest(keys: Keys, top: Mapping[str, object]) -> Mapping[str, object]:
+def _without_rest(keys: FileKeys, top: Mapping[str, object]) -> Mapping[str, object]:
     if REST not in top or "tests" not in keys.names:
         return top
     if top[REST] not in REST_SAID:
         raise InputError(
-            f"{placed(Origin(keys.file, REST))} has no patterns: it is what no other channel takes",
+            f"{placed(RuleOrigin(keys.file, REST))} has no patterns: it is what no other channel takes",
             hint=f"leave it out, or say '{REST_SAID[-1]}'",
         )
     return {key: value for key, value in top.items() if key != REST}
@@ -73,7 +73,7 @@ def _without_rest(keys: Keys, top: Mapping[str, object]) -> Mapping[str, object]
 
 def _once(assignments: list[Assignment]) -> list[Assignment]:
     """The same, unless two keys of one file set one rule."""
-    seen: dict[str, Origin] = {}
+    seen: dict[str, RuleOrigin] = {}
     for assignment in assignments:
         if first := seen.get(assignment.rule):
             raise InputError(
@@ -92,9 +92,9 @@ def documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
     own = {name.removeprefix("dedupe."): rule for name, rule in dedupe if not name.startswith(CHANNEL_RULES)}
     thresholds = {key: rules[name] for key, name in THRESHOLDS.items()}
     return (
-        DocumentFile(Keys(TRUST_FILE, {name: rules[name] for name in TRUST}), is_shared=True),
-        DocumentFile(Keys(CHANNEL_FILE, channels)),
-        DocumentFile(Keys(THRESHOLD_FILE, thresholds | own)),
+        DocumentFile(FileKeys(TRUST_FILE, {name: rules[name] for name in TRUST}), is_shared=True),
+        DocumentFile(FileKeys(CHANNEL_FILE, channels)),
+        DocumentFile(FileKeys(THRESHOLD_FILE, thresholds | own)),
     )
 
 
@@ -112,10 +112,10 @@ def from_environment(environment: Mapping[str, str]) -> list[Assignment]:
 
 def _variable(name: str, text: str) -> Assignment:
     if name not in VARIABLES:
-        raise unknown(Origin(name), name, VARIABLES)
+        raise unknown(RuleOrigin(name), name, VARIABLES)
     if not _NUMBER.fullmatch(text):
         raise InputError(
             f"the variable '{printable(name)}' should be a number such as 0.8, not {shown(text)}",
             hint="unset it to use the value of the files",
         )
-    return Assignment("trust.tier_score_min", float(text), Origin(name), entry=VARIABLES[name])
+    return Assignment("trust.tier_score_min", float(text), RuleOrigin(name), entry=VARIABLES[name])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
-from custody.config.rule import DEFAULT, Assignment, Origin, Rule, Value, default_text
+from custody.config.rule import DEFAULT, Assignment, Rule, RuleOrigin, RuleValue, default_text
 from custody.config.rule_tables import RuleTables
 from custody.core.errors import InputError, RulesError
 from custody.core.wire.rules_digest import Rules
@@ -19,8 +19,8 @@ class Setting:
     """A rule with the value in force; more than one origin, the strongest first, if entries come from several."""
 
     rule: Rule
-    value: Value
-    origins: tuple[Origin, ...] = (DEFAULT,)
+    value: RuleValue
+    origins: tuple[RuleOrigin, ...] = (DEFAULT,)
 
     def under(self, stronger: Assignment) -> "Setting":
         """This setting with a stronger one on top."""
@@ -31,7 +31,7 @@ class Setting:
         entries = list(self.value)
         if stronger.entry < len(entries):  # else the list is too short, and its rules will say so
             entries[stronger.entry] = stronger.value
-        place = Origin(f"{stronger.origin} (entry {stronger.entry + 1})")
+        place = RuleOrigin(f"{stronger.origin} (entry {stronger.entry + 1})")
         return Setting(self.rule, tuple(entries), (place, *self.origins))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from custody.core.errors import InputError
 
 Scalar = bool | int | float | str
-Value = Scalar | tuple[Scalar, ...]
+RuleValue = Scalar | tuple[Scalar, ...]
 
 WHOLE_MAX = 2**63 - 1
 SHOWN_CHARACTERS_MAX = 60
@@ -20,7 +20,7 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a finite number"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RuleOrigin:
     """Where a value was set: a file and its key, a variable, or nowhere (``default``)."""
 
     source: str
@@ -30,11 +30,11 @@ class Origin:
         return self.source if self.key is None else f"{self.source}: {self.key}"
 
 
-DEFAULT = Origin("default")
+DEFAULT = RuleOrigin("default")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RuleKind:
     """What a rule takes: one value, or a list of them; a word may have to be one of a few."""
 
     of: type[bool] | type[int] | type[float] | type[str]
@@ -53,15 +53,15 @@ class Rule:
     table: str
     field: str
     key: str | None
-    kind: Kind
-    default: Value
+    kind: RuleKind
+    default: RuleValue
 
     @property
     def name(self) -> str:
         """The rule's dotted name."""
         return ".".join(filter(None, (self.table, self.field, self.key)))
 
-    def read(self, value: object, origin: Origin) -> Value:
+    def read(self, value: object, origin: RuleOrigin) -> RuleValue:
         """``value`` as this rule holds it, or an ``InputError`` that says what should stand at ``origin``."""
         items = value if self.kind.many else [value]
         if not isinstance(items, list):
@@ -73,7 +73,7 @@ class Rule:
         kept = tuple(item for item in taken if item is not None)
         return kept if self.kind.many else kept[0]
 
-    def _mismatch(self, value: object, origin: Origin) -> InputError:
+    def _mismatch(self, value: object, origin: RuleOrigin) -> InputError:
         return InputError(
             f"{placed(origin)} should be {self.kind}, not {shown(value)}",
             hint=f"the default is {default_text(self.default)}; 'custody rules {self.table}' shows what is in force",
@@ -85,21 +85,21 @@ class Assignment:
     """One value set for one rule somewhere; ``entry`` is set when only that entry of a list is meant."""
 
     rule: str
-    value: Value
-    origin: Origin
+    value: RuleValue
+    origin: RuleOrigin
     entry: int | None = None
 
 
-def kind_of(hint: Any) -> Kind:
+def kind_of(hint: Any) -> RuleKind:
     """What a field of this type takes."""
     if get_origin(hint) is Literal:
-        return Kind(str, words=get_args(hint))
+        return RuleKind(str, words=get_args(hint))
     if get_origin(hint) is tuple:
-        return Kind(get_args(hint)[0], many=True)
-    return Kind(hint)
+        return RuleKind(get_args(hint)[0], many=True)
+    return RuleKind(hint)
 
 
-def placed(origin: Origin) -> str:
+def placed(origin: RuleOrigin) -> str:
     """A place, quoted for a message."""
     if origin.key is None:
         return f"'{printable(origin.source)}'"
@@ -137,7 +137,7 @@ def shown(value: object) -> str:
             return "nothing"
 
 
-def default_text(value: Value) -> str:
+def default_text(value: RuleValue) -> str:
     """A default as a person would write it.
 
     >>> default_text(False), default_text((0.2, 1.0)), default_text(())
@@ -148,7 +148,7 @@ def default_text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _taken(kind: Kind, value: object) -> Scalar | None:
+def _taken(kind: RuleKind, value: object) -> Scalar | None:
     """``value`` if the rule takes it; ``True`` is no number here, though Python counts it as one."""
     if kind.of is bool or isinstance(value, bool):
         return value if kind.of is bool and isinstance(value, bool) else None

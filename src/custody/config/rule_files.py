@@ -10,21 +10,21 @@ from typing import Literal
 
 from custody.config.document_files import DOCUMENT_PATHS, documents, from_environment
 from custody.config.overlay import Effective, overlay
-from custody.config.rule import Assignment, Origin
+from custody.config.rule import Assignment, RuleOrigin
 from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import Keys, table_at
+from custody.config.table_walk import FileKeys, table_at
 from custody.config.user_file import read_user_file, shown_path, user_file
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 
-Read = Callable[[RepoPath], bytes | None]
+RuleFileReader = Callable[[RepoPath], bytes | None]
 """Gives the bytes of a repository's file, None if there is none; refuses what is no regular file of the repository."""
 
-Found = tuple["Source", list[Assignment]]
+RuleFileContent = tuple["RuleSource", list[Assignment]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RuleSource:
     """A place that was looked at: whether it is there, or holds nothing of ours, and how many values it sets."""
 
     name: str
@@ -38,8 +38,8 @@ def rule_files() -> tuple[RepoPath, ...]:
 
 
 def load(
-    tables: RuleTables, read: Read, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[Effective, tuple[Source, ...]]:
+    tables: RuleTables, read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
+) -> tuple[Effective, tuple[RuleSource, ...]]:
     """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
 
     With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.
@@ -56,33 +56,33 @@ def load(
     return effective, tuple(source for source, _ in found)
 
 
-def _of_documents(tables: RuleTables, read: Read) -> Iterator[Found]:
+def _of_documents(tables: RuleTables, read: RuleFileReader) -> Iterator[RuleFileContent]:
     for document in documents(tables):
         data = read(RepoPath.of(document.path))
         if data is None:
-            yield Source(document.path, "absent"), []
+            yield RuleSource(document.path, "absent"), []
             continue
         from custody.config.yaml_reader import parse_yaml
 
         assignments = document.read(parse_yaml(document.path, data))
         if assignments is None:
-            yield Source(document.path, "foreign"), []
+            yield RuleSource(document.path, "foreign"), []
         else:
-            yield Source(document.path, "read", len(assignments)), assignments
+            yield RuleSource(document.path, "read", len(assignments)), assignments
 
 
-def _of_variables(environment: Mapping[str, str]) -> Found:
+def _of_variables(environment: Mapping[str, str]) -> RuleFileContent:
     assignments = from_environment(environment)
-    return Source("environment", "read" if assignments else "absent", len(assignments)), assignments
+    return RuleSource("environment", "read" if assignments else "absent", len(assignments)), assignments
 
 
-def _of_user(tables: RuleTables, environment: Mapping[str, str]) -> Iterator[Found]:
+def _of_user(tables: RuleTables, environment: Mapping[str, str]) -> Iterator[RuleFileContent]:
     if path := user_file(environment):
         name = shown_path(path, environment)
         yield _of_toml(tables, name, read_user_file(path, name), is_users=True)
 
 
-def _of_policy(tables: RuleTables, path: str | None) -> Iterator[Found]:
+def _of_policy(tables: RuleTables, path: str | None) -> Iterator[RuleFileContent]:
     if path is not None:
         data = read_user_file(path, path)
         if data is None:
@@ -92,16 +92,16 @@ def _of_policy(tables: RuleTables, path: str | None) -> Iterator[Found]:
 
 def _of_toml(
     tables: RuleTables, file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False
-) -> Found:
+) -> RuleFileContent:
     if data is None:
-        return Source(file, "absent"), []
+        return RuleSource(file, "absent"), []
     from custody.config.toml_reader import parse_toml
 
     values: Mapping[str, object] = parse_toml(file, data)
     for depth, key in enumerate(above, start=1):
         if key not in values:
-            return Source(file, "foreign"), []
-        values = table_at(values[key], Origin(file, ".".join(above[:depth])))
-    keys = Keys(file, tables.rules, is_users=is_users, above="".join(f"{key}." for key in above))
+            return RuleSource(file, "foreign"), []
+        values = table_at(values[key], RuleOrigin(file, ".".join(above[:depth])))
+    keys = FileKeys(file, tables.rules, is_users=is_users, above="".join(f"{key}." for key in above))
     assignments = list(keys.settings(values))
-    return Source(file, "read", len(assignments)), assignments
+    return RuleSource(file, "read", len(assignments)), assignments

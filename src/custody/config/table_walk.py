@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Origin, Rule, placed, shown
+from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Rule, RuleOrigin, placed, shown
 from custody.core.errors import InputError
 
 USERS = frozenset(
@@ -16,7 +16,7 @@ USERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class FileKeys:
     """What a file may set: its name, the rule behind each dotted key, and whether it is the user's own."""
 
     file: str
@@ -29,7 +29,7 @@ class Keys:
         """What ``values``, the table at the dotted key ``at``, sets."""
         for key, value in values.items():
             name = f"{at}{key}"
-            origin = Origin(self.file, self.above + name)
+            origin = RuleOrigin(self.file, self.above + name)
             if "." in key:  # a quoted key; taken for two keys it could set a rule a second time
                 raise self._refused(origin, key, at)
             if name in self.names:
@@ -45,7 +45,7 @@ class Keys:
         below = (name[len(at) :] for name in self.names if name.startswith(at))
         return list(dict.fromkeys(name.partition(".")[0] for name in below))
 
-    def _refused(self, origin: Origin, key: str, at: str) -> InputError:
+    def _refused(self, origin: RuleOrigin, key: str, at: str) -> InputError:
         if not self.is_users and words_of(key) & USERS:
             return InputError(
                 f"{placed(origin)} is not for a repository to set: its files set rules only",
@@ -55,7 +55,7 @@ class Keys:
         return unknown(origin, key, self.first(at))
 
 
-def table_at(value: object, origin: Origin) -> Mapping[str, object]:
+def table_at(value: object, origin: RuleOrigin) -> Mapping[str, object]:
     """``value`` as a table of keys."""
     if not isinstance(value, dict):
         raise InputError(
@@ -64,7 +64,7 @@ def table_at(value: object, origin: Origin) -> Mapping[str, object]:
     return value
 
 
-def unknown(origin: Origin, name: str, names: Iterable[str]) -> InputError:
+def unknown(origin: RuleOrigin, name: str, names: Iterable[str]) -> InputError:
     """The error for a name that is none of ``names``: it gives the nearest one."""
     return InputError(
         f"{placed(origin)} is nothing that custody knows",

@@ -28,7 +28,7 @@ _WORDS: dict[str, object] = {
 }
 
 
-class Refused(yaml.MarkedYAMLError):
+class UnsupportedYaml(yaml.MarkedYAMLError):
     """Something that YAML knows and that a file of rules may not hold."""
 
     def __init__(self, problem: str, mark: Any) -> None:
@@ -46,16 +46,16 @@ class _Loader(yaml.SafeLoader):
         """One node with all below it."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            raise Refused("an alias", event.start_mark)
+            raise UnsupportedYaml("an alias", event.start_mark)
         if event.anchor is not None:
-            raise Refused("an anchor", event.start_mark)
+            raise UnsupportedYaml("an anchor", event.start_mark)
         if event.tag is not None:
-            raise Refused("a tag", event.start_mark)
+            raise UnsupportedYaml("a tag", event.start_mark)
         self._depth, self._nodes = self._depth + 1, self._nodes + 1
         if self._depth > NESTING_MAX:
-            raise Refused(f"more than {NESTING_MAX} levels", event.start_mark)
+            raise UnsupportedYaml(f"more than {NESTING_MAX} levels", event.start_mark)
         if self._nodes > NODES_MAX:
-            raise Refused(f"more than {NODES_MAX:,} values", event.start_mark)
+            raise UnsupportedYaml(f"more than {NODES_MAX:,} values", event.start_mark)
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -89,9 +89,9 @@ def _mapping(node: yaml.MappingNode) -> dict[str, object]:
     made: dict[str, object] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise Refused("a key that is no text", key.start_mark)
+            raise UnsupportedYaml("a key that is no text", key.start_mark)
         if key.value in made:
-            raise Refused(f"the key '{printable(key.value)}' a second time", key.start_mark)
+            raise UnsupportedYaml(f"the key '{printable(key.value)}' a second time", key.start_mark)
         made[key.value] = _value(value)
     return made
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from custody.core.ids import RecordRef, Seq, StoreId
-from custody.core.record import Head, Record, empty_head, link_of
+from custody.core.record import ChainTip, Record, empty_head, link_of
 
 
 class DamageCode(Enum):
@@ -43,7 +43,7 @@ class Damage:
     record: RecordRef | None = None
 
 
-def check_chain(store: StoreId, records: Iterable[Record], remembered: Head | None = None) -> Iterator[Damage]:
+def check_chain(store: StoreId, records: Iterable[Record], remembered: ChainTip | None = None) -> Iterator[Damage]:
     """Follow a chain from its start, name everything that does not fit, then compare it with the remembered head."""
     last = empty_head(store)
     for record in records:
@@ -56,11 +56,11 @@ def check_chain(store: StoreId, records: Iterable[Record], remembered: Head | No
             )
         # A record that was moved or stands twice leads nowhere: the chain goes on behind the furthest one.
         if record.seq > last.seq:
-            last = Head(store, record.seq, record.link)
+            last = ChainTip(store, record.seq, record.link)
     yield from cut(last, remembered)
 
 
-def misfit(last: Head, record: Record) -> Iterator[Damage]:
+def misfit(last: ChainTip, record: Record) -> Iterator[Damage]:
     """What is wrong with ``record`` standing right behind ``last``."""
     which = f"record {record.seq} of chain {last.store} ({record.entry.kind})"
     if record.seq <= last.seq:
@@ -73,7 +73,7 @@ def misfit(last: Head, record: Record) -> Iterator[Damage]:
         yield Damage(DamageCode.CHAIN_LINK, what, RecordRef(last.store, record.seq))
 
 
-def cut(last: Head, remembered: Head | None) -> Iterator[Damage]:
+def cut(last: ChainTip, remembered: ChainTip | None) -> Iterator[Damage]:
     """What is missing when a chain ends at ``last`` but was remembered further on."""
     if remembered is not None and remembered.seq > last.seq:
         first, end = last.seq + 1, remembered.seq

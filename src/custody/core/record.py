@@ -13,7 +13,7 @@ GENESIS = Link(bytes(32))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordDraft:
     """A record before it has a place: what it is, of what, when (as claimed), and the digest of its payload."""
 
     event: EventId
@@ -29,7 +29,7 @@ class Record:
 
     store: StoreId
     seq: Seq
-    entry: Entry
+    entry: RecordDraft
     link: Link
 
     @property
@@ -39,7 +39,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainTip:
     """How far a chain reaches: the seq and link of its last record (0 and zeros when empty)."""
 
     store: StoreId
@@ -47,12 +47,12 @@ class Head:
     link: Link
 
 
-def empty_head(store: StoreId) -> Head:
+def empty_head(store: StoreId) -> ChainTip:
     """The head of a chain that holds nothing yet."""
-    return Head(store, Seq(0), GENESIS)
+    return ChainTip(store, Seq(0), GENESIS)
 
 
-def link_of(previous: Link, store: StoreId, seq: Seq, entry: Entry) -> Link:
+def link_of(previous: Link, store: StoreId, seq: Seq, entry: RecordDraft) -> Link:
     """SHA-256 over the previous link and every field of the record, each length-prefixed: no two records share it."""
     fields = (
         previous,
@@ -71,12 +71,12 @@ def link_of(previous: Link, store: StoreId, seq: Seq, entry: Entry) -> Link:
     return Link(chained.digest())
 
 
-def chained(head: Head, entry: Entry) -> Record:
+def chained(head: ChainTip, entry: RecordDraft) -> Record:
     """The record that ``entry`` becomes right after ``head``."""
     seq = Seq(head.seq + 1)
     return Record(head.store, seq, entry, link_of(head.link, head.store, seq, entry))
 
 
-def head_at(record: Record) -> Head:
+def head_at(record: Record) -> ChainTip:
     """The head of a chain whose last record is ``record``."""
-    return Head(record.store, record.seq, record.link)
+    return ChainTip(record.store, record.seq, record.link)

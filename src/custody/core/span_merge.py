@@ -5,26 +5,26 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from custody.core.ids import ExecutionId, SpanId
-from custody.core.views import SpanKind, SpanPhase, SpanSeen
+from custody.core.views import ObservedSpan, SpanKind, SpanPhase
 
 
-def merged_spans(seen: Iterable[SpanSeen]) -> list[SpanSeen]:
+def merged_spans(seen: Iterable[ObservedSpan]) -> list[ObservedSpan]:
     """Starts with their ends as wholes, nothing twice, in the order in which each span was first told of.
 
     A start or an end that a whole already tells of is dropped. Records of one id that cannot be one span stay apart.
     """
-    told: dict[tuple[ExecutionId, SpanId], dict[SpanSeen, None]] = {}
+    told: dict[tuple[ExecutionId, SpanId], dict[ObservedSpan, None]] = {}
     for one in seen:
         told.setdefault((one.execution, one.id), {})[one] = None
     return [span for records in told.values() for span in _one(list(records))]
 
 
-def _one(records: list[SpanSeen]) -> Iterator[SpanSeen]:
+def _one(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
     wholes = [one for one in records if one.phase is SpanPhase.WHOLE]
     yield from wholes
     begun = {(one.name, one.kind, one.started_ns) for one in wholes}
     over = {(one.name, one.kind, one.ended_ns) for one in wholes}
-    ends: dict[tuple[str, SpanKind], deque[SpanSeen]] = {}
+    ends: dict[tuple[str, SpanKind], deque[ObservedSpan]] = {}
     for one in records:
         if one.phase is SpanPhase.END and (one.name, one.kind, one.ended_ns) not in over:
             ends.setdefault((one.name, one.kind), deque()).append(one)
@@ -36,7 +36,7 @@ def _one(records: list[SpanSeen]) -> Iterator[SpanSeen]:
         yield from waiting
 
 
-def _joined(start: SpanSeen, end: SpanSeen) -> SpanSeen:
+def _joined(start: ObservedSpan, end: ObservedSpan) -> ObservedSpan:
     """One span of its two ends: what the end says counts, and what only the start says is not lost."""
     return replace(
         end,

@@ -213,7 +213,7 @@ class TracedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRead:
+class SourceAccess:
     """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written.
 
     ``code`` is what a server answered with, where that was told. An attempt with ``failed`` brought nothing back; of
@@ -267,7 +267,7 @@ class PullRequestFact:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitSeen:
+class ObservedCommit:
     """That git made a commit here, as its own hook saw it; ``replaced`` are the commits that it was rewritten from."""
 
     commit: CommitSha
@@ -379,7 +379,7 @@ class SpanRef:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanSeen:
+class ObservedSpan:
     """What one record tells of a span of a running program: its start, its end, or all of it.
 
     ``started_ns`` and ``ended_ns`` are None where the record does not say. ``server`` is whose tool was called.
@@ -424,15 +424,15 @@ View = (
     | ToolCall
     | FileEdit
     | TracedFile
-    | SourceRead
+    | SourceAccess
     | CommitLink
     | PullRequestFact
-    | CommitSeen
+    | ObservedCommit
     | Decision
     | DuplicateAnswer
     | Source
     | Change
     | FileState
-    | SpanSeen
+    | ObservedSpan
     | Observation
 )

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from custody.demo import project
-from custody.demo.claude import AGENT, MODEL, Hooked, Record, committed, leave_transcript
+from custody.demo.claude import AGENT, MODEL, ClaudeSession, EventSink, committed, leave_transcript
 from custody.demo.patchbot import AGENT as PATCHBOT
 from custody.demo.patchbot import MODEL as PATCH_MODEL
-from custody.demo.patchbot import Told
+from custody.demo.patchbot import PatchbotSession
 from custody.demo.sandbox import Sandbox
 
 SECRET = "ghp_" + "Zq8Lw3Rt6Yb1Nv5Mx0Kd" + "9Hs2Fp7Jc4Ug8Qe"
@@ -27,12 +27,12 @@ CLOSES = "Closes #12"
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SampleHistory:
     """Plays the history of the repository, chapter by chapter."""
 
     place: Sandbox
-    record: Record
-    hook: Record
+    record: EventSink
+    hook: EventSink
 
     def before(self) -> None:
         """What was there before custody: a person's beginning, and a session that nobody recorded."""
@@ -64,7 +64,7 @@ class History:
     def _first_session(self) -> None:
         """Claude Code's work on the main branch, which lands."""
         self.place.clock.at("2026-03-03 09:10")
-        session = Hooked(self.place, self.hook, FIRST_SESSION)
+        session = ClaudeSession(self.place, self.hook, FIRST_SESSION)
         session.start(f"read prices as people type them; the token for the tracker is {SECRET}")
         session.read("src/till/basket.py")
         session.write("src/till/prices.py", project.PRICES)
@@ -82,7 +82,7 @@ class History:
     def _fix(self) -> None:
         """Claude Code mends what it wrote before custody was there."""
         self.place.clock.at("2026-03-03 14:00")
-        session = Hooked(self.place, self.hook, FIX_SESSION)
+        session = ClaudeSession(self.place, self.hook, FIX_SESSION)
         session.start("a negative tax rate must be refused")
         session.read("src/till/tax.py")
         last = project.TAX.splitlines(keepends=True)[-1]
@@ -105,7 +105,7 @@ class History:
     def _again(self) -> None:
         """The diff that has landed, once more."""
         self._branch("2026-03-04 09:00", AGAIN, "main~2")
-        bot = Told(self.place, self.record, "again")
+        bot = PatchbotSession(self.place, self.record, "again")
         bot.start("a basket needs a total")
         bot.write("src/till/basket.py", project.BASKET + project.BY_HAND)
         self.place.clock.later(60)
@@ -114,7 +114,7 @@ class History:
     def _rewrite(self) -> None:
         """The same thing in other words."""
         self._branch("2026-03-04 10:00", REWRITE, "main~3")
-        bot = Told(self.place, self.record, "rewrite")
+        bot = PatchbotSession(self.place, self.record, "rewrite")
         bot.start("users type prices with a comma: make the till understand them (#12)")
         bot.write("src/till/prices.py", project.REWRITTEN_PRICES)
         bot.write("tests/test_prices.py", project.REWRITTEN_TESTS)
@@ -150,7 +150,7 @@ class History:
     def _report(self) -> None:
         """A report of Claude Code's that cites nothing."""
         self._branch("2026-03-04 14:00", REPORT, "main")
-        session = Hooked(self.place, self.hook, REPORT_SESSION)
+        session = ClaudeSession(self.place, self.hook, REPORT_SESSION)
         session.start("find out how other tills round, and write a report")
         session.fetch("https://example.org/rounding", "Tills round lines or sums. Both are allowed.")
         session.write("docs/reports/rounding.md", project.REPORT)
@@ -160,7 +160,7 @@ class History:
     def _clean(self) -> None:
         """A small change of Claude Code's, recorded from the question to the commit."""
         self._branch("2026-03-04 15:00", CLEAN, "main")
-        session = Hooked(self.place, self.hook, CLEAN_SESSION)
+        session = ClaudeSession(self.place, self.hook, CLEAN_SESSION)
         session.start("show prices on a receipt with a comma")
         session.read("src/till/prices.py")
         last = project.PRICES.splitlines(keepends=True)[-1]

@@ -12,16 +12,16 @@ AGENT = "claude-code"
 MODEL = "model-1"
 STEP_SECONDS = 15
 
-Record = Callable[[str, dict[str, Any]], None]
+EventSink = Callable[[str, dict[str, Any]], None]
 """Records one event of the agent of that name."""
 
 
 @dataclass
-class Hooked:
+class ClaudeSession:
     """A session whose hooks are recorded as it goes; it really writes the files that it says it writes."""
 
     place: Sandbox
-    record: Record
+    record: EventSink
     session: str
     _calls: int = field(default=0, init=False)
     _prompt: str = field(default="p1", init=False)

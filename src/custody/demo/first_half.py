@@ -1,10 +1,10 @@
 """The first half of the story: what is recorded, and what can be asked about it."""
 
-from custody.demo.changes import AGAIN, BACKPORT, RELEASE, REPORT, REWRITE, SECRET, History
-from custody.demo.step import Command, Step
+from custody.demo.changes import AGAIN, BACKPORT, RELEASE, REPORT, REWRITE, SECRET, SampleHistory
+from custody.demo.step import Command, StoryStep
 
 RECORDED = (
-    Step(
+    StoryStep(
         "Set up",
         "A small repository: Ana began it, and Claude Code wrote its tax.py before anybody was watching.",
         (
@@ -20,9 +20,9 @@ RECORDED = (
                 says=("1 session(s), 1 call(s), 1 edit(s)",),
             ),
         ),
-        History.before,
+        SampleHistory.before,
     ),
-    Step(
+    StoryStep(
         "Two agents and a person work",
         "Claude Code runs its hook at every step. patchbot, which custody has never heard of, tells the same in generic"
         " events, and so does the code host of last month's reviews. Ana types by hand. In the end six changes are"
@@ -58,12 +58,12 @@ RECORDED = (
                 only=('"at"', '"agent"', '"prompt"'),
             ),
         ),
-        History.everything,
+        SampleHistory.everything,
     ),
 )
 
 ASKED = (
-    Step(
+    StoryStep(
         "Who wrote this line, and why?",
         "A is an agent's, m partly, P a person's whom a record names, . no evidence; 1 is provably certain, 6 a hint.",
         (
@@ -96,7 +96,7 @@ ASKED = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "Is this change already there?",
         "Branches and landed commits are indexed once; then a change is compared with all of them.",
         (
@@ -129,7 +129,7 @@ ASKED = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "What has an agent earned?",
         "People's decisions become a score, and a score a tier: how much may land without a person looking.",
         (
@@ -146,7 +146,7 @@ ASKED = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "Does what it says rest on anything?",
         "The citations of a report are checked, and what the session really opened is known.",
         (
@@ -164,7 +164,7 @@ ASKED = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "What do agents call, inside what, in what order?",
         "Learnt from the recorded sessions, with the runs that show it.",
         (
@@ -177,7 +177,7 @@ ASKED = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "Look at it",
         "All of this as pages, with the same answers: 'custody serve' shows them live, or they are written as files.",
         (

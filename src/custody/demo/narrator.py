@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from custody.core.errors import InputError
-from custody.demo.changes import History
+from custody.demo.changes import SampleHistory
 from custody.demo.report import DemoCommand, DemoReport, DemoStep
 from custody.demo.sandbox import Sandbox, sandbox
-from custody.demo.step import Command, Step
-from custody.demo.verbs import Ran, Verbs
+from custody.demo.step import Command, StoryStep
+from custody.demo.verbs import CommandResult, InProcessCommand
 
 WIDTH = 118
 INDENT = "   "
@@ -24,7 +24,7 @@ _SIZE = re.compile(r"\([0-9,]+ bytes\)")
 _DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
 
 
-class Kind(Enum):
+class OutputKind(Enum):
     """What a told line is, so that a terminal can show it so."""
 
     HEADING = "heading"
@@ -34,10 +34,10 @@ class Kind(Enum):
     WRONG = "wrong"
 
 
-Show = Callable[[Kind, str], None]
+Show = Callable[[OutputKind, str], None]
 
 
-def tell(verbs: Verbs, show: Show, story: Sequence[Step], *, keep: bool = False) -> DemoReport:
+def tell(verbs: InProcessCommand, show: Show, story: Sequence[StoryStep], *, keep: bool = False) -> DemoReport:
     """Play and show the whole story; the report says of each command whether it answered as the story claims."""
     with sandbox(keep=keep) as place:
         teller = _Teller(place, verbs, show)
@@ -51,39 +51,39 @@ class _Teller:
     """The one who tells, in a place."""
 
     place: Sandbox
-    verbs: Verbs
+    verbs: InProcessCommand
     show: Show
 
-    def step(self, number: int, step: Step) -> DemoStep:
+    def step(self, number: int, step: StoryStep) -> DemoStep:
         """Play and show one step."""
-        self.show(Kind.HEADING, f"{number}. {step.title}")
+        self.show(OutputKind.HEADING, f"{number}. {step.title}")
         self._say(step.sentence, "")
         if step.happens is not None:
             step.happens(self._history)
         return DemoStep(title=step.title, commands=[self._command(one) for one in step.commands])
 
     @property
-    def _history(self) -> History:
-        return History(self.place, self._record, self._hook)
+    def _history(self) -> SampleHistory:
+        return SampleHistory(self.place, self._record, self._hook)
 
     def _command(self, command: Command) -> DemoCommand:
         if command.happens is not None:
             command.happens(self._history)
         if command.about is not None:
-            self.show(Kind.OUTPUT, "")
+            self.show(OutputKind.OUTPUT, "")
             self._say(command.about, f"{INDENT}# ")
-        self.show(Kind.COMMAND, f"{INDENT}$ {command.line}")
+        self.show(OutputKind.COMMAND, f"{INDENT}$ {command.line}")
         ran = self.verbs.run(command.words, self._given(command.given_by))
         for line in _shown(_readable(ran, self.place), command):
-            self.show(Kind.OUTPUT, f"{INDENT}{line}".rstrip())
+            self.show(OutputKind.OUTPUT, f"{INDENT}{line}".rstrip())
         wrong = list(_wrong(ran, command))
         for sentence in wrong:
-            self.show(Kind.WRONG, f"{INDENT}NOT AS TOLD: {sentence}")
+            self.show(OutputKind.WRONG, f"{INDENT}NOT AS TOLD: {sentence}")
         return DemoCommand(line=command.line, status=ran.status, as_told=not wrong, wrong=wrong)
 
     def _say(self, sentence: str, indent: str) -> None:
         for line in textwrap.wrap(sentence, WIDTH, initial_indent=indent, subsequent_indent=indent):
-            self.show(Kind.SENTENCE, line)
+            self.show(OutputKind.SENTENCE, line)
 
     def _given(self, words: Sequence[str]) -> bytes:
         """What the command before the pipe says."""
@@ -111,7 +111,7 @@ class _Teller:
         return command
 
 
-def _wrong(ran: Ran, command: Command) -> Iterator[str]:
+def _wrong(ran: CommandResult, command: Command) -> Iterator[str]:
     """What the story claims and the answer does not bear out."""
     said = ran.out + ran.err
     if ran.status != command.status:
@@ -120,7 +120,7 @@ def _wrong(ran: Ran, command: Command) -> Iterator[str]:
     yield from (f"it says {words!r}" for words in command.never if words in said)
 
 
-def _readable(ran: Ran, place: Sandbox) -> str:
+def _readable(ran: CommandResult, place: Sandbox) -> str:
     """What was printed, with the sandbox's own names shortened and what is drawn by chance left out."""
     said = (ran.out + ran.err).replace(f"{place.repository}/", "").replace(str(place.repository), ".")
     said = said.replace(str(place.folder), "..")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from custody.demo.claude import STEP_SECONDS, Record
+from custody.demo.claude import STEP_SECONDS, EventSink
 from custody.demo.sandbox import Sandbox
 
 AGENT = "patchbot"
@@ -11,11 +11,11 @@ MODEL = "model-2"
 
 
 @dataclass
-class Told:
+class PatchbotSession:
     """A session that is told event by event; it really writes the files that it says it writes."""
 
     place: Sandbox
-    record: Record
+    record: EventSink
     session: str
     _count: int = field(default=0, init=False)
 

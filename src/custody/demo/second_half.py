@@ -1,8 +1,8 @@
 """The second half of the story: the verdict on six changes, and how the evidence is kept."""
 
 from custody.demo import damage
-from custody.demo.changes import AGAIN, BACKPORT, CLEAN, FORGED, RELEASE, REPORT, REWRITE, History
-from custody.demo.step import Command, Happens, Step
+from custody.demo.changes import AGAIN, BACKPORT, CLEAN, FORGED, RELEASE, REPORT, REWRITE, SampleHistory
+from custody.demo.step import Command, Happens, StoryStep
 
 COPY = "../copy"
 VERDICT = ("approve", "review", "block", "added line(s):")
@@ -10,14 +10,14 @@ VERDICT = ("approve", "review", "block", "added line(s):")
 
 
 def _damaged(sql: str) -> Happens:
-    def happens(history: History) -> None:
+    def happens(history: SampleHistory) -> None:
         damage.damaged_copy(history.place.repository, history.place.folder / "copy", sql)
 
     return happens
 
 
 JUDGED = (
-    Step(
+    StoryStep(
         "May it land? The gate on all six",
         "All of it in one verdict: approve, review (a person has to read it) or block. Each reason has a code.",
         (
@@ -93,7 +93,7 @@ JUDGED = (
 )
 
 KEPT = (
-    Step(
+    StoryStep(
         "Is the evidence as it was stored?",
         "Somebody changes a copy of the store with a database tool; each time verify names what was done.",
         (
@@ -135,7 +135,7 @@ KEPT = (
             ),
         ),
     ),
-    Step(
+    StoryStep(
         "Keep house",
         "Look after the store, take the evidence elsewhere, forget what must be forgotten, and go without a trace.",
         (

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from custody.demo.changes import History
+from custody.demo.changes import SampleHistory
 
-Happens = Callable[[History], None]
+Happens = Callable[[SampleHistory], None]
 PIPE = " | "
 
 
@@ -43,7 +43,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One heading of the story; what happens, happens before its commands are run."""
 
     title: str

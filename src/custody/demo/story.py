@@ -2,7 +2,7 @@
 
 from custody.demo.first_half import ASKED, RECORDED
 from custody.demo.second_half import JUDGED, KEPT
-from custody.demo.step import Step
+from custody.demo.step import StoryStep
 
-STORY: tuple[Step, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)
+STORY: tuple[StoryStep, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)
 """Everything that is told, in order: a new chapter goes in here."""

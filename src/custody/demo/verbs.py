@@ -12,7 +12,7 @@ Main = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a command ended and what it printed, on both streams."""
 
     status: int
@@ -21,13 +21,13 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbs:
+class InProcessCommand:
     """The command inside this process; ``encoding`` is what its output will be shown in."""
 
     main: Main
     encoding: str = "utf-8"
 
-    def run(self, words: Sequence[str], said: bytes = b"") -> Ran:
+    def run(self, words: Sequence[str], said: bytes = b"") -> CommandResult:
         """Run ``custody <words>`` with ``said`` on its standard input."""
         out, err = self._stream(), self._stream()
         with tempfile.TemporaryFile() as given:
@@ -35,7 +35,7 @@ class Verbs:
             given.seek(0)
             with _streams(io.TextIOWrapper(given, encoding="utf-8"), out, err, ["custody", *words]):
                 status = _left(self.main)
-        return Ran(status, self._read(out), self._read(err))
+        return CommandResult(status, self._read(out), self._read(err))
 
     def _stream(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BytesIO(), encoding=self.encoding, errors="replace", write_through=True)

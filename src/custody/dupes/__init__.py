@@ -6,14 +6,14 @@ tools, and no other question.
 
 from custody.dupes.category import (
     Category,
+    DuplicateVerdict,
     Relation,
-    Says,
 )
 from custody.dupes.change_row import ChangeRow
 
 __all__ = [
     "Category",
     "ChangeRow",
+    "DuplicateVerdict",
     "Relation",
-    "Says",
 ]

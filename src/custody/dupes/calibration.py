@@ -10,7 +10,7 @@ Z = 1.645
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CalibrationStep:
     """From ``raw`` on, a model's number means ``chance``; of ``asked`` such pairs ``right`` were duplicates."""
 
     raw: float
@@ -32,7 +32,7 @@ class Step:
 class Calibration:
     """Steps with rising numbers and rising chances; none at all leaves a model's number as it is."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CalibrationStep, ...] = ()
 
     def chance(self, raw: float) -> float:
         """What a model's number means."""
@@ -50,19 +50,19 @@ UNCALIBRATED = Calibration()
 
 
 def calibration_of(
-    answers: Iterable[tuple[float, bool]], prior: Sequence[Step] = (), prior_share: float = 1.0
+    answers: Iterable[tuple[float, bool]], prior: Sequence[CalibrationStep] = (), prior_share: float = 1.0
 ) -> Calibration:
     """The isotonic steps that fit the answers best (pool adjacent violators); ``prior`` counts as so many answers."""
     counted = {step.raw: (step.asked * prior_share, step.right * prior_share) for step in prior}
     for raw, right in answers:
         asked, said = counted.get(raw, (0.0, 0.0))
         counted[raw] = (asked + 1, said + right)
-    merged: list[Step] = []
+    merged: list[CalibrationStep] = []
     for raw, (asked, said) in sorted(counted.items()):
-        merged.append(Step(raw, asked, said))
+        merged.append(CalibrationStep(raw, asked, said))
         while len(merged) > 1 and merged[-2].chance >= merged[-1].chance:
             last, before = merged.pop(), merged.pop()
-            merged.append(Step(before.raw, before.asked + last.asked, before.right + last.right))
+            merged.append(CalibrationStep(before.raw, before.asked + last.asked, before.right + last.right))
     return Calibration(tuple(merged))
 
 

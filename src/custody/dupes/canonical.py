@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from custody.dupes.model import Described
+from custody.dupes.model import ChangeDescription
 from custody.dupes.signature import SCORED
 
 
@@ -23,7 +23,7 @@ class Checks(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExclusiveScope:
     """What of a change lies outside the files that it shares with others of its cluster."""
 
     files: int
@@ -31,7 +31,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class KeepEvidence:
     """What speaks for keeping a change; None is what nobody knows."""
 
     change: int
@@ -39,12 +39,12 @@ class Standing:
     checks: Checks = Checks.UNKNOWN
     approvals: int | None = None
     conflicts: bool | None = None
-    scope: Scope
+    scope: ExclusiveScope
     has_tests: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedCandidate:
     """A change that is not chosen because it cannot be merged as it is, and why."""
 
     change: int
@@ -58,7 +58,7 @@ class Canonical:
     change: int
     reasons: tuple[str, ...]
     decided_by: str
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedCandidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,15 @@ class NoCanonical:
     """No change of the cluster can be advised."""
 
     reason: str
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedCandidate, ...]
 
 
-def canonical_of(cluster: Iterable[Standing]) -> Canonical | NoCanonical:
+def canonical_of(cluster: Iterable[KeepEvidence]) -> Canonical | NoCanonical:
     """The change of a cluster to keep, or why there is none; the same whatever their order."""
     standings = sorted(cluster, key=lambda standing: standing.change)
-    refused = tuple(Refused(one.change, reason) for one in standings if (reason := why_not_viable(one)) is not None)
+    refused = tuple(
+        RejectedCandidate(one.change, reason) for one in standings if (reason := why_not_viable(one)) is not None
+    )
     viable = sorted((one for one in standings if why_not_viable(one) is None), key=_rank)
     if not viable:
         return NoCanonical("no change of it can be merged as it is" if standings else "it has no changes", refused)
@@ -80,26 +82,26 @@ def canonical_of(cluster: Iterable[Standing]) -> Canonical | NoCanonical:
     return Canonical(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
 
 
-def why_not_viable(standing: Standing) -> str | None:
+def why_not_viable(standing: KeepEvidence) -> str | None:
     """Why a change cannot be merged as it is; None if nothing known stands against it."""
     if standing.checks is Checks.FAILED:
         return "its checks failed"
     return "it conflicts with its base" if standing.conflicts else None
 
 
-def scopes_of(cluster: Mapping[int, Described]) -> dict[int, Scope]:
+def scopes_of(cluster: Mapping[int, ChangeDescription]) -> dict[int, ExclusiveScope]:
     """What each change does in files that no other of the cluster touches."""
     paths = {change: {piece.path for piece in described.of(*SCORED)} for change, described in cluster.items()}
     touched = Counter(path for those in paths.values() for path in those)
     return {change: _scope(described, touched) for change, described in cluster.items()}
 
 
-def _scope(change: Described, touched: Mapping[str, int]) -> Scope:
+def _scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveScope:
     outside = [piece for piece in change.of(*SCORED) if touched[piece.path] == 1]
-    return Scope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
+    return ExclusiveScope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
 
 
-RESPECTS: MappingProxyType[str, Callable[[Standing], tuple[int, ...]]] = MappingProxyType(
+RESPECTS: MappingProxyType[str, Callable[[KeepEvidence], tuple[int, ...]]] = MappingProxyType(
     {
         "checks": lambda one: (one.checks is not Checks.PASSED,),
         "approvals": lambda one: (-(one.approvals or 0),),
@@ -112,17 +114,17 @@ RESPECTS: MappingProxyType[str, Callable[[Standing], tuple[int, ...]]] = Mapping
 """In which respects changes are compared, the weightiest first; smaller is better."""
 
 
-def _rank(standing: Standing) -> tuple[tuple[int, ...], ...]:
+def _rank(standing: KeepEvidence) -> tuple[tuple[int, ...], ...]:
     return (*(rank(standing) for rank in RESPECTS.values()), (standing.change,))
 
 
-def _decided_by(best: Standing, others: list[Standing], of: int) -> str:
+def _decided_by(best: KeepEvidence, others: list[KeepEvidence], of: int) -> str:
     if not others:
         return "it is the only one" if of == 1 else "no other can be merged as it is"
     return next((name for name, rank in RESPECTS.items() if rank(best) != rank(others[0])), "id")
 
 
-def _reasons(standing: Standing) -> Iterator[str]:
+def _reasons(standing: KeepEvidence) -> Iterator[str]:
     yield "its checks passed" if standing.checks is Checks.PASSED else "nobody knows how its checks came out"
     if standing.approvals is None:
         yield "nobody knows whether it was approved"

@@ -13,7 +13,7 @@ class Category(Enum):
     NOT_RELATED = "NOT_RELATED"
 
 
-class Says(Enum):
+class DuplicateVerdict(Enum):
     """The word for a pair."""
 
     DUPLICATE = "duplicate"

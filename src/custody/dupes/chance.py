@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from custody.dupes.calibration import UNCALIBRATED, Calibration
-from custody.dupes.model import Chance, Line, Similarities
+from custody.dupes.model import ChanceTerm, DuplicateChance, Similarities
 from custody.dupes.similarity import SIGNALS
 
 BEGINNING = "every pair"
@@ -43,11 +43,11 @@ def features(similarities: Similarities) -> dict[str, float]:
     return found
 
 
-def chance_of(similarities: Similarities, model: Model) -> Chance:
+def chance_of(similarities: Similarities, model: Model) -> DuplicateChance:
     """The chance of a pair, with the account of it: the lines add up to the log-odds before calibration."""
     lines = account_of(similarities, model)
     raw = _raw(lines)
-    return Chance(model.calibration.chance(raw), model.calibration.low(raw), lines)
+    return DuplicateChance(model.calibration.chance(raw), model.calibration.low(raw), lines)
 
 
 def raw_chance(similarities: Similarities, model: Model) -> float:
@@ -55,16 +55,16 @@ def raw_chance(similarities: Similarities, model: Model) -> float:
     return _raw(account_of(similarities, model))
 
 
-def account_of(similarities: Similarities, model: Model) -> tuple[Line, ...]:
+def account_of(similarities: Similarities, model: Model) -> tuple[ChanceTerm, ...]:
     """What speaks for and against a pair, line by line."""
     told = (
-        Line(name, weight, value)
+        ChanceTerm(name, weight, value)
         for name, value in features(similarities).items()
         if (weight := model.weights.get(name, 0.0)) and value
     )
-    return (Line(BEGINNING, model.intercept, 1.0), *told)
+    return (ChanceTerm(BEGINNING, model.intercept, 1.0), *told)
 
 
-def _raw(lines: Iterable[Line]) -> float:
+def _raw(lines: Iterable[ChanceTerm]) -> float:
     log_odds = math.fsum(line.adds for line in lines)
     return 1 / (1 + math.exp(-max(-_LOG_ODDS_MAX, min(_LOG_ODDS_MAX, log_odds))))

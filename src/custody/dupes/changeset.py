@@ -9,7 +9,7 @@ from enum import Enum
 
 from custody.dupes.evidence import production_shingles
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import Described, Piece
+from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
 from custody.sketch.tokens import masked, tokens_of
 from custody.sketch.winnow import Fingerprint, fingerprints_of
@@ -61,7 +61,7 @@ class ChangeSet:
                 return self.symbols
 
 
-def change_set(change: Described, rules: DedupeRules) -> ChangeSet:
+def change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
     """The set of a change; of files whose lines are not shown only name and number count."""
     pieces = change.of(Channel.PRODUCTION)
     prints = (FilePrints(piece.path, _prints(piece, rules)) for piece in pieces)
@@ -77,19 +77,19 @@ def change_set(change: Described, rules: DedupeRules) -> ChangeSet:
     )
 
 
-def _prints(piece: Piece, rules: DedupeRules) -> tuple[Fingerprint, ...]:
+def _prints(piece: ChangedPiece, rules: DedupeRules) -> tuple[Fingerprint, ...]:
     """What was added to a file is one stream: where a diff happens to cut it says nothing about what was written."""
     return fingerprints_of(_added_tokens(piece, rules), rules.winnow_tokens, rules.winnow_window)
 
 
-def _added_tokens(piece: Piece, rules: DedupeRules) -> Iterator[tuple[str, int]]:
+def _added_tokens(piece: ChangedPiece, rules: DedupeRules) -> Iterator[tuple[str, int]]:
     for run in piece.runs:
         for number, line in enumerate(run.added, start=run.new_first):
             for token in masked(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings):
                 yield token, number
 
 
-def _names(piece: Piece) -> Iterator[str]:
+def _names(piece: ChangedPiece) -> Iterator[str]:
     for facts in (piece.before, piece.after):
         yield from (f"symbol {name}" for name in facts.symbols)
         yield from (f"export {name}" for name in facts.exports)

@@ -16,7 +16,7 @@ from custody.dupes.rules import DedupeRules
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PairLink:
     """What two changes are to each other, and how strongly: their final score or their chance, from 0 to 1."""
 
     a: int
@@ -39,10 +39,10 @@ class Clusters:
     """The clusters, of two changes and more, by id; and the links that reach out of one, too weak to widen it."""
 
     clusters: tuple[Cluster, ...]
-    cut: tuple[Link, ...]
+    cut: tuple[PairLink, ...]
 
 
-def clusters_of(links: Iterable[Link], rules: DedupeRules) -> Clusters:
+def clusters_of(links: Iterable[PairLink], rules: DedupeRules) -> Clusters:
     """The clusters that the links of duplicates make; the same whatever their order."""
     wanted = [link for link in links if link.category.value in rules.cluster_categories and link.a != link.b]
     groups = _Groups(link for link in wanted if link.category is Category.SAME_CHANGE)
@@ -58,7 +58,7 @@ def clusters_of(links: Iterable[Link], rules: DedupeRules) -> Clusters:
 class _Groups:
     """Changes that are the same change (union-find); a group goes by its smallest."""
 
-    def __init__(self, same: Iterable[Link]) -> None:
+    def __init__(self, same: Iterable[PairLink]) -> None:
         self._above: dict[int, int] = {}
         for link in same:
             first, second = sorted((self.of(link.a), self.of(link.b)))
@@ -90,7 +90,7 @@ Strengths = Mapping[int, Mapping[int, float]]
 """Groups that are linked, both ways, with their strongest link."""
 
 
-def _strengths(links: Iterable[Link], groups: _Groups) -> Strengths:
+def _strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
     strengths: dict[int, dict[int, float]] = {}
     for link in links:
         a, b = groups.of(link.a), groups.of(link.b)
@@ -141,5 +141,5 @@ def _belongs(links: Mapping[int, float], near: Collection[int]) -> bool:
     return 2 * inside >= math.fsum(links.values())
 
 
-def _as_key(link: Link) -> tuple[int, int, str, float]:
+def _as_key(link: PairLink) -> tuple[int, int, str, float]:
     return link.a, link.b, link.category.value, link.strength

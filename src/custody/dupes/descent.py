@@ -18,7 +18,7 @@ from custody.sketch.shingles import containment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class DescentLink:
     """A change is part of another: how much of it, by which mode and why that one, and how much larger the other is."""
 
     part: int
@@ -42,8 +42,8 @@ class Base:
 class Descent:
     """The edges, the surest first; those left out because they would close a circle; base candidates, best first."""
 
-    edges: tuple[Edge, ...]
-    dropped: tuple[Edge, ...]
+    edges: tuple[DescentLink, ...]
+    dropped: tuple[DescentLink, ...]
     bases: tuple[Base, ...]
 
 
@@ -51,8 +51,8 @@ def descent_of(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> Descent:
     """The descent of the changes of one cluster, by id; the same whatever their order."""
     pairs = combinations(sorted(changes), 2)
     found = [edge for a, b in pairs for edge in edges_between(a, changes[a], b, changes[b], rules)]
-    taken: list[Edge] = []
-    dropped: list[Edge] = []
+    taken: list[DescentLink] = []
+    dropped: list[DescentLink] = []
     wholes: dict[int, set[int]] = {}
     for edge in sorted(found, key=_sureness):
         if _leads_to(wholes, edge.whole, edge.part):
@@ -63,7 +63,7 @@ def descent_of(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> Descent:
     return Descent(tuple(taken), tuple(dropped), _bases(changes, taken))
 
 
-def edges_between(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: DedupeRules) -> Iterator[Edge]:
+def edges_between(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: DedupeRules) -> Iterator[DescentLink]:
     """The edges of a pair: at most one each way, and both only if no growth is asked for."""
     if (chosen := mode_for(of_a, of_b, rules)) is None:
         return
@@ -74,7 +74,7 @@ def edges_between(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: Dedup
         if contained is None or contained <= rules.contain_min:
             continue
         if len(more) >= len(less) * (1 + rules.contain_growth_min):
-            yield Edge(
+            yield DescentLink(
                 part=part,
                 whole=whole,
                 mode=mode,
@@ -107,7 +107,7 @@ def _both_have(mode: Mode, a: ChangeSet, b: ChangeSet) -> bool:
     return bool(a.elements(mode)) and bool(b.elements(mode))
 
 
-def _sureness(edge: Edge) -> tuple[bool, float, float, int, int]:
+def _sureness(edge: DescentLink) -> tuple[bool, float, float, int, int]:
     return edge.is_against_time, -edge.contained, -edge.growth, edge.part, edge.whole
 
 
@@ -122,7 +122,7 @@ def _leads_to(wholes: Mapping[int, set[int]], start: int, goal: int) -> bool:
     return False
 
 
-def _bases(changes: Mapping[int, ChangeSet], edges: list[Edge]) -> tuple[Base, ...]:
+def _bases(changes: Mapping[int, ChangeSet], edges: list[DescentLink]) -> tuple[Base, ...]:
     """The changes of which no other is a part: those that most others contain first, then those opened first."""
     containing = {change: sum(edge.part == change for edge in edges) for change in changes}
     roots = changes.keys() - {edge.whole for edge in edges}

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.dupes.facts.model import Channel
-from custody.dupes.facts.touched_facts import Changed
-from custody.dupes.model import Described, Piece
+from custody.dupes.facts.touched_facts import TouchedFacts
+from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SCORED
 from custody.sketch.shingles import containment, jaccard, shingles_of
@@ -16,7 +16,7 @@ SHOWN_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SharedLines:
     """Lines that both changes removed, or both added: where they begin in each, and how many there are."""
 
     sign: str
@@ -28,7 +28,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SharedNames:
     """Names that both changes have: some of them, and how many there are."""
 
     some: tuple[str, ...]
@@ -43,22 +43,24 @@ class Overlap:
     in the other one, ``contains`` how much of the other one is in it; None where there is nothing to compare.
     """
 
-    files: Names
-    folders: Names
-    symbols: Names
-    exports: Names
-    tests: Names
-    headings: Names
-    blocks: Names
-    references: Names
-    places: tuple[Place, ...]
+    files: SharedNames
+    folders: SharedNames
+    symbols: SharedNames
+    exports: SharedNames
+    tests: SharedNames
+    headings: SharedNames
+    blocks: SharedNames
+    references: SharedNames
+    places: tuple[SharedLines, ...]
     lines: int
     shingles: float | None
     contained: float | None
     contains: float | None
 
 
-def overlap_of(this: Described, other: Described, rules: DedupeRules, *, places_max: int = SHOWN_MAX) -> Overlap:
+def overlap_of(
+    this: ChangeDescription, other: ChangeDescription, rules: DedupeRules, *, places_max: int = SHOWN_MAX
+) -> Overlap:
     """Compare two changes as they were read."""
     ours, theirs = production_shingles(this, rules), production_shingles(other, rules)
     places, lines = _places(this.of(*SCORED), other.of(*SCORED), rules)
@@ -79,7 +81,7 @@ def overlap_of(this: Described, other: Described, rules: DedupeRules, *, places_
     )
 
 
-def production_shingles(change: Described, rules: DedupeRules) -> frozenset[str]:
+def production_shingles(change: ChangeDescription, rules: DedupeRules) -> frozenset[str]:
     """The shingles of a change's production code, as its signature is made from them."""
     found: set[str] = set()
     for piece in change.of(Channel.PRODUCTION):
@@ -90,34 +92,38 @@ def production_shingles(change: Described, rules: DedupeRules) -> frozenset[str]
     return frozenset(found)
 
 
-def _common(this: Described, other: Described, names: Callable[[Described], Iterable[str]]) -> Names:
+def _common(
+    this: ChangeDescription, other: ChangeDescription, names: Callable[[ChangeDescription], Iterable[str]]
+) -> SharedNames:
     shared = sorted(set(names(this)) & set(names(other)))
-    return Names(tuple(shared[:SHOWN_MAX]), len(shared))
+    return SharedNames(tuple(shared[:SHOWN_MAX]), len(shared))
 
 
-def _paths(change: Described) -> Iterator[str]:
+def _paths(change: ChangeDescription) -> Iterator[str]:
     for piece in change.pieces:
         yield piece.path
         if piece.old_path is not None:
             yield piece.old_path
 
 
-def _told(change: Described, what: Callable[[Changed], Iterable[str]]) -> Iterator[str]:
+def _told(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
     return (name for piece in change.pieces for facts in (piece.before, piece.after) for name in what(facts))
 
 
-def _places(these: Sequence[Piece], others: Sequence[Piece], rules: DedupeRules) -> tuple[list[Place], int]:
+def _places(
+    these: Sequence[ChangedPiece], others: Sequence[ChangedPiece], rules: DedupeRules
+) -> tuple[list[SharedLines], int]:
     """Lines that stand literally in both, as stretches; a line that the other one has often is matched once."""
     known: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for sign, path, number, text in _lines(others, rules):
         known.setdefault((sign, text), []).append((path, number))
-    places: list[Place] = []
+    places: list[SharedLines] = []
     count = 0
     for sign, path, number, text in _lines(these, rules):
         if found := known.get((sign, text)):
             count += 1
             other_path, other_number = _nearest(found, path)
-            _add(places, Place(sign, path, number, other_path, other_number, 1))
+            _add(places, SharedLines(sign, path, number, other_path, other_number, 1))
     places.sort(key=lambda place: (-place.lines, place.path, place.line, place.sign))
     return places, count
 
@@ -128,7 +134,7 @@ def _nearest(found: list[tuple[str, int]], path: str) -> tuple[str, int]:
     return found.pop(index) if len(found) > 1 else found[index]
 
 
-def _add(places: list[Place], place: Place) -> None:
+def _add(places: list[SharedLines], place: SharedLines) -> None:
     """Put a line to the stretch that it goes on, if it does."""
     if places:
         last = places[-1]
@@ -138,12 +144,12 @@ def _add(places: list[Place], place: Place) -> None:
             and (last.other_path, last.other_line + last.lines) == (place.other_path, place.other_line)
         )
         if follows:
-            places[-1] = Place(last.sign, last.path, last.line, last.other_path, last.other_line, last.lines + 1)
+            places[-1] = SharedLines(last.sign, last.path, last.line, last.other_path, last.other_line, last.lines + 1)
             return
     places.append(place)
 
 
-def _lines(pieces: Iterable[Piece], rules: DedupeRules) -> Iterator[tuple[str, str, int, str]]:
+def _lines(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> Iterator[tuple[str, str, int, str]]:
     for piece in pieces:
         for run in piece.runs:
             for sign, first, side in (("-", run.old_first, run.removed), ("+", run.new_first, run.added)):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from custody.dupes.comments import is_comment
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import Described, ExactKind, Likeness, Piece, Run
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, Likeness, LineRun
 from custody.dupes.rules import DedupeRules
 
 CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
@@ -19,7 +19,7 @@ STORED = tuple(kind for kind in KINDS if kind.likeness is not Likeness.INVERTED)
 """What the index holds: a change that takes another back has, inverted, the other's plain hash."""
 
 
-def exact_hashes(change: Described, rules: DedupeRules) -> Mapping[ExactKind, str]:
+def exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mapping[ExactKind, str]:
     """Every exact hash that the change has; a channel that it does not touch has none."""
     found = {}
     for kind in KINDS:
@@ -35,7 +35,7 @@ def _digest(texts: list[str]) -> str:
     return hashlib.sha256(b"".join(each)).hexdigest()
 
 
-def _canonical(piece: Piece, likeness: Likeness, rules: DedupeRules) -> str:
+def _canonical(piece: ChangedPiece, likeness: Likeness, rules: DedupeRules) -> str:
     """What a change did to a file, as text; empty where there is nothing that could be alike."""
     backwards = likeness is Likeness.INVERTED
     lines = list(_lines(piece, likeness, rules))
@@ -44,13 +44,13 @@ def _canonical(piece: Piece, likeness: Likeness, rules: DedupeRules) -> str:
     return "\n".join([*_names(piece, backwards=backwards), *_outside(piece, backwards=backwards), *lines])
 
 
-def _names(piece: Piece, *, backwards: bool) -> Iterator[str]:
+def _names(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
     """Where the file was and is; both alike unless it moved."""
     names = (piece.old_path or piece.path, piece.path)
     yield "\0".join(reversed(names) if backwards else names)
 
 
-def _outside(piece: Piece, *, backwards: bool) -> Iterator[str]:
+def _outside(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
     """What became of the file beside its lines: its mode, and its objects where no lines are shown."""
     before, after = piece.modes
     if before and after and before != after:
@@ -60,7 +60,7 @@ def _outside(piece: Piece, *, backwards: bool) -> Iterator[str]:
         yield f"object {new if backwards else old} {old if backwards else new}"
 
 
-def _lines(piece: Piece, likeness: Likeness, rules: DedupeRules) -> Iterator[str]:
+def _lines(piece: ChangedPiece, likeness: Likeness, rules: DedupeRules) -> Iterator[str]:
     for run in piece.runs:
         if rules.drop_comment_only_hunks and _is_comment(piece.path, run):
             continue
@@ -75,5 +75,5 @@ def _alike(line: str, likeness: Likeness, rules: DedupeRules) -> str:
     return line.rstrip() if rules.normalise_whitespace else line
 
 
-def _is_comment(path: str, run: Run) -> bool:
+def _is_comment(path: str, run: LineRun) -> bool:
     return all(is_comment(path, line) for line in (*run.removed, *run.added))

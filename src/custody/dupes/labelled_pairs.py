@@ -7,7 +7,7 @@ BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PairPrediction:
     """What was said of one labelled pair: at which place a search found it (from 0), and with which chance.
 
     ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff;
@@ -24,17 +24,17 @@ class Told:
     chance: float
 
 
-def recall_at(told: Sequence[Told], most: int) -> float | None:
+def recall_at(told: Sequence[PairPrediction], most: int) -> float | None:
     """The share of duplicates that are among the first ``most``."""
     return _share([one.place is not None and one.place < most for one in told if one.is_duplicate])
 
 
-def exact_recall(told: Sequence[Told]) -> float | None:
+def exact_recall(told: Sequence[PairPrediction]) -> float | None:
     """The share of exact duplicates that are found as such."""
     return _share([one.exact for one in told if one.is_duplicate and one.is_exact])
 
 
-def recall_at_precision(told: Sequence[Told], kind: str, precision: float) -> float | None:
+def recall_at_precision(told: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
     """The largest share of the inexact pairs of a kind that can be told with this precision against all others.
 
     Every pair that is none counts against it; one that a search does not find is never told.
@@ -50,14 +50,14 @@ def recall_at_precision(told: Sequence[Told], kind: str, precision: float) -> fl
     return best / len(wanted) if wanted else None
 
 
-def false_flags(told: Sequence[Told], kind: str) -> float | None:
+def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
     """The share of pairs of a kind that are flagged and should not be."""
     return _share([one.flagged for one in told if one.kind == kind and not one.is_duplicate])
 
 
-def calibration_error(told: Sequence[Told]) -> float | None:
+def calibration_error(told: Sequence[PairPrediction]) -> float | None:
     """How far chances are from what happened, on average over equal stretches of chance."""
-    bins: list[list[Told]] = [[] for _ in range(BINS)]
+    bins: list[list[PairPrediction]] = [[] for _ in range(BINS)]
     for one in told:
         bins[min(BINS - 1, int(one.chance * BINS))].append(one)
     gaps = [abs(sum(one.chance for one in some) - sum(one.is_duplicate for one in some)) for some in bins if some]

@@ -7,11 +7,11 @@ from enum import Enum
 from custody.core.ids import CommitSha
 from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.sketch.bottom_k import Bottom
 
 NOTHING = Bottom(0, ())
-UNCHANGED = Changed()
+UNCHANGED = TouchedFacts()
 
 
 class Shape(Enum):
@@ -25,7 +25,7 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LineRun:
     """Lines that stood together before and after, without their line ends; ``first`` is 0 where there is none."""
 
     old_first: int
@@ -35,7 +35,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ChangedPiece:
     """What a change did to one file.
 
     ``opaque`` says why its lines are not shown (a binary file, a submodule, too large); then ``objects`` tells what
@@ -47,13 +47,13 @@ class Piece:
     channel: Channel
     shape: Shape
     old_path: str | None = None
-    runs: tuple[Run, ...] = ()
+    runs: tuple[LineRun, ...] = ()
     objects: tuple[str, str] = ("", "")
     modes: tuple[int, int] = (0, 0)
     opaque: str | None = None
     degraded: str | None = None
-    before: Changed = UNCHANGED
-    after: Changed = UNCHANGED
+    before: TouchedFacts = UNCHANGED
+    after: TouchedFacts = UNCHANGED
 
     @property
     def removed(self) -> int:
@@ -67,19 +67,19 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class ChangeDescription:
     """A change as it was read: what it did to each file, and what was said about it."""
 
     base: CommitSha
     head: CommitSha
     opened_ns: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChangedPiece, ...]
     title: str = ""
     messages: tuple[str, ...] = ()
     author: str = ""
     commits: tuple[CommitSha, ...] = ()
 
-    def of(self, *channels: Channel) -> tuple[Piece, ...]:
+    def of(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
         """The pieces in these channels."""
         return tuple(piece for piece in self.pieces if piece.channel in channels)
 
@@ -146,7 +146,7 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Sketched:
+class ChangeSketch:
     """A change ready for the index: its signature, its exact hashes, and its terms by field, each rarest-first."""
 
     signature: Signature
@@ -159,7 +159,7 @@ Similarities = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class PairScore:
     """What the rules say of a pair: the document's scores under its names, the category and the rule that decided."""
 
     similarities: Similarities = field(hash=False)
@@ -170,7 +170,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChanceTerm:
     """One line of the account of a chance: ``weight * value`` is what it adds to the log-odds."""
 
     name: str
@@ -184,9 +184,9 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class DuplicateChance:
     """How likely a person would call a pair a duplicate, how sure that is, and the account of it."""
 
     probability: float
     low: float
-    account: tuple[Line, ...]
+    account: tuple[ChanceTerm, ...]

@@ -31,7 +31,7 @@ _BOT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Referred:
+class MessageReferences:
     """What is referred to, as it is written: numbers of issues, starts of commit ids."""
 
     closing: frozenset[str]
@@ -40,14 +40,14 @@ class Referred:
     reverted: frozenset[str]
 
 
-def referred(texts: Iterable[str]) -> Referred:
+def referred(texts: Iterable[str]) -> MessageReferences:
     """Everything that messages refer to.
 
     >>> referred(["Fixed #12 -- a (#13)"]).closing, sorted(referred(["Fixed #12 -- a (#13)"]).mentioned)
     (frozenset({'12'}), ['12', '13'])
     """
     text = _read(texts)
-    return Referred(
+    return MessageReferences(
         closing=frozenset(_CLOSING.findall(text)),
         mentioned=frozenset((*_MENTION.findall(text), *_URL.findall(text))),
         picked=frozenset(sha.lower() for sha in _PICKED.findall(text)),

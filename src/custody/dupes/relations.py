@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from custody.dupes.category import Category, Relation
-from custody.dupes.model import Scored, Signature
+from custody.dupes.model import PairScore, Signature
 from custody.dupes.references import says_reland, says_revert
 from custody.dupes.rules import DedupeRules
 from custody.sketch.bottom_k import containment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class GitRelations:
     """What git tells about two changes: ``other`` is the earlier one.
 
     ``other_on_its_line``: it has landed where this one is to land.
@@ -26,13 +26,13 @@ class Around:
     taken_back: bool = False
 
 
-Related = tuple[Relation, str]
+RelationReason = tuple[Relation, str]
 """A relation, and why it holds."""
 
 
 def relations(
-    title: str, this: Signature, other: Signature, scored: Scored, around: Around, rules: DedupeRules
-) -> tuple[Related, ...]:
+    title: str, this: Signature, other: Signature, scored: PairScore, around: GitRelations, rules: DedupeRules
+) -> tuple[RelationReason, ...]:
     """Every relation that holds, the most telling first."""
     same = scored.category is Category.SAME_CHANGE or bool(this.picked & other.commits)
     return (
@@ -43,14 +43,14 @@ def relations(
     )
 
 
-def _revert(title: str, this: Signature, other: Signature, around: Around) -> Iterator[Related]:
+def _revert(title: str, this: Signature, other: Signature, around: GitRelations) -> Iterator[RelationReason]:
     if around.takes_back:
         yield Relation.REVERT_OF, "its diff is the other one's, backwards"
     elif this.reverted & other.commits:
         yield Relation.REVERT_OF, "its message names the other one's commit" + (" and its title" * says_revert(title))
 
 
-def _again(title: str, this: Signature, other: Signature, around: Around) -> Iterator[Related]:
+def _again(title: str, this: Signature, other: Signature, around: GitRelations) -> Iterator[RelationReason]:
     """The same once more: after it was taken back, on another line, or where it is already."""
     picked = bool(this.picked & other.commits)
     if says_reland(title) or (around.taken_back and not picked):
@@ -65,12 +65,12 @@ def _again(title: str, this: Signature, other: Signature, around: Around) -> Ite
         yield Relation.BACKPORT_OF, "the other one has landed on another line"
 
 
-def _stacked(around: Around) -> Iterator[Related]:
+def _stacked(around: GitRelations) -> Iterator[RelationReason]:
     if around.other_in_branch and not around.other_below_base:
         yield Relation.STACKED_ON, "the other one's head is one of its commits"
 
 
-def _parts(this: Signature, other: Signature, scored: Scored, rules: DedupeRules) -> Iterator[Related]:
+def _parts(this: Signature, other: Signature, scored: PairScore, rules: DedupeRules) -> Iterator[RelationReason]:
     """Where nearly all lines of one are in the other, which has clearly more."""
     if scored.category is Category.SAME_CHANGE or min(this.lines.size, other.lines.size) < rules.part_lines_min:
         return

@@ -29,7 +29,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RewriteOverlap:
     """What two rewrites have in common, from 0 to 1, None where there is nothing to compare; longest stretch first."""
 
     overlap: float | None
@@ -47,10 +47,10 @@ def rewrite_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules, *, minhash_si
     return _own_reason(a, rules) or _own_reason(b, rules) or _mutual_reason(a, b, rules, minhash_sim)
 
 
-def compare_rewrites(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> Compared:
+def compare_rewrites(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> RewriteOverlap:
     """Overlap and containment of the fingerprints of two changes, and where they stand: paths play no part in them."""
     ours, theirs = a.elements(Mode.REWRITE), b.elements(Mode.REWRITE)
-    return Compared(
+    return RewriteOverlap(
         overlap=jaccard(ours, theirs) if ours and theirs else None,
         a_in_b=containment(ours, theirs) if theirs else None,
         b_in_a=containment(theirs, ours) if ours else None,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ExactKind, Likeness, Scored, Signature, Similarities
+from custody.dupes.model import ExactKind, Likeness, PairScore, Signature, Similarities
 from custody.dupes.rules import DedupeRules
 
 Verdict = tuple[Category, str]
@@ -15,7 +15,7 @@ _PRODUCTION = ("prod_minhash_sim", "prod_exports_sim", "prod_symbols_sim", "prod
 
 def scored(
     a: Signature, b: Signature, similarities: Similarities, rules: DedupeRules, exact: Collection[ExactKind] = ()
-) -> Scored:
+) -> PairScore:
     """What the rules make of a pair; ``exact`` are the kinds of exact hashes that both have alike."""
     production = prod_score(similarities, rules)
     final = (
@@ -25,7 +25,7 @@ def scored(
     )
     decided = _exactly(a, b, exact) or next(_deciding(a, b, similarities, production, final, rules))
     category, rule = decided
-    return Scored(similarities, production, final, category, rule)
+    return PairScore(similarities, production, final, category, rule)
 
 
 def prod_score(similarities: Similarities, rules: DedupeRules) -> float:

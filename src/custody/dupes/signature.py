@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from custody.dupes.facts.model import FACTS_VERSION, Channel
-from custody.dupes.facts.touched_facts import Changed
+from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.identity import exact_hashes
-from custody.dupes.model import Described, ExactKind, Likeness, Piece, Signature, Sketched
-from custody.dupes.references import Referred, is_bot, is_release, referred, without_pointers
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, ExactKind, Likeness, Signature
+from custody.dupes.references import MessageReferences, is_bot, is_release, referred, without_pointers
 from custody.dupes.rules import DedupeRules
 from custody.sketch.bottom_k import Bottom, bottom_of
 from custody.sketch.hash import hash32, hash64
@@ -35,11 +35,11 @@ COMMITS_MAX = 16
 """Of a change with more commits, only so many are remembered by id."""
 
 
-def sketched(change: Described, rules: DedupeRules) -> Sketched:
+def sketched(change: ChangeDescription, rules: DedupeRules) -> ChangeSketch:
     """Everything the index keeps of a change."""
     exact = {str(kind): digest for kind, digest in exact_hashes(change, rules).items()}
-    seen = _Seen(change, rules)
-    return Sketched(seen.signature(exact), exact, seen.terms())
+    seen = _SketchInput(change, rules)
+    return ChangeSketch(seen.signature(exact), exact, seen.terms())
 
 
 def key_of(digest: str) -> int:
@@ -48,7 +48,7 @@ def key_of(digest: str) -> int:
 
 
 @dataclass(slots=True)
-class _Read:
+class _LineFeatures:
     """What the changed lines of some pieces hold."""
 
     shingles: list[str] = field(default_factory=list)
@@ -56,10 +56,10 @@ class _Read:
     identifiers: set[str] = field(default_factory=set)
 
 
-class _Seen:
+class _SketchInput:
     """A change while it is sketched: everything that more than one part of the sketch needs."""
 
-    def __init__(self, change: Described, rules: DedupeRules) -> None:
+    def __init__(self, change: ChangeDescription, rules: DedupeRules) -> None:
         self._change = change
         self._rules = rules
         self._pieces = change.of(*SCORED)
@@ -68,7 +68,7 @@ class _Seen:
         self._rest = _read(change.of(Channel.TESTS, Channel.DOCS), rules)
         self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
         texts = (change.title, *change.messages)
-        self._referred: Referred = referred(texts)
+        self._referred: MessageReferences = referred(texts)
         self._words = dict.fromkeys(word for text in texts for word in words_of(without_pointers(text)))
         self._minhash = minhash_of(self._code.shingles, rules.minhash_values)
         self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), rules.intent_values)
@@ -148,9 +148,9 @@ def _terms(name: str, values: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted({hash64(name, value) for value in values}))
 
 
-def _read(pieces: Iterable[Piece], rules: DedupeRules) -> _Read:
+def _read(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> _LineFeatures:
     """Changed lines, literally for identity and masked for likeness; which side a line is on is part of both."""
-    read = _Read()
+    read = _LineFeatures()
     for piece in pieces:
         for run in piece.runs:
             for sign, side in (("-", run.removed), ("+", run.added)):
@@ -170,7 +170,7 @@ def _telling(lines: Iterable[str], rules: DedupeRules) -> Iterator[str]:
     return (text for line in lines if len(text := normalised_line(line)) >= rules.line_chars_min)
 
 
-def _paths(pieces: Iterable[Piece]) -> Iterator[str]:
+def _paths(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """Both names of a file that moved: the other change may know only one."""
     for piece in pieces:
         yield piece.path
@@ -178,20 +178,20 @@ def _paths(pieces: Iterable[Piece]) -> Iterator[str]:
             yield piece.old_path
 
 
-def _context(pieces: Iterable[Piece]) -> Iterator[str]:
+def _context(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """Where the change is: the declarations around its hunks, tests included."""
     for piece in pieces:
         yield from piece.before.symbols
         yield from piece.after.symbols
 
 
-def _test_names(piece: Piece) -> Iterator[str]:
+def _test_names(piece: ChangedPiece) -> Iterator[str]:
     for facts in (piece.before, piece.after):
         yield from facts.suites
         yield from facts.tests
 
 
-def _intent(pieces: Iterable[Piece]) -> Iterator[str]:
+def _intent(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """What tests are about: the words of their names, their matchers, what they import."""
     for facts in _each(pieces):
         for name in (*facts.suites, *facts.tests):
@@ -200,7 +200,7 @@ def _intent(pieces: Iterable[Piece]) -> Iterator[str]:
         yield from (f"import {name}" for name in facts.imports)
 
 
-def _structure(pieces: Iterable[Piece]) -> Iterator[str]:
+def _structure(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """What documents are made of: headings, code blocks, references."""
     for facts in _each(pieces):
         yield from (f"heading {word}" for heading in facts.headings for word in words_of(heading))
@@ -208,5 +208,5 @@ def _structure(pieces: Iterable[Piece]) -> Iterator[str]:
         yield from (f"reference {number}" for number in facts.references)
 
 
-def _each(pieces: Iterable[Piece]) -> Iterator[Changed]:
+def _each(pieces: Iterable[ChangedPiece]) -> Iterator[TouchedFacts]:
     return (facts for piece in pieces for facts in (piece.before, piece.after))

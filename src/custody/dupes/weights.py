@@ -2,34 +2,34 @@
 
 from types import MappingProxyType
 
-from custody.dupes.calibration import Calibration, Step
+from custody.dupes.calibration import Calibration, CalibrationStep
 from custody.dupes.chance import Model
 
 _STEPS = (
-    Step(0.0, 4031.0, 145.0),
-    Step(0.01, 1687.0, 166.0),
-    Step(0.02, 666.0, 90.0),
-    Step(0.03, 347.0, 74.0),
-    Step(0.04, 316.0, 78.0),
-    Step(0.06, 185.0, 58.0),
-    Step(0.09, 87.0, 39.0),
-    Step(0.11, 95.0, 50.0),
-    Step(0.15, 42.0, 27.0),
-    Step(0.17, 48.0, 33.0),
-    Step(0.21, 21.0, 15.0),
-    Step(0.23, 8.0, 6.0),
-    Step(0.24, 181.0, 138.0),
-    Step(0.52, 21.0, 17.0),
-    Step(0.55, 38.0, 32.0),
-    Step(0.64, 10.0, 9.0),
-    Step(0.66, 3.0, 3.0),
-    Step(0.67, 12.0, 11.0),
-    Step(0.7, 184.0, 176.0),
-    Step(0.95, 32.0, 31.0),
-    Step(0.96, 23.0, 23.0),
-    Step(0.97, 84.0, 83.0),
-    Step(0.99, 136.0, 136.0),
-    Step(1.0, 775.0, 775.0),
+    CalibrationStep(0.0, 4031.0, 145.0),
+    CalibrationStep(0.01, 1687.0, 166.0),
+    CalibrationStep(0.02, 666.0, 90.0),
+    CalibrationStep(0.03, 347.0, 74.0),
+    CalibrationStep(0.04, 316.0, 78.0),
+    CalibrationStep(0.06, 185.0, 58.0),
+    CalibrationStep(0.09, 87.0, 39.0),
+    CalibrationStep(0.11, 95.0, 50.0),
+    CalibrationStep(0.15, 42.0, 27.0),
+    CalibrationStep(0.17, 48.0, 33.0),
+    CalibrationStep(0.21, 21.0, 15.0),
+    CalibrationStep(0.23, 8.0, 6.0),
+    CalibrationStep(0.24, 181.0, 138.0),
+    CalibrationStep(0.52, 21.0, 17.0),
+    CalibrationStep(0.55, 38.0, 32.0),
+    CalibrationStep(0.64, 10.0, 9.0),
+    CalibrationStep(0.66, 3.0, 3.0),
+    CalibrationStep(0.67, 12.0, 11.0),
+    CalibrationStep(0.7, 184.0, 176.0),
+    CalibrationStep(0.95, 32.0, 31.0),
+    CalibrationStep(0.96, 23.0, 23.0),
+    CalibrationStep(0.97, 84.0, 83.0),
+    CalibrationStep(0.99, 136.0, 136.0),
+    CalibrationStep(1.0, 775.0, 775.0),
 )
 
 SHIPPED = Model(

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from custody.core.errors import InputError
-from custody.gate.codes import Code, Level, Reason
-from custody.gate.model import Seen, Verdict
+from custody.gate.codes import Reason, ReasonCode, VerdictLevel
+from custody.gate.model import GateEvidence, GateVerdict
 from custody.gate.rules import GateRules
 
-Check = Callable[[Seen, GateRules], Iterable[Reason]]
+GateCheck = Callable[[GateEvidence, GateRules], Iterable[Reason]]
 """Says what it has to say about a change; nothing if all is well."""
 
-_ORDER = tuple(Code)
+_ORDER = tuple(ReasonCode)
 
 
-def judge(seen: Seen, checks: Sequence[Check], rules: GateRules) -> Verdict:
+def judge(seen: GateEvidence, checks: Sequence[GateCheck], rules: GateRules) -> GateVerdict:
     """The verdict of all ``checks`` together: as strict as the strictest reason, whatever their order."""
     if not checks:
         raise InputError("a change cannot be judged by no check at all", hint="name at least one check")
     reasons = sorted((reason for check in checks for reason in check(seen, rules)), key=_standing)
-    return Verdict(reasons[0].level if reasons else Level.APPROVE, tuple(reasons))
+    return GateVerdict(reasons[0].level if reasons else VerdictLevel.APPROVE, tuple(reasons))
 
 
 def _standing(reason: Reason) -> tuple[int, int, str]:

@@ -6,14 +6,14 @@ from enum import Enum
 from custody.attribution import Grade
 from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.dupes import Category, Says
-from custody.gate.codes import Level, Reason
-from custody.ledger.gap import Gap
-from custody.trust import Approval, Author
-from custody.workspace.period import Period
+from custody.dupes import Category, DuplicateVerdict
+from custody.gate.codes import Reason, VerdictLevel
+from custody.ledger.gap import RecordingGap
+from custody.trust import Approval, ChangeAuthor
+from custody.workspace.period import ChangePeriod
 
 
-class Whose(Enum):
+class LineOwner(Enum):
     """Whose lines are, as far as can be shown."""
 
     AGENT = "agent"
@@ -26,21 +26,21 @@ class Whose(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class AddedRange:
     """Added lines with the same answer; ``tier`` and ``grade`` say how good it is, None where that is not known.
 
     ``author`` is the agent that wrote them, wholly or in part; None where that is not known, or it was none.
     """
 
     lines: Lines
-    whose: Whose
+    whose: LineOwner
     tier: int | None = None
     grade: Grade | None = None
-    author: Author | None = None
+    author: ChangeAuthor | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class MissingEvidence:
     """That something was not looked at: why, and what to do."""
 
     why: str
@@ -52,22 +52,22 @@ class AddedTo:
     """A file that the change adds lines to, and what is known of these lines."""
 
     path: str
-    found: tuple[Stretch, ...] | Unseen
+    found: tuple[AddedRange, ...] | MissingEvidence
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordState:
     """The state of what answers rest on: the gaps, and everything that is not as it was stored."""
 
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[RecordingGap, ...] = ()
     damage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class TrustAnswer:
     """Whether an agent's record lets the change land without review."""
 
-    author: Author
+    author: ChangeAuthor
     approval: Approval
 
 
@@ -76,17 +76,17 @@ class Twin:
     """Another change that this one is like: its name for people, and what is said about the two."""
 
     name: str
-    says: Says
+    says: DuplicateVerdict
     category: Category
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ChangeText:
     """A text that the change brings (a document, a message, its description), and what its citations lack."""
 
     name: str
-    lacks: tuple[Finding, ...] | Unseen
+    lacks: tuple[Finding, ...] | MissingEvidence
     is_file: bool = True
 
 
@@ -101,7 +101,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GateEvidence:
     """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
 
     A change without ``files`` adds nothing. ``recorded`` is None where nothing was ever recorded. ``trust`` has an
@@ -112,18 +112,18 @@ class Seen:
     """
 
     files: tuple[AddedTo, ...]
-    period: Period | None
-    recorded: Recorded | Unseen | None
-    trust: tuple[Answered, ...] | Unseen = ()
-    twins: tuple[Twin, ...] | Unseen | None = None
-    texts: tuple[Text, ...] = ()
-    befores: tuple[Before, ...] | Unseen | None = None
+    period: ChangePeriod | None
+    recorded: RecordState | MissingEvidence | None
+    trust: tuple[TrustAnswer, ...] | MissingEvidence = ()
+    twins: tuple[Twin, ...] | MissingEvidence | None = None
+    texts: tuple[ChangeText, ...] = ()
+    befores: tuple[Before, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """The level of the strictest reason, and all reasons, the strictest first."""
 
-    level: Level
+    level: VerdictLevel
     reasons: tuple[Reason, ...]

@@ -8,7 +8,7 @@ from typing import Literal
 from custody.attribution import TIERS, Grade
 from custody.core.errors import RulesError
 from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
-from custody.gate.codes import CODES, Code, Level, Reason, Spot
+from custody.gate.codes import CODES, Reason, ReasonCode, Spot, VerdictLevel
 
 LevelName = Literal["approve", "review", "block"]
 
@@ -79,27 +79,27 @@ class GateRules:
         check_ranges("gate", hours, least=0)
         self._check_levels()
 
-    def level(self, code: Code) -> Level:
+    def level(self, code: ReasonCode) -> VerdictLevel:
         """What a reason with this code asks for."""
-        return Level(self.levels[code.value])
+        return VerdictLevel(self.levels[code.value])
 
-    def stricter(self, code: Code, other: Code) -> Level:
+    def stricter(self, code: ReasonCode, other: ReasonCode) -> VerdictLevel:
         """What the stricter of two reasons asks for."""
         return max(self.level(code), self.level(other), key=lambda level: level.strictness)
 
-    def reason(self, code: Code, sentence: str, remedy: str | None = None, spots: Iterable[Spot] = ()) -> Reason:
+    def reason(self, code: ReasonCode, sentence: str, remedy: str | None = None, spots: Iterable[Spot] = ()) -> Reason:
         """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
         return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy, tuple(spots))
 
     def _check_levels(self) -> None:
-        check_keys("gate.levels", self.levels, [code.value for code in Code])
+        check_keys("gate.levels", self.levels, [code.value for code in ReasonCode])
         for level in self.levels.values():
-            check_one_of("gate.levels", level, [each.value for each in Level])
+            check_one_of("gate.levels", level, [each.value for each in VerdictLevel])
         for code, about in CODES.items():
             for other in about.never_milder_than:
                 if self.level(code).strictness < self.level(other).strictness:
                     raise RulesError("gate.levels", _milder(code, self.level(code), other, self.level(other)))
 
 
-def _milder(code: Code, level: Level, other: Code, its: Level) -> str:
+def _milder(code: ReasonCode, level: VerdictLevel, other: ReasonCode, its: VerdictLevel) -> str:
     return f"has {code.value} at {level.value}, milder than {other.value} at {its.value}: losing evidence would help"

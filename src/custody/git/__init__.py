@@ -7,22 +7,22 @@ pure functions over bytes. It imports only ``core``. ``discover`` is the way in.
 """
 
 from custody.git.ancestry import Ancestry
-from custody.git.answer_stream import Answers
+from custody.git.answer_stream import AnswerStream
 from custody.git.blame_parser import BlamedCommit, BlamedText, BlameEntry, Previous
 from custody.git.commit_log import Commit
 from custody.git.commit_object import parse_commit
 from custody.git.diff_command import Comparison
-from custody.git.exchange import Exchange, Moved
+from custody.git.exchange import Exchange, RemoteMoveError
 from custody.git.mirror import BRANCHES, PULLS, Mirror, pull_of
-from custody.git.notes import NotesWritten
+from custody.git.notes import NoteWriteCount
 from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo
 from custody.git.object_reader import ObjectReader
-from custody.git.patch import CommitDiff, FileDiff, Hunk, HunkLine, PatchLimits, Shown, Sign
-from custody.git.person import Moment, Person
-from custody.git.process import Limits
-from custody.git.raw_diff import CommitChanges, FileChange, Kind, Side
-from custody.git.ref_parser import Head, Ref
-from custody.git.remotes import Address, Remote, Remotes, address_of
+from custody.git.patch import CommitDiff, FileDiff, Hunk, HunkDetail, HunkLine, PatchLimits, Sign
+from custody.git.person import Person, ZonedTime
+from custody.git.process import ProcessLimits
+from custody.git.raw_diff import ChangeKind, CommitChanges, DiffSide, FileChange
+from custody.git.ref_parser import Ref, RepositoryHead
+from custody.git.remotes import Remote, Remotes, RemoteUrl, address_of
 from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover
 from custody.git.safe_file import read_small
 from custody.git.tree_parser import TreeEntry
@@ -35,49 +35,49 @@ __all__ = [
     "BRANCHES",
     "BRANCH_PREFIXES",
     "PULLS",
-    "Address",
     "Ancestry",
-    "Answers",
+    "AnswerStream",
     "BlameEntry",
     "BlamedCommit",
     "BlamedText",
+    "ChangeKind",
     "Commit",
     "CommitChanges",
     "CommitDiff",
     "Comparison",
+    "DiffSide",
     "Exchange",
     "FileAt",
     "FileChange",
     "FileDiff",
-    "Head",
     "Hunk",
+    "HunkDetail",
     "HunkLine",
-    "Kind",
-    "Limits",
     "Mirror",
-    "Moment",
-    "Moved",
     "NoObject",
     "NoWorkFile",
-    "NotesWritten",
+    "NoteWriteCount",
     "Object",
     "ObjectInfo",
     "ObjectReader",
     "PatchLimits",
     "Person",
     "Previous",
+    "ProcessLimits",
     "Ref",
     "Remote",
+    "RemoteMoveError",
+    "RemoteUrl",
     "Remotes",
     "Repository",
-    "Shown",
-    "Side",
+    "RepositoryHead",
     "Sign",
     "TreeEntry",
     "Walk",
     "WorkCommit",
     "WorkFile",
     "WorkLimits",
+    "ZonedTime",
     "address_of",
     "discover",
     "git_version",

@@ -9,7 +9,7 @@ from custody.git.process import Child
 T = TypeVar("T")
 
 
-class Answers(Generic[T]):
+class AnswerStream(Generic[T]):
     """Iterate to get git's answers as they come: git already works while you do something else.
 
     Git ends with the last answer, on the first error, when the ``with`` block is left or when this is dropped.

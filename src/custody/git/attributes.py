@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from custody.core.paths import RepoPath
-from custody.git.answer_stream import Answers
-from custody.git.chunk_reader import Reader, rubbish
+from custody.git.answer_stream import AnswerStream
+from custody.git.chunk_reader import ChunkReader, rubbish
 from custody.git.command import Git
 
 _ASKED = (b"text", b"crlf", b"eol", b"filter", b"ident", b"working-tree-encoding")
@@ -25,15 +25,17 @@ class Attributes:
     encoding: bytes = b"unspecified"
 
 
-def attributes(git: Git, paths: Iterable[RepoPath]) -> Answers[Attributes]:
+def attributes(git: Git, paths: Iterable[RepoPath]) -> AnswerStream[Attributes]:
     """The attributes of each of ``paths``, in their order, by one process."""
     feed = (path.raw + b"\0" for path in paths)
-    return Answers(git.start("check-attr", "--stdin", "-z", *map(bytes.decode, _ASKED), feed=feed), parse_attributes)
+    return AnswerStream(
+        git.start("check-attr", "--stdin", "-z", *map(bytes.decode, _ASKED), feed=feed), parse_attributes
+    )
 
 
 def parse_attributes(chunks: Iterable[bytes]) -> Iterator[Attributes]:
     """The answers of ``git check-attr -z``, one for each path asked."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         yield Attributes(*(_value(reader, name) for name in _ASKED))
 
@@ -49,7 +51,7 @@ def other_conversion(found: Attributes, filters: Collection[bytes]) -> str | Non
     return None
 
 
-def _value(reader: Reader, name: bytes) -> bytes:
+def _value(reader: ChunkReader, name: bytes) -> bytes:
     _, named, value = (reader.until(b"\0") for _ in range(3))
     if named != name:
         raise rubbish(f"the attribute '{name.decode('ascii')}' is expected", named)

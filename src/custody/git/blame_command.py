@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from custody.core.errors import GitError, InputError
 from custody.core.lines import Lines
-from custody.git.answer_stream import Answers
+from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, pathspecs
 from custody.git.command import Git
 from custody.git.failure import missing_hint
@@ -18,11 +18,11 @@ Parse = Callable[[Iterable[bytes]], Iterator[T]]
 _OPTIONS = ("--encoding=UTF-8", "--no-ext-diff", "--no-textconv")
 
 
-def blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines], parse: Parse[T]) -> Answers[T]:
+def blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines], parse: Parse[T]) -> AnswerStream[T]:
     """Start ``git blame <form>`` for ``lines`` of ``file``, or for all of it when there are none."""
     stretches = [f"-L{stretch.first},{stretch.last}" for stretch in lines]
     child = git.start("blame", form, *_OPTIONS, *stretches, full_id(file.commit), *pathspecs((file.path,)))
-    return Answers(child, lambda chunks: _told_apart(git, file, parse(chunks)))
+    return AnswerStream(child, lambda chunks: _told_apart(git, file, parse(chunks)))
 
 
 def _told_apart(git: Git, file: FileAt, answers: Iterator[T]) -> Iterator[T]:

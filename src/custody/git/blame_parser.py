@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import Reader, commit_sha, number, repo_path, rubbish
+from custody.git.chunk_reader import ChunkReader, commit_sha, number, repo_path, rubbish
 from custody.git.person import Person, moment
 from custody.git.quoted_name import unquoted
 
@@ -54,7 +54,7 @@ _DAMAGED = b"(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _BlameHeader:
     commit: CommitSha
     origin: int
     final: int
@@ -62,14 +62,14 @@ class _Head:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BlameRange:
     path: RepoPath
     previous: Previous | None
 
 
 def parse_incremental(chunks: Iterable[bytes]) -> Iterator[BlameEntry]:
     """The entries of ``git blame --incremental`` in git's order (by commit, not by line)."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     known: dict[CommitSha, BlamedCommit] = {}
     while not reader.ended():
         head = _head(reader.line())
@@ -79,9 +79,9 @@ def parse_incremental(chunks: Iterable[bytes]) -> Iterator[BlameEntry]:
 
 def parse_porcelain(chunks: Iterable[bytes]) -> Iterator[BlamedText]:
     """The entries of ``git blame --porcelain`` in the order of the lines, with their bytes."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     known: dict[CommitSha, BlamedCommit] = {}
-    places: dict[CommitSha, _Place] = {}
+    places: dict[CommitSha, _BlameRange] = {}
     while not reader.ended():
         head = _head(reader.line())
         facts = _facts(reader, last=b"\t")
@@ -92,10 +92,10 @@ def parse_porcelain(chunks: Iterable[bytes]) -> Iterator[BlamedText]:
         yield BlamedText(_entry(head, commit, places[head.commit]), texts)
 
 
-def _rest_of_group(reader: Reader, head: _Head) -> Iterator[bytes]:
+def _rest_of_group(reader: ChunkReader, head: _BlameHeader) -> Iterator[bytes]:
     for step in range(1, head.count or 1):
         follower = _head(reader.line())
-        if follower != _Head(head.commit, head.origin + step, head.final + step, None):
+        if follower != _BlameHeader(head.commit, head.origin + step, head.final + step, None):
             raise rubbish("the next line of the group is expected", follower.commit.encode())
         text = reader.line()
         if not text.startswith(b"\t"):
@@ -103,15 +103,15 @@ def _rest_of_group(reader: Reader, head: _Head) -> Iterator[bytes]:
         yield text[1:]
 
 
-def _head(line: bytes) -> _Head:
+def _head(line: bytes) -> _BlameHeader:
     fields = line.split(b" ")
     if len(fields) not in (3, 4):
         raise rubbish("an entry of blame is expected", line)
     origin, final, *count = (number(field) for field in fields[1:])
-    return _Head(commit_sha(fields[0]), origin, final, count[0] if count else None)
+    return _BlameHeader(commit_sha(fields[0]), origin, final, count[0] if count else None)
 
 
-def _facts(reader: Reader, last: bytes) -> dict[bytes, bytes]:
+def _facts(reader: ChunkReader, last: bytes) -> dict[bytes, bytes]:
     """The lines after a head by their first word, up to the one that ends them: the file's name or its text."""
     facts: dict[bytes, bytes] = {}
     while last not in facts:
@@ -126,7 +126,7 @@ def _facts(reader: Reader, last: bytes) -> dict[bytes, bytes]:
     return facts
 
 
-def _entry(head: _Head, commit: BlamedCommit, place: _Place) -> BlameEntry:
+def _entry(head: _BlameHeader, commit: BlamedCommit, place: _BlameRange) -> BlameEntry:
     if not (head.count and head.origin and head.final):
         raise rubbish("lines count from 1", head.commit.encode())
     return BlameEntry(
@@ -160,10 +160,10 @@ def _fact(facts: dict[bytes, bytes], word: bytes) -> bytes:
     return facts[word]
 
 
-def _place(facts: dict[bytes, bytes]) -> _Place:
+def _place(facts: dict[bytes, bytes]) -> _BlameRange:
     name = _fact(facts, b"filename")
     previous = None
     if b"previous" in facts:
         commit, _, old_name = facts[b"previous"].partition(b" ")
         previous = Previous(commit_sha(commit), repo_path(unquoted(old_name)))
-    return _Place(repo_path(unquoted(name)), previous)
+    return _BlameRange(repo_path(unquoted(name)), previous)

@@ -13,7 +13,7 @@ _ID_LENGTHS = (40, 64)
 _HEX = frozenset(b"0123456789abcdef")
 
 
-class Reader:
+class ChunkReader:
     """Takes lines, fields and counted bytes off a stream of pieces."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from custody.core.errors import GitError
 from custody.git.environment import SETTINGS, find_program
 from custody.git.failure import Circumstances
-from custody.git.process import USUAL, Child, Limits, Order
+from custody.git.process import USUAL, Child, ProcessLimits, ProcessOrder
 
 NEEDS = "install git 2.34 or newer and see that it is on PATH"
 
@@ -23,7 +23,7 @@ class Git:
     folder: Path
     environment: Mapping[str, str]
     common_dir: Path | None = None
-    limits: Limits = USUAL
+    limits: ProcessLimits = USUAL
     settings: tuple[str, ...] = ()
     """What is set besides, for a repository of our own."""
     always: tuple[str, ...] = SETTINGS
@@ -42,11 +42,11 @@ class Git:
         with Child(self._order(arguments, fine), None) as child:
             return b"".join(child.chunks())
 
-    def _order(self, arguments: tuple[str | bytes, ...], fine: Collection[int] = (0,)) -> Order:
+    def _order(self, arguments: tuple[str | bytes, ...], fine: Collection[int] = (0,)) -> ProcessOrder:
         program = find_program(self.environment.get("PATH", os.defpath))
         if program is None:
             raise GitError("git is not installed", hint=NEEDS)
-        return Order(
+        return ProcessOrder(
             verb=os.fsdecode(arguments[0]),
             command=(program, *self.always, *self.settings, *arguments),
             folder=self.folder,

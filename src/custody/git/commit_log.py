@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
-from custody.git.chunk_reader import Reader, commit_sha, object_id, rubbish
+from custody.git.chunk_reader import ChunkReader, commit_sha, object_id, rubbish
 from custody.git.person import Person, moment
 
 # git ends a string at NUL, so no field can hold one.
@@ -48,7 +48,7 @@ class Commit:
 
 def parse_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """The commits of ``git rev-list`` with ``LOG_OPTIONS``, in git's order."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         yield _commit([reader.until(b"\0") for _ in _FIELDS])
         if end := reader.until(b"\n"):
@@ -57,7 +57,7 @@ def parse_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
 
 def parse_simplified_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """The commits of ``git rev-list`` with ``SIMPLIFIED_LOG_OPTIONS``, in git's order."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         reader.until(b"\0")
         yield _commit([reader.until(b"\0") for _ in _FIELDS])
@@ -67,7 +67,7 @@ def parse_simplified_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
 
 def parse_parents(chunks: Iterable[bytes]) -> Iterator[tuple[CommitSha, tuple[CommitSha, ...]]]:
     """The commits of ``git rev-list --parents`` with their parents, in git's order."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         commit, *parents = (commit_sha(field) for field in reader.line().split(b" "))
         yield commit, tuple(parents)

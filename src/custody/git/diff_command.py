@@ -8,13 +8,13 @@ from typing import TypeVar
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.answer_stream import Answers
+from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, pathspecs
 from custody.git.command import Git
 from custody.git.patch import CommitDiff
 from custody.git.raw_diff import CommitChanges
 
-Compared = TypeVar("Compared", CommitChanges, CommitDiff)
+CommitComparison = TypeVar("CommitComparison", CommitChanges, CommitDiff)
 
 # Every default is said aloud. A merge is compared with one parent, so that there are no combined diffs; --always
 # answers also for a commit that changed nothing.
@@ -41,12 +41,12 @@ def compare(
     comparisons: Iterable[Comparison],
     paths: Iterable[RepoPath],
     options: Iterable[str],
-    parse: Callable[[Iterable[bytes]], Iterator[Compared]],
-) -> Answers[Compared]:
+    parse: Callable[[Iterable[bytes]], Iterator[CommitComparison]],
+) -> AnswerStream[CommitComparison]:
     """Start ``git diff-tree <options>`` for any number of comparisons."""
     questions = _Questions(comparisons)
     child = git.start(*_DIFF_TREE, *options, *pathspecs(paths), feed=questions.lines())
-    return Answers(child, lambda chunks: questions.answered(parse(chunks)))
+    return AnswerStream(child, lambda chunks: questions.answered(parse(chunks)))
 
 
 class _Questions:
@@ -65,7 +65,7 @@ class _Questions:
             ids = [full_id(comparison.commit)] + ([full_id(comparison.parent)] if comparison.parent else [])
             yield f"{' '.join(ids)}\n".encode("ascii")
 
-    def answered(self, answers: Iterable[Compared]) -> Iterator[Compared]:
+    def answered(self, answers: Iterable[CommitComparison]) -> Iterator[CommitComparison]:
         """``answers`` with the parent each was compared with; a ``GitError`` when one is left out."""
         for answer in answers:
             comparison = self._waiting.popleft() if self._waiting else Comparison(CommitSha(""))

@@ -7,7 +7,7 @@ from pathlib import Path
 from custody.core.errors import GitError, InputError
 from custody.git.command import NEEDS, Git
 from custody.git.environment import open_environment
-from custody.git.process import Limits
+from custody.git.process import ProcessLimits
 from custody.git.safe_file import read_small
 
 # Printed by rev-parse as it is. A path that git has made absolute never holds "//", so that a folder with newlines in
@@ -22,7 +22,7 @@ _FORMATS = ("sha1", "sha256")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryPlace:
     """Where a repository is: absolute, without symbolic links. ``work_tree`` is None for a bare repository.
 
     ``more_objects`` is a folder of ours with further objects, if any.
@@ -36,7 +36,7 @@ class Place:
     more_objects: Path | None = None
 
 
-def find_place(folder: Path, limits: Limits) -> Place:
+def find_place(folder: Path, limits: ProcessLimits) -> RepositoryPlace:
     """The repository around ``folder``, by one git process."""
     here = _real_folder(folder)
     place = parse_place(Git(here, open_environment(os.environ), limits=limits.brief()).run(*_QUESTIONS), here)
@@ -44,7 +44,7 @@ def find_place(folder: Path, limits: Limits) -> Place:
     return place
 
 
-def parse_place(answer: bytes, here: Path) -> Place:
+def parse_place(answer: bytes, here: Path) -> RepositoryPlace:
     """Read rev-parse's answer, given in the folder ``here``."""
     parts = answer.split(f"{_BETWEEN}\n".encode())
     if len(parts) != 4 or answer.startswith(b"--path-format"):
@@ -53,7 +53,7 @@ def parse_place(answer: bytes, here: Path) -> Place:
     object_format, _, is_shallow = parts[3].removesuffix(b"\n").decode("ascii", "replace").partition("\n")
     if object_format not in _FORMATS:
         raise GitError(f"the repository's objects are of an unknown format: '{object_format}'")
-    return Place(
+    return RepositoryPlace(
         git_dir=Path(git_dir),
         common_dir=Path(common_dir),
         work_tree=_above(here, up) if parts[2] else None,
@@ -77,7 +77,7 @@ def _above(here: Path, up: str) -> Path:
     return Path(os.path.normpath(here / up))
 
 
-def _refuse_strange(place: Place) -> None:
+def _refuse_strange(place: RepositoryPlace) -> None:
     """Refuse a ``.git`` whose files lead into another folder: such a one comes in an archive, never by a clone."""
     linked = place.git_dir.parent == place.common_dir / "worktrees"
     if place.common_dir != place.git_dir and not linked:

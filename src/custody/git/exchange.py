@@ -30,9 +30,9 @@ from custody.git.failure import printable
 from custody.git.loose_object import SPACE, keep_loose, write_at_once
 from custody.git.object_parser import Object, read_object
 from custody.git.object_reader import ObjectReader
-from custody.git.process import USUAL, Limits
+from custody.git.process import USUAL, ProcessLimits
 from custody.git.ref_parser import Ref
-from custody.git.remotes import Address
+from custody.git.remotes import RemoteUrl
 from custody.git.tree_command import tree
 from custody.git.tree_objects import write_trees
 
@@ -48,7 +48,7 @@ _REFUSED = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
 _IDENTITY = b"custody <custody@localhost>"
 
 
-class Moved(GitError):
+class RemoteMoveError(GitError):
     """The remote's reference is not where it was when we looked: somebody else pushed meanwhile."""
 
 
@@ -58,9 +58,9 @@ class Exchange:
 
     folder: Path
     object_format: str
-    limits: Limits = USUAL
+    limits: ProcessLimits = USUAL
 
-    def fetch(self, address: Address, names: Iterable[str] = (f"{REFS}*",)) -> list[Ref]:
+    def fetch(self, address: RemoteUrl, names: Iterable[str] = (f"{REFS}*",)) -> list[Ref]:
         """Bring references of ours here from a remote, with what they hold; those that it has, by name."""
         with self._git(address, "upload-pack") as (git, served):
             said = git.run("ls-remote", "--refs", *served, "--", address.url, *names)
@@ -72,8 +72,8 @@ class Exchange:
                 self._remember({ref.name.decode(): ref.id for ref in found})
         return sorted(found, key=lambda ref: ref.name)
 
-    def push(self, address: Address, name: str, commit: str, old: str | None) -> None:
-        """Set the remote's reference to ``commit`` if it still is ``old`` (None: not there); else ``Moved``."""
+    def push(self, address: RemoteUrl, name: str, commit: str, old: str | None) -> None:
+        """Set the remote's reference to ``commit`` if it still is ``old`` (None: absent); else ``RemoteMoveError``."""
         assert _NAME.fullmatch(name), "a reference of ours"
         lease = f"--force-with-lease={name}:{'' if old is None else full_id(old)}"
         with self._git(address, "receive-pack") as (git, served):
@@ -128,14 +128,14 @@ class Exchange:
             if refused := _REFUSED.match(line):
                 what, why = refused[1], refused[2] or ""
                 if "stale info" in why or "fetch first" in why or what == "rejected":
-                    raise Moved(f"'{name}' was pushed by somebody else meanwhile: {why}")
+                    raise RemoteMoveError(f"'{name}' was pushed by somebody else meanwhile: {why}")
                 raise GitError(
                     f"the remote refused '{name}': {why or what}",
                     hint="ask who looks after it whether references below 'refs/custody/' may be pushed",
                 )
 
     @contextmanager
-    def _git(self, address: Address, service: str) -> Iterator[tuple[Git, tuple[str, ...]]]:
+    def _git(self, address: RemoteUrl, service: str) -> Iterator[tuple[Git, tuple[str, ...]]]:
         """A git that can reach a remote, and the words that say what serves a remote on this machine."""
         program = find_program(os.environ.get("PATH", os.defpath))
         if program is None:

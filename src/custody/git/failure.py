@@ -15,7 +15,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownFailure:
     words: re.Pattern[str]
     family: type[CustodyError]
     hint: str
@@ -46,7 +46,7 @@ _NO_WAY = (
 
 # The first that fits wins.
 _KNOWN = tuple(
-    _Known(re.compile(words), family, hint)
+    _KnownFailure(re.compile(words), family, hint)
     for words, family, hint in (
         (
             _NO_ENTRY,
@@ -122,7 +122,7 @@ def missing_hint(around: Circumstances) -> str:
     return f"this clone is shallow: {_DEEPEN}; otherwise {_FSCK}" if around.shallow else _FSCK
 
 
-def _hint(known: _Known, around: Circumstances) -> str:
+def _hint(known: _KnownFailure, around: Circumstances) -> str:
     if known.hint == _FSCK:
         return missing_hint(around)
     if known.hint == _REVISION and around.shallow:

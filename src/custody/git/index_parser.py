@@ -40,7 +40,7 @@ _PREFERRED = (0, 2, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class CachedStat:
     """What a file's stat was when it was last found equal to its entry; numbers are cut to 32 bits."""
 
     changed: tuple[int, int]
@@ -60,7 +60,7 @@ class IndexEntry:
     mode: int
     id: str
     stage: int
-    remembered: Remembered
+    remembered: CachedStat
     flags: int
 
     @property
@@ -147,7 +147,7 @@ def _every(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
 def _entry(mode: bytes, sha: bytes, stage: bytes, path: bytes, *numbers: bytes) -> IndexEntry:
     *known, flags = numbers
     ctime, ctime_ns, mtime, mtime_ns, inode, owner, group, size = map(int, known)
-    remembered = Remembered((ctime, ctime_ns), (mtime, mtime_ns), inode, owner, group, size)
+    remembered = CachedStat((ctime, ctime_ns), (mtime, mtime_ns), inode, owner, group, size)
     return IndexEntry(repo_path(path), int(mode, 8), object_id(sha), int(stage), remembered, int(flags, 16))
 
 

@@ -21,8 +21,8 @@ from custody.git.environment import (
     find_program,
     sealed_file,
 )
-from custody.git.process import USUAL, Limits
-from custody.git.remotes import Address
+from custody.git.process import USUAL, ProcessLimits
+from custody.git.remotes import RemoteUrl
 
 BRANCHES = "+refs/heads/*:refs/heads/*"
 PULLS = "+refs/pull/*/head:refs/pull/*/head"
@@ -36,9 +36,9 @@ class Mirror:
     folder: Path
     token: str | None = None
     object_format: str = "sha1"
-    limits: Limits = USUAL
+    limits: ProcessLimits = USUAL
 
-    def fetch(self, address: Address, wanted: Sequence[str]) -> None:
+    def fetch(self, address: RemoteUrl, wanted: Sequence[str]) -> None:
         """Bring ``wanted`` here: branches, all pull requests, or single ones (see ``pull_of``)."""
         assert all(one in (BRANCHES, PULLS) or PULL.fullmatch(one) for one in wanted), "names of our own"
         program = find_program(os.environ.get("PATH", os.defpath))
@@ -59,7 +59,7 @@ class Mirror:
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--update-head-ok")
         git.run("fetch", *options, *served, "--", address.url, *wanted)
 
-    def _shown(self, address: Address) -> dict[str, str]:
+    def _shown(self, address: RemoteUrl) -> dict[str, str]:
         """The token for this one host, by the environment: a command line can be seen by others."""
         if self.token is None or not address.url.startswith("https://"):
             return {}

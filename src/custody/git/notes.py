@@ -35,7 +35,7 @@ AS_OURSELVES = MappingProxyType({"GIT_COMMITTER_NAME": _NAME, "GIT_COMMITTER_EMA
 
 
 @dataclass(frozen=True, slots=True)
-class NotesWritten:
+class NoteWriteCount:
     """What became of notes: ``written`` anew, ``unchanged`` since last time; on ``kept_on`` another's is and stays."""
 
     written: int
@@ -68,7 +68,7 @@ class NotesTree:
         notes: Mapping[CommitSha, bytes],
         read: Callable[[str], Object | NoObject],
         is_ours: Callable[[bytes], bool],
-    ) -> NotesWritten:
+    ) -> NoteWriteCount:
         """Put notes on commits that have none or one of ours; what is somebody else's stays."""
         written = unchanged = 0
         kept_on: list[CommitSha] = []
@@ -82,7 +82,7 @@ class NotesTree:
             else:
                 self._put(commit, content, old)
                 written += 1
-        return NotesWritten(written, unchanged, tuple(kept_on))
+        return NoteWriteCount(written, unchanged, tuple(kept_on))
 
     def _put(self, commit: CommitSha, content: bytes, old: bytes | None) -> None:
         if old is not None:

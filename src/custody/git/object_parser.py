@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import Reader, rubbish
+from custody.git.chunk_reader import ChunkReader, rubbish
 from custody.git.failure import printable
 
 _FOUND = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
@@ -51,19 +51,19 @@ class NoObject:
 
 def parse_infos(chunks: Iterable[bytes]) -> Iterator[ObjectInfo | NoObject]:
     """The answers of ``git cat-file --batch-check``, one for each name asked, in their order."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         yield read_info(reader)
 
 
 def parse_objects(chunks: Iterable[bytes], bytes_max: int) -> Iterator[Object | NoObject]:
     """The answers of ``git cat-file --batch``, one for each name asked, in their order."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         yield read_object(reader, bytes_max)
 
 
-def read_info(reader: Reader) -> ObjectInfo | NoObject:
+def read_info(reader: ChunkReader) -> ObjectInfo | NoObject:
     """Take one answer without contents off ``reader``."""
     line = reader.line()
     if found := _FOUND.fullmatch(line):
@@ -73,7 +73,7 @@ def read_info(reader: Reader) -> ObjectInfo | NoObject:
     raise rubbish("an object is expected", line)
 
 
-def read_object(reader: Reader, bytes_max: int) -> Object | NoObject:
+def read_object(reader: ChunkReader, bytes_max: int) -> Object | NoObject:
     """Take one answer off ``reader``; contents over ``bytes_max`` are passed over, never held."""
     info = read_info(reader)
     if isinstance(info, NoObject):

@@ -7,32 +7,32 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from custody.git.argument import full_id, some_id
-from custody.git.chunk_reader import Reader
+from custody.git.chunk_reader import ChunkReader
 from custody.git.command import Git
 from custody.git.object_parser import FileAt, NoObject
 from custody.git.process import Child
 from custody.git.tree_parser import parse_tree
 
-Found = TypeVar("Found")
+ParsedObject = TypeVar("ParsedObject")
 
 _TOGETHER = 512
 _NO_ID = b"0" * 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _BatchHeader:
     child: Child
-    reader: Reader
+    reader: ChunkReader
 
 
-class ObjectReader(Generic[Found]):
+class ObjectReader(Generic[ParsedObject]):
     """Finds objects by id, by the unique start of one, or as ``FileAt``; git starts with the first question."""
 
-    def __init__(self, git: Git, form: str, take: Callable[[Reader], Found | NoObject]) -> None:
+    def __init__(self, git: Git, form: str, take: Callable[[ChunkReader], ParsedObject | NoObject]) -> None:
         self._git = git
         self._form = form
         self._take = take
-        self._idle: list[_Line] = []
+        self._idle: list[_BatchHeader] = []
 
     def __enter__(self) -> Self:
         return self
@@ -47,12 +47,12 @@ class ObjectReader(Generic[Found]):
         while self._idle:
             self._idle.pop().child.close()
 
-    def read(self, name: str | FileAt) -> Found | NoObject:
+    def read(self, name: str | FileAt) -> ParsedObject | NoObject:
         """The object called ``name``, or why there is none."""
         (answer,) = self.read_all((name,))
         return answer
 
-    def read_all(self, names: Iterable[str | FileAt]) -> Iterator[Found | NoObject]:
+    def read_all(self, names: Iterable[str | FileAt]) -> Iterator[ParsedObject | NoObject]:
         """One answer for each of ``names``, in their order, as they come; only one is in memory at a time."""
         # A line serves one reading at a time: questions asked while another is under way get a line of their own.
         line = self._idle.pop() if self._idle else self._connect()
@@ -63,7 +63,7 @@ class ObjectReader(Generic[Found]):
             raise
         self._idle.append(line)
 
-    def _converse(self, line: _Line, names: Iterator[str | FileAt]) -> Iterator[Found | NoObject]:
+    def _converse(self, line: _BatchHeader, names: Iterator[str | FileAt]) -> Iterator[ParsedObject | NoObject]:
         while together := tuple(islice(names, _TOGETHER)):
             said_bytes = line.child.said_bytes()
             questions = [self._question(name) for name in together]
@@ -85,9 +85,9 @@ class ObjectReader(Generic[Found]):
             self._take(line.reader)
             return line.child.said_bytes() > 0
 
-    def _connect(self) -> _Line:
+    def _connect(self) -> _BatchHeader:
         child = self._git.connect("cat-file", self._form)
-        return _Line(child, Reader(child.chunks()))
+        return _BatchHeader(child, ChunkReader(child.chunks()))
 
     def _question(self, name: str | FileAt) -> bytes:
         if isinstance(name, str):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
-from custody.git.chunk_reader import Reader, commit_sha, rubbish
-from custody.git.raw_diff import FileChange, Kind, read_changes
+from custody.git.chunk_reader import ChunkReader, commit_sha, rubbish
+from custody.git.raw_diff import ChangeKind, FileChange, read_changes
 
 _HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
@@ -76,7 +76,7 @@ class Hunk:
         return Lines(self.old_first, self.old_first + self.old_count - 1) if self.old_count else None
 
 
-class Shown(Enum):
+class HunkDetail(Enum):
     """How much of a change the hunks show."""
 
     WHOLE = "whole"
@@ -92,7 +92,7 @@ class FileDiff:
 
     change: FileChange
     hunks: tuple[Hunk, ...]
-    shown: Shown = Shown.WHOLE
+    shown: HunkDetail = HunkDetail.WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ USUAL_PATCH = PatchLimits()
 
 def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) -> Iterator[CommitDiff]:
     """One answer per commit that ``git diff-tree --stdin --raw -p -z --always`` was asked for."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
         changes = tuple(read_changes(reader))
@@ -126,12 +126,12 @@ def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) ->
         yield CommitDiff(commit, tuple(_files(reader, changes, limits)))
 
 
-def _files(reader: Reader, changes: tuple[FileChange, ...], limits: PatchLimits) -> Iterator[FileDiff]:
+def _files(reader: ChunkReader, changes: tuple[FileChange, ...], limits: PatchLimits) -> Iterator[FileDiff]:
     left = limits.commit_bytes_max
     for change in changes:
         section = _Section(reader, min(limits.file_bytes_max, left))
         # git shows a change of type as the end of one file and the start of another.
-        for _ in range(2 if change.kind is Kind.RETYPED else 1):
+        for _ in range(2 if change.kind is ChangeKind.RETYPED else 1):
             section.read()
         left = max(0, left - section.kept_bytes)
         yield FileDiff(change, section.hunks, section.shown)
@@ -140,7 +140,7 @@ def _files(reader: Reader, changes: tuple[FileChange, ...], limits: PatchLimits)
 class _Section:
     """The patch of one file while it is read."""
 
-    def __init__(self, reader: Reader, bytes_max: int) -> None:
+    def __init__(self, reader: ChunkReader, bytes_max: int) -> None:
         self._reader = reader
         self._bytes_max = bytes_max
         self._hunks: list[Hunk] = []
@@ -148,14 +148,14 @@ class _Section:
         self._seen_bytes = 0
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> HunkDetail:
         if self._binary:
-            return Shown.BINARY
-        return Shown.TOO_LARGE if self._seen_bytes > self._bytes_max else Shown.WHOLE
+            return HunkDetail.BINARY
+        return HunkDetail.TOO_LARGE if self._seen_bytes > self._bytes_max else HunkDetail.WHOLE
 
     @property
     def hunks(self) -> tuple[Hunk, ...]:
-        return tuple(self._hunks) if self.shown is Shown.WHOLE else ()
+        return tuple(self._hunks) if self.shown is HunkDetail.WHOLE else ()
 
     @property
     def kept_bytes(self) -> int:
@@ -176,7 +176,7 @@ class _Section:
             raise rubbish("a hunk is expected", head)
         old_first, old_count, new_first, new_count = (1 if n is None else int(n) for n in match.groups())
         lines = self._read_lines(old_count, new_count)
-        if self.shown is Shown.WHOLE:
+        if self.shown is HunkDetail.WHOLE:
             self._hunks.append(Hunk(old_first, old_count, new_first, new_count, tuple(lines)))
         else:
             self._hunks.clear()

@@ -9,7 +9,7 @@ _MOMENT = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ZonedTime:
     """Seconds since 1970 in UTC and the zone that the writer's clock showed, as ``+0530``."""
 
     seconds: int
@@ -25,10 +25,10 @@ class Person:
 
     name: bytes
     email: bytes
-    at: Moment | None
+    at: ZonedTime | None
 
 
-def moment(raw: bytes) -> Moment:
+def moment(raw: bytes) -> ZonedTime:
     """Read git's raw date.
 
     >>> moment(b"1700000000 +0530")
@@ -37,4 +37,4 @@ def moment(raw: bytes) -> Moment:
     match = _MOMENT.fullmatch(raw)
     if not match:
         raise rubbish("seconds and zone are expected", raw)
-    return Moment(int(match[1]), match[2].decode("ascii"))
+    return ZonedTime(int(match[1]), match[2].decode("ascii"))

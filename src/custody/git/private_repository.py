@@ -15,9 +15,9 @@ from pathlib import Path
 
 from custody.core.errors import GitError, WorldError
 from custody.git.command import Git
-from custody.git.discovery import Place
+from custody.git.discovery import RepositoryPlace
 from custody.git.environment import private_environment, sealed_file
-from custody.git.process import Limits
+from custody.git.process import ProcessLimits
 from custody.git.safe_file import read_small
 from custody.git.work_tree_settings import WorkSettings
 
@@ -31,7 +31,7 @@ _LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
+class WorkTreePatterns:
     """What applies to the whole work tree: ignored names and attributes, of the user and of the repository."""
 
     user_ignores: bytes
@@ -78,7 +78,7 @@ class Private:
         digest.update(content)
         return digest.hexdigest()
 
-    def git(self, place: Place, work_tree: Path, settings: WorkSettings, limits: Limits) -> Git:
+    def git(self, place: RepositoryPlace, work_tree: Path, settings: WorkSettings, limits: ProcessLimits) -> Git:
         """A git that lives here and stands in ``work_tree``."""
         environment = private_environment(os.environ, self.git_dir, self.objects, place.common_dir, work_tree)
         chosen = {
@@ -96,7 +96,7 @@ def _head(kind: str, content: bytes) -> bytes:
 
 
 @contextmanager
-def a_private_repository(place: Place, work_tree: Path, patterns: Patterns) -> Iterator[Private]:
+def a_private_repository(place: RepositoryPlace, work_tree: Path, patterns: WorkTreePatterns) -> Iterator[Private]:
     """A private repository with the index of ``place``; it is gone when the block is left, however that happens."""
     with _temporary(_elsewhere(work_tree, place.common_dir)) as name:
         folder = Path(name)

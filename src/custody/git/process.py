@@ -21,30 +21,30 @@ NAMES_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProcessLimits:
     """What one git process, or one question to it, may cost; the time we spend between two reads is not counted."""
 
     wait_seconds_max: float = 600.0
     output_bytes_max: int = 8 << 30
     complaint_bytes_max: int = 16_384
 
-    def brief(self) -> "Limits":
+    def brief(self) -> "ProcessLimits":
         """For commands that look at names only: a repository whose configuration includes a pipe must not cost more."""
         return replace(self, wait_seconds_max=min(self.wait_seconds_max, NAMES_SECONDS_MAX))
 
 
-USUAL = Limits()
+USUAL = ProcessLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ProcessOrder:
     """What to start and within which limits; ``circumstances`` is asked only when git has failed."""
 
     verb: str
     command: Sequence[str | bytes]
     folder: Path
     environment: Mapping[str, str]
-    limits: Limits
+    limits: ProcessLimits
     circumstances: Callable[[], Circumstances]
     fine: Collection[int] = (0,)
     """Exit statuses that are an answer."""
@@ -56,7 +56,7 @@ class Child:
     Feeding and reading are one loop, so that neither side can wait for the other for ever.
     """
 
-    def __init__(self, order: Order, feed: Iterable[bytes] | None, *, hang_up: bool = True) -> None:
+    def __init__(self, order: ProcessOrder, feed: Iterable[bytes] | None, *, hang_up: bool = True) -> None:
         self._order = order
         self._limits = order.limits
         self._said = bytearray()
@@ -203,7 +203,7 @@ class Child:
             stdin.close()
 
 
-def _spawn(order: Order, *, fed: bool) -> subprocess.Popen[bytes]:
+def _spawn(order: ProcessOrder, *, fed: bool) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             order.command,

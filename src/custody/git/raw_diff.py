@@ -7,12 +7,12 @@ from enum import Enum
 
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import Reader, blob_sha, commit_sha, repo_path, rubbish
+from custody.git.chunk_reader import ChunkReader, blob_sha, commit_sha, repo_path, rubbish
 
 _HEAD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """What happened to a file, by git's letter."""
 
     ADDED = "A"
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DiffSide:
     """One end of a change; ``mode`` is git's: 0o120000 for a link, 0o160000 for a submodule (``blob``: its commit)."""
 
     path: RepoPath
@@ -37,9 +37,9 @@ class Side:
 class FileChange:
     """One file before and after; None where it did not exist. ``likeness``: git's percentage for renames and copies."""
 
-    kind: Kind
-    old: Side | None
-    new: Side | None
+    kind: ChangeKind
+    old: DiffSide | None
+    new: DiffSide | None
     likeness: int | None = None
 
     @property
@@ -61,32 +61,32 @@ class CommitChanges:
 
 def parse_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
     """One answer per commit that ``git diff-tree --stdin --raw -z --always`` was asked for."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
         yield CommitChanges(commit, tuple(read_changes(reader)))
 
 
-def read_changes(reader: Reader) -> Iterator[FileChange]:
+def read_changes(reader: ChunkReader) -> Iterator[FileChange]:
     """Take the raw entries of one commit off ``reader``."""
     while reader.peek(1) == b":":
         yield _change(reader)
 
 
-def _change(reader: Reader) -> FileChange:
+def _change(reader: ChunkReader) -> FileChange:
     head = reader.until(b"\0")
     match = _HEAD.fullmatch(head)
     if not match:
         raise rubbish("a changed file is expected", head)
-    kind = Kind(match[5].decode("ascii"))
+    kind = ChangeKind(match[5].decode("ascii"))
     old_path = repo_path(reader.until(b"\0"))
-    new_path = repo_path(reader.until(b"\0")) if kind in (Kind.RENAMED, Kind.COPIED) else old_path
+    new_path = repo_path(reader.until(b"\0")) if kind in (ChangeKind.RENAMED, ChangeKind.COPIED) else old_path
     old, new = _side(old_path, match[1], match[3]), _side(new_path, match[2], match[4])
     if old is None and new is None:
         raise rubbish("a file on at least one side is expected", head)
     return FileChange(kind, old, new, int(match[6]) if match[6] else None)
 
 
-def _side(path: RepoPath, mode: bytes, blob: bytes) -> Side | None:
+def _side(path: RepoPath, mode: bytes, blob: bytes) -> DiffSide | None:
     sha = blob_sha(blob)
-    return Side(path, int(mode, 8), sha) if sha else None
+    return DiffSide(path, int(mode, 8), sha) if sha else None

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.git.chunk_reader import Reader, object_id, rubbish
+from custody.git.chunk_reader import ChunkReader, object_id, rubbish
 
 REF_FORMAT = "--format=%(refname)%00%(objectname)%00"
 _PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class RepositoryHead:
     """HEAD: the ``branch`` it is on (None: detached) and its ``commit`` (None: the branch has none yet)."""
 
     branch: bytes | None
@@ -30,7 +30,7 @@ class Ref:
 
 def parse_refs(chunks: Iterable[bytes]) -> Iterator[Ref]:
     """The references of ``git for-each-ref`` with ``REF_FORMAT``, by name."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         name, sha = reader.until(b"\0"), object_id(reader.until(b"\0"))
         if end := reader.line():

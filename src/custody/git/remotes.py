@@ -40,7 +40,7 @@ class Remotes:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RemoteUrl:
     """Where a remote is: ``url`` as git takes it; ``local``: on this machine, so that its git runs as this user."""
 
     url: str
@@ -73,7 +73,7 @@ def parse_remotes(answer: bytes) -> Remotes:
     return Remotes(named, followed)
 
 
-def address_of(url: str, folder: Path) -> Address:
+def address_of(url: str, folder: Path) -> RemoteUrl:
     """The address that ``url`` is, a path seen from ``folder``; an ``InputError`` when custody does not go there."""
     shown = printable(os.fsencode(url))[:200]
     if not url or url.startswith("-") or len(os.fsencode(url)) > ADDRESS_BYTES_MAX or not url.isprintable():
@@ -84,15 +84,15 @@ def address_of(url: str, folder: Path) -> Address:
         return _by_scheme(scheme[1].lower(), scheme[2], url, shown)
     host, colon, _ = url.partition(":")
     if colon and "/" not in host:  # as git reads it: HOST:PATH is ssh
-        return Address(url, local=False)
-    return Address(os.fspath(folder / url), local=True)
+        return RemoteUrl(url, local=False)
+    return RemoteUrl(os.fspath(folder / url), local=True)
 
 
-def _by_scheme(scheme: str, rest: str, url: str, shown: str) -> Address:
+def _by_scheme(scheme: str, rest: str, url: str, shown: str) -> RemoteUrl:
     if rest.startswith("-"):
         raise InputError(f"'{shown}' is no address of a git remote", hint=_HINT)
     if scheme == "file":
-        return Address(url, local=True)
+        return RemoteUrl(url, local=True)
     if scheme != "https" and scheme not in _SSH:
         raise InputError(f"custody does not speak '{scheme}' to a git remote", hint=_HINT)
-    return Address(url, local=False)
+    return RemoteUrl(url, local=False)

@@ -12,7 +12,7 @@ from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.git.ancestry import Ancestry
-from custody.git.answer_stream import Answers
+from custody.git.answer_stream import AnswerStream
 from custody.git.argument import revision, typed_bytes
 from custody.git.blame_command import blame
 from custody.git.blame_parser import BlamedText, BlameEntry, parse_incremental, parse_porcelain
@@ -20,24 +20,24 @@ from custody.git.chunk_reader import commit_sha
 from custody.git.command import Git
 from custody.git.commit_log import Commit
 from custody.git.diff_command import Comparison, compare
-from custody.git.discovery import Place, find_place
+from custody.git.discovery import RepositoryPlace, find_place
 from custody.git.environment import open_environment, sealed_environment
 from custody.git.exchange import Exchange
 from custody.git.index_command import path_setting, tracked
-from custody.git.notes import AS_OURSELVES, NotesTree, NotesWritten, notes_ref
+from custody.git.notes import AS_OURSELVES, NotesTree, NoteWriteCount, notes_ref
 from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo, read_object
 from custody.git.object_reader import ObjectReader
 from custody.git.patch import USUAL_PATCH, CommitDiff, PatchLimits, parse_patches
-from custody.git.process import USUAL, Limits
+from custody.git.process import USUAL, ProcessLimits
 from custody.git.raw_diff import CommitChanges, parse_changes
-from custody.git.ref_parser import REF_FORMAT, Head, Ref, parse_refs, ref_prefix
-from custody.git.remotes import Address, Remotes, address_of, read_remotes
+from custody.git.ref_parser import REF_FORMAT, Ref, RepositoryHead, parse_refs, ref_prefix
+from custody.git.remotes import Remotes, RemoteUrl, address_of, read_remotes
 from custody.git.safe_file import read_small
 from custody.git.tree_command import look_up, tree
 from custody.git.tree_parser import TreeEntry
 from custody.git.version import git_version
 from custody.git.walk_command import WHOLE, Walk, ancestries, log, parents
-from custody.git.work_commit import Asked, Sealed, work_commit
+from custody.git.work_commit import SealedObjects, WorkCommitRequest, work_commit
 from custody.git.work_tree_file import FILE_BYTES_MAX, NoWorkFile, WorkFile, path_in_work_tree, read_work_file
 from custody.git.work_tree_reader import USUAL_WORK, WorkLimits
 
@@ -50,7 +50,7 @@ _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
 
 
-def discover(folder: Path, limits: Limits = USUAL) -> "Repository":
+def discover(folder: Path, limits: ProcessLimits = USUAL) -> "Repository":
     """The repository around ``folder``, by one git process; an ``InputError`` when there is none."""
     return Repository(find_place(folder, limits), limits)
 
@@ -63,8 +63,8 @@ class Repository:
     reaches a network.
     """
 
-    place: Place
-    limits: Limits = USUAL
+    place: RepositoryPlace
+    limits: ProcessLimits = USUAL
 
     @property
     def git_dir(self) -> Path:
@@ -98,11 +98,11 @@ class Repository:
 
     # Names. These read the repository's references, and its configuration with them (``open`` in surroundings.py).
 
-    def head(self) -> Head:
+    def head(self) -> RepositoryHead:
         """Where HEAD is."""
         branch = self._open.run("symbolic-ref", "--quiet", "HEAD", fine=_YES_NO)
         commit = self._open.run("rev-parse", "--quiet", "--verify", "HEAD", fine=_YES_NO)
-        return Head(branch.rstrip(b"\n") or None, commit_sha(commit.rstrip(b"\n")) if commit else None)
+        return RepositoryHead(branch.rstrip(b"\n") or None, commit_sha(commit.rstrip(b"\n")) if commit else None)
 
     def resolve(self, typed: str) -> CommitSha:
         """The commit that ``typed`` names, as git reads names; an ``InputError`` when there is none."""
@@ -113,9 +113,9 @@ class Repository:
             raise InputError(f"no commit is named {typed[:80]!a}: {error.message}", hint=error.hint) from error
         return commit_sha(answer.rstrip(b"\n"))
 
-    def refs(self, prefix: str = "refs/") -> Answers[Ref]:
+    def refs(self, prefix: str = "refs/") -> AnswerStream[Ref]:
         """The references below ``prefix``, by name."""
-        return Answers(self._open.start("for-each-ref", REF_FORMAT, "--", ref_prefix(prefix)), parse_refs)
+        return AnswerStream(self._open.start("for-each-ref", REF_FORMAT, "--", ref_prefix(prefix)), parse_refs)
 
     def tips(self) -> list[CommitSha]:
         """The commits that branches end at and no other branch contains."""
@@ -150,7 +150,7 @@ class Repository:
         """The remotes that the configuration names; nothing of them is used but names and addresses."""
         return read_remotes(self._open)
 
-    def address(self, url: str) -> Address:
+    def address(self, url: str) -> RemoteUrl:
         """The address that ``url`` is, seen from this repository; an ``InputError`` when custody does not go there."""
         return address_of(url, self.work_tree or self.git_dir)
 
@@ -160,7 +160,7 @@ class Repository:
 
     def write_notes(
         self, ref: str, notes: Mapping[CommitSha, bytes], is_ours: Callable[[bytes], bool], at_seconds: int
-    ) -> NotesWritten:
+    ) -> NoteWriteCount:
         """Put notes into the reference ``ref`` of this repository: the only method that adds to it.
 
         A note that is there already and not ``is_ours`` stays. Who moved the reference meanwhile makes this fail, and
@@ -183,11 +183,11 @@ class Repository:
 
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 
-    def blame(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> Answers[BlameEntry]:
+    def blame(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> AnswerStream[BlameEntry]:
         """Which commit wrote which lines of ``path`` as of ``commit``, as git finds out; all lines or only these."""
         return blame(self._sealed, "--incremental", FileAt(commit, path), lines, parse_incremental)
 
-    def blame_text(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> Answers[BlamedText]:
+    def blame_text(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> AnswerStream[BlamedText]:
         """The same by line and with the bytes of the lines, once git knows all."""
         return blame(self._sealed, "--porcelain", FileAt(commit, path), lines, parse_porcelain)
 
@@ -199,7 +199,7 @@ class Repository:
         context: int = 0,
         renames: bool = False,
         limits: PatchLimits = USUAL_PATCH,
-    ) -> Answers[CommitDiff]:
+    ) -> AnswerStream[CommitDiff]:
         """The lines that commits removed and added, one answer per comparison; only below ``paths`` when there are any.
 
         With ``paths``, ``renames`` sees only what is below them: a file that came from elsewhere is an added one.
@@ -209,11 +209,13 @@ class Repository:
 
     def changes(
         self, comparisons: Iterable[Comparison], paths: Iterable[RepoPath] = (), *, renames: bool = True
-    ) -> Answers[CommitChanges]:
+    ) -> AnswerStream[CommitChanges]:
         """The files that commits changed, with renames, without their lines; else as ``diffs``."""
         return compare(self._sealed, comparisons, paths, ("--raw", _RENAMES[renames]), parse_changes)
 
-    def log(self, commits: Iterable[CommitSha], paths: Iterable[RepoPath] = (), walk: Walk = WHOLE) -> Answers[Commit]:
+    def log(
+        self, commits: Iterable[CommitSha], paths: Iterable[RepoPath] = (), walk: Walk = WHOLE
+    ) -> AnswerStream[Commit]:
         """``commits`` and what they descend from, newest first.
 
         With ``paths``, only commits that changed something below them, and their parents as far as git followed them.
@@ -222,11 +224,11 @@ class Repository:
 
     def parents(
         self, commits: Iterable[CommitSha], *, first_parent: bool = False
-    ) -> Answers[tuple[CommitSha, tuple[CommitSha, ...]]]:
+    ) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
         """``commits`` and what they descend from, each with its parents and nothing more, children first."""
         return parents(self._sealed, commits, first_parent=first_parent)
 
-    def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> Answers[TreeEntry]:
+    def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> AnswerStream[TreeEntry]:
         """All files of ``commit``, or those below ``paths``."""
         return tree(self._sealed, commit, paths)
 
@@ -272,8 +274,8 @@ class Repository:
         """
         if self.work_tree is None:
             raise InputError(f"'{self.git_dir}' has no work tree", hint="stand in a work tree, or name one with -C")
-        asked = Asked(self.place, self.work_tree, self.head().commit, at_seconds, self.limits, limits)
-        with self.objects() as objects, work_commit(asked, self._open, Sealed(objects, self.look_up)) as made:
+        asked = WorkCommitRequest(self.place, self.work_tree, self.head().commit, at_seconds, self.limits, limits)
+        with self.objects() as objects, work_commit(asked, self._open, SealedObjects(objects, self.look_up)) as made:
             beside = replace(self, place=replace(self.place, more_objects=made.objects))
             yield WorkCommit(beside, made.commit, made.left_out)
 

@@ -8,13 +8,15 @@ from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git.chunk_reader import commit_sha
 from custody.git.command import Git
-from custody.git.discovery import Place, find_place
+from custody.git.discovery import RepositoryPlace, find_place
 from custody.git.environment import open_environment
-from custody.git.process import Limits
+from custody.git.process import ProcessLimits
 from custody.git.work_tree_file import NoWorkFile
 
 
-def checked_out(outer: Place, folder: Path, path: RepoPath, limits: Limits) -> CommitSha | NoWorkFile | None:
+def checked_out(
+    outer: RepositoryPlace, folder: Path, path: RepoPath, limits: ProcessLimits
+) -> CommitSha | NoWorkFile | None:
     """The commit that HEAD names in ``folder``; None when nothing is checked out there."""
     if not os.path.lexists(folder / ".git"):
         return None

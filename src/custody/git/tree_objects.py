@@ -7,7 +7,7 @@ FOLDER = 0o040000
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenTree:
     """A folder some of whose entries are still to come."""
 
     name: bytes
@@ -19,11 +19,11 @@ def write_trees(entries: Iterable[tuple[bytes, int, str]], keep: Callable[[bytes
 
     In the order of whole paths the entries of each folder come in git's own order, and a folder's all together.
     """
-    stack = [_Open(b"")]
+    stack = [_OpenTree(b"")]
     for path, mode, sha in sorted(entries):
         *folders, name = path.split(b"/")
         _close(stack, _shared(stack, folders) + 1, keep)
-        stack.extend(_Open(folder) for folder in folders[len(stack) - 1 :])
+        stack.extend(_OpenTree(folder) for folder in folders[len(stack) - 1 :])
         stack[-1].lines.append(_line(mode, name, sha))
     _close(stack, 1, keep)
     return keep(b"".join(stack[0].lines))
@@ -41,7 +41,7 @@ def folders_of(path: bytes) -> Iterator[bytes]:
         end = path.find(b"/", end + 1)
 
 
-def _shared(stack: list[_Open], folders: list[bytes]) -> int:
+def _shared(stack: list[_OpenTree], folders: list[bytes]) -> int:
     count = 0
     for opened, folder in zip(stack[1:], folders, strict=False):
         if opened.name != folder:
@@ -50,7 +50,7 @@ def _shared(stack: list[_Open], folders: list[bytes]) -> int:
     return count
 
 
-def _close(stack: list[_Open], count: int, keep: Callable[[bytes], str]) -> None:
+def _close(stack: list[_OpenTree], count: int, keep: Callable[[bytes], str]) -> None:
     """Leave only the outer ``count`` folders open."""
     while len(stack) > count:
         done = stack.pop()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import Reader, object_id, repo_path, rubbish
+from custody.git.chunk_reader import ChunkReader, object_id, repo_path, rubbish
 
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
 
@@ -22,7 +22,7 @@ class TreeEntry:
 
 def parse_tree(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
     """The entries of ``git ls-tree -z`` in git's order (by bytes)."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         raw = reader.until(b"\0")
         match = _ENTRY.fullmatch(raw)

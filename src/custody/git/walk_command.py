@@ -7,7 +7,7 @@ from itertools import chain
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git.ancestry import Ancestry, holding
-from custody.git.answer_stream import Answers
+from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, id_lines, pathspecs
 from custody.git.command import Git
 from custody.git.commit_log import (
@@ -43,7 +43,7 @@ class Walk:
 WHOLE = Walk()
 
 
-def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> Answers[Commit]:
+def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> AnswerStream[Commit]:
     """``commits`` and what they descend from, newest first."""
     options = [*(SIMPLIFIED_LOG_OPTIONS if walk.simplified else LOG_OPTIONS)]
     if walk.first_parent:
@@ -54,16 +54,18 @@ def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk:
         options.append(f"--max-age={int(walk.since_seconds)}")
     parse = parse_simplified_log if walk.simplified else parse_log
     feed = chain(id_lines(commits), (b"^" + line for line in id_lines(walk.without)))
-    return Answers(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse)
+    return AnswerStream(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse)
 
 
 def parents(
     git: Git, commits: Iterable[CommitSha], *, first_parent: bool
-) -> Answers[tuple[CommitSha, tuple[CommitSha, ...]]]:
+) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
     """``commits`` and what they descend from with their parents, children first."""
     options = ("--first-parent",) if first_parent else ()
     feed = id_lines(commits)
-    return Answers(git.start("rev-list", "--stdin", "--topo-order", "--parents", *options, feed=feed), parse_parents)
+    return AnswerStream(
+        git.start("rev-list", "--stdin", "--topo-order", "--parents", *options, feed=feed), parse_parents
+    )
 
 
 def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
@@ -75,7 +77,7 @@ def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
         return frozenset()
     stops = _stops(git, sorted({pair.ancestor for pair in known}))
     feed = chain(id_lines(sorted({pair.descendant for pair in known})), stops)
-    with Answers(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents) as walk:
+    with AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents) as walk:
         return holding(known, walk)
 
 

@@ -21,15 +21,22 @@ from custody.core.errors import GitError
 from custody.core.ids import CommitSha
 from custody.git.command import Git
 from custody.git.commit_object import parse_commit
-from custody.git.discovery import Place
+from custody.git.discovery import RepositoryPlace
 from custody.git.disk_entry import Disk
 from custody.git.object_parser import NoObject, Object, ObjectInfo
 from custody.git.object_reader import ObjectReader
-from custody.git.private_repository import Patterns, Private, a_private_repository
-from custody.git.process import Limits
+from custody.git.private_repository import Private, WorkTreePatterns, a_private_repository
+from custody.git.process import ProcessLimits
 from custody.git.tree_objects import write_trees
 from custody.git.work_tree_file import NoWorkFile
-from custody.git.work_tree_index import Here, Put, ToRead, Unseen, tracked_files, untracked_files
+from custody.git.work_tree_index import (
+    IndexedFile,
+    PendingFile,
+    SkippedFile,
+    WorkTreeScan,
+    tracked_files,
+    untracked_files,
+)
 from custody.git.work_tree_reader import WorkLimits, WorkReader
 from custody.git.work_tree_settings import patterns, user_patterns, work_settings
 
@@ -39,22 +46,22 @@ MESSAGE = b"the work tree as it is on disk\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WorkCommitRequest:
     """The work tree to be made a commit of; ``parent`` is what HEAD names, if anything.
 
     ``at_seconds`` is when the commit says that it was made; None: when its parent was.
     """
 
-    place: Place
+    place: RepositoryPlace
     work_tree: Path
     parent: CommitSha | None
     at_seconds: int | None
-    process_limits: Limits
+    process_limits: ProcessLimits
     limits: WorkLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class WorkTreeCommit:
     """The commit, the folder with what is new of its objects, and what is not in it and why, in the order of paths."""
 
     objects: Path
@@ -63,7 +70,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedObjects:
     """The objects that the user's repository has."""
 
     objects: ObjectReader[Object]
@@ -71,29 +78,29 @@ class Sealed:
 
 
 @contextmanager
-def work_commit(asked: Asked, user: Git, sealed: Sealed) -> Iterator[Made]:
+def work_commit(asked: WorkCommitRequest, user: Git, sealed: SealedObjects) -> Iterator[WorkTreeCommit]:
     """Make the commit; ``user`` is the ``open`` git of the repository. All that was made goes with the block."""
     place, work_tree = asked.place, asked.work_tree
     settings = work_settings(user)
     with a_private_repository(place, work_tree, _patterns(user, place, work_tree)) as private:
         git = private.git(place, work_tree, settings, asked.process_limits.brief())
-        here = Here(place, work_tree, private, git, settings, asked.process_limits, Disk(work_tree))
+        here = WorkTreeScan(place, work_tree, private, git, settings, asked.process_limits, Disk(work_tree))
         found = list(tracked_files(here))
-        unseen = [one for one in found if isinstance(one, Unseen)]
+        unseen = [one for one in found if isinstance(one, SkippedFile)]
         found += untracked_files(here, asked.limits.untracked_files_max, unseen)
         read = WorkReader(here, asked.limits, sealed.objects).read_all(
-            [one for one in found if isinstance(one, ToRead)]
+            [one for one in found if isinstance(one, PendingFile)]
         )
-        known = [*(one for one in found if not isinstance(one, ToRead)), *read]
-        tree = _tree([one for one in known if isinstance(one, Put)], private, sealed)
+        known = [*(one for one in found if not isinstance(one, PendingFile)), *read]
+        tree = _tree([one for one in known if isinstance(one, IndexedFile)], private, sealed)
         commit = private.keep("commit", _commit(tree, asked.parent, _when(asked, sealed.objects)))
         out = sorted((one for one in known if isinstance(one, NoWorkFile)), key=lambda one: one.path)
-        yield Made(private.objects, CommitSha(commit), tuple(out))
+        yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(out))
 
 
-def _patterns(user: Git, place: Place, work_tree: Path) -> Patterns:
+def _patterns(user: Git, place: RepositoryPlace, work_tree: Path) -> WorkTreePatterns:
     info = place.common_dir / "info"
-    return Patterns(
+    return WorkTreePatterns(
         user_ignores=user_patterns(user, "core.excludesFile", "ignore", work_tree, os.environ),
         ignores=patterns(info / "exclude"),
         user_attributes=user_patterns(user, "core.attributesFile", "attributes", work_tree, os.environ),
@@ -101,7 +108,7 @@ def _patterns(user: Git, place: Place, work_tree: Path) -> Patterns:
     )
 
 
-def _tree(files: Iterable[Put], private: Private, sealed: Sealed) -> str:
+def _tree(files: Iterable[IndexedFile], private: Private, sealed: SealedObjects) -> str:
     """Write the trees that the user's repository does not have; git itself would touch those that it has."""
     trees: dict[str, bytes] = {}
 
@@ -117,7 +124,7 @@ def _tree(files: Iterable[Put], private: Private, sealed: Sealed) -> str:
     return root
 
 
-def _when(asked: Asked, objects: ObjectReader[Object]) -> int:
+def _when(asked: WorkCommitRequest, objects: ObjectReader[Object]) -> int:
     if asked.at_seconds is not None or asked.parent is None:
         return asked.at_seconds or 0
     parent = objects.read(asked.parent)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.core.paths import RepoPath
-from custody.git.answer_stream import Answers
-from custody.git.chunk_reader import Reader, repo_path
+from custody.git.answer_stream import AnswerStream
+from custody.git.chunk_reader import ChunkReader, repo_path
 from custody.git.command import Git
-from custody.git.discovery import Place
+from custody.git.discovery import RepositoryPlace
 from custody.git.disk_entry import Disk
 from custody.git.index_parser import (
     GITLINK,
@@ -22,7 +22,7 @@ from custody.git.index_parser import (
     was_written_before,
 )
 from custody.git.private_repository import Private
-from custody.git.process import Limits
+from custody.git.process import ProcessLimits
 from custody.git.submodules import checked_out
 from custody.git.tree_objects import folders_of
 from custody.git.work_tree_file import NoWorkFile
@@ -30,7 +30,7 @@ from custody.git.work_tree_settings import WorkSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class IndexedFile:
     """The commit has ``id`` at ``path``."""
 
     path: RepoPath
@@ -39,12 +39,12 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen(Put):
+class SkippedFile(IndexedFile):
     """The same, because git was told not to look there: outside a sparse checkout, or said to be unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToRead:
+class PendingFile:
     """The link or regular file at ``path`` must be read; ``entry`` is None for an untracked one."""
 
     path: RepoPath
@@ -52,32 +52,34 @@ class ToRead:
     found: os.stat_result
 
 
-Found = Put | ToRead | NoWorkFile
+WorkTreeEntry = IndexedFile | PendingFile | NoWorkFile
 """At a path. Of a path that is not found nothing is said, and the commit does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class WorkTreeScan:
     """The work tree that is looked at, and how."""
 
-    place: Place
+    place: RepositoryPlace
     work_tree: Path
     private: Private
     git: Git
     """That lives in ``private``."""
     settings: WorkSettings
-    limits: Limits
+    limits: ProcessLimits
     disk: Disk
 
 
-def tracked_files(here: Here) -> Iterator[Found]:
+def tracked_files(here: WorkTreeScan) -> Iterator[WorkTreeEntry]:
     """What is at the paths of the index, in their order; what stat proves to be unchanged need not be read."""
-    with Answers(here.git.start(*LISTING), parse_entries) as entries:
+    with AnswerStream(here.git.start(*LISTING), parse_entries) as entries:
         for entry in entries:
-            yield from (Unseen(entry.path, entry.mode, entry.id),) if entry.is_left_alone else _tracked(here, entry)
+            yield from (
+                (SkippedFile(entry.path, entry.mode, entry.id),) if entry.is_left_alone else _tracked(here, entry)
+            )
 
 
-def untracked_files(here: Here, count_max: int, unseen: Iterable[Unseen]) -> Iterator[Found]:
+def untracked_files(here: WorkTreeScan, count_max: int, unseen: Iterable[SkippedFile]) -> Iterator[WorkTreeEntry]:
     """Files that are neither tracked nor ignored, in the order of paths; what is beyond ``count_max`` is named once.
 
     One in the place of something ``unseen`` is left out: a commit cannot have both.
@@ -86,7 +88,7 @@ def untracked_files(here: Here, count_max: int, unseen: Iterable[Unseen]) -> Ite
     around = {folder for path in taken for folder in folders_of(path)}
     child = here.git.start("ls-files", "--others", "-z", "--full-name", *here.private.ignores)
     count = 0
-    with Answers(child, parse_untracked) as names:
+    with AnswerStream(child, parse_untracked) as names:
         for path, is_repository in names:
             if is_repository:
                 yield NoWorkFile(path, "is a repository of its own")
@@ -103,40 +105,40 @@ def untracked_files(here: Here, count_max: int, unseen: Iterable[Unseen]) -> Ite
 
 def parse_untracked(chunks: Iterable[bytes]) -> Iterator[tuple[RepoPath, bool]]:
     """The names of ``git ls-files --others -z``, and whether each is a repository, which git ends with a slash."""
-    reader = Reader(chunks)
+    reader = ChunkReader(chunks)
     while not reader.ended():
         raw = reader.until(b"\0")
         yield repo_path(raw.removesuffix(b"/")), raw.endswith(b"/")
 
 
-def left_out(entry: IndexEntry | None, why: NoWorkFile) -> Iterator[Put | NoWorkFile]:
+def left_out(entry: IndexEntry | None, why: NoWorkFile) -> Iterator[IndexedFile | NoWorkFile]:
     """A file whose contents cannot be told stays as the index has it."""
     yield why
     if entry and not entry.is_intended:
-        yield Put(entry.path, entry.mode, entry.id)
+        yield IndexedFile(entry.path, entry.mode, entry.id)
 
 
-def _untracked(here: Here, path: RepoPath) -> Iterator[Found]:
+def _untracked(here: WorkTreeScan, path: RepoPath) -> Iterator[WorkTreeEntry]:
     found = here.disk.look(path)
     if isinstance(found, NoWorkFile):
         yield found
     elif found:
-        yield ToRead(path, None, found)
+        yield PendingFile(path, None, found)
 
 
-def _tracked(here: Here, entry: IndexEntry) -> Iterator[Found]:
+def _tracked(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
     found = here.disk.look(entry.path)
     if isinstance(found, NoWorkFile):
         yield from left_out(entry, found)
     elif found and stat.S_ISDIR(found.st_mode):
         yield from _folder(here, entry)
     elif found and is_unchanged(here, entry, found, by_seconds=True):
-        yield Put(entry.path, entry.mode, entry.id)
+        yield IndexedFile(entry.path, entry.mode, entry.id)
     elif found:
-        yield ToRead(entry.path, entry, found)
+        yield PendingFile(entry.path, entry, found)
 
 
-def is_unchanged(here: Here, entry: IndexEntry, found: os.stat_result, *, by_seconds: bool) -> bool:
+def is_unchanged(here: WorkTreeScan, entry: IndexEntry, found: os.stat_result, *, by_seconds: bool) -> bool:
     """Whether stat proves that the file is as the index has it; ``by_seconds`` as in ``was_written_before``."""
     return (
         entry.stage == 0
@@ -147,13 +149,13 @@ def is_unchanged(here: Here, entry: IndexEntry, found: os.stat_result, *, by_sec
     )
 
 
-def _folder(here: Here, entry: IndexEntry) -> Iterator[Found]:
+def _folder(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
     folder = Path(os.fsdecode(here.disk.name(entry.path)))
     if entry.mode == GITLINK:
         commit = checked_out(here.place, folder, entry.path, here.limits)
         if isinstance(commit, NoWorkFile):
             yield from left_out(entry, commit)
         else:
-            yield Put(entry.path, GITLINK, commit or entry.id)
+            yield IndexedFile(entry.path, GITLINK, commit or entry.id)
     elif os.path.lexists(folder / ".git"):
         yield NoWorkFile(entry.path, "is a repository of its own")

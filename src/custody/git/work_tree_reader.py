@@ -11,7 +11,7 @@ from custody.git.line_endings import as_committed, endings
 from custody.git.object_parser import Object
 from custody.git.object_reader import ObjectReader
 from custody.git.work_tree_file import NoWorkFile, read_work_file
-from custody.git.work_tree_index import Here, Put, ToRead, is_unchanged, left_out
+from custody.git.work_tree_index import IndexedFile, PendingFile, WorkTreeScan, is_unchanged, left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,30 +30,30 @@ USUAL_WORK = WorkLimits()
 class WorkReader:
     """Makes objects of files; ``indexed`` is where their versions in the index are read."""
 
-    def __init__(self, here: Here, limits: WorkLimits, indexed: ObjectReader[Object]) -> None:
+    def __init__(self, here: WorkTreeScan, limits: WorkLimits, indexed: ObjectReader[Object]) -> None:
         self._here = here
         self._limits = limits
         self._indexed = indexed
         self._left_bytes = limits.all_bytes_max
 
-    def read_all(self, wanted: Sequence[ToRead]) -> Iterator[Put | NoWorkFile]:
+    def read_all(self, wanted: Sequence[PendingFile]) -> Iterator[IndexedFile | NoWorkFile]:
         """What the commit has at each of these paths, and what is left out."""
         for one, found in self._with_attributes(wanted):
             answer = self._read(one, found)
-            if isinstance(answer, Put):
+            if isinstance(answer, IndexedFile):
                 yield answer
             elif one.entry and is_unchanged(self._here, one.entry, one.found, by_seconds=False):
-                yield Put(one.path, one.entry.mode, one.entry.id)
+                yield IndexedFile(one.path, one.entry.mode, one.entry.id)
             else:
                 yield from left_out(one.entry, answer)
 
-    def _with_attributes(self, wanted: Sequence[ToRead]) -> Iterator[tuple[ToRead, Attributes]]:
+    def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
         if not wanted:
             return
         with attributes(self._here.git, (one.path for one in wanted)) as answers:
             yield from zip(wanted, answers, strict=True)
 
-    def _read(self, one: ToRead, found: Attributes) -> Put | NoWorkFile:
+    def _read(self, one: PendingFile, found: Attributes) -> IndexedFile | NoWorkFile:
         mode = mode_on_disk(one.found, one.entry, self._here.settings)
         if stat.S_ISLNK(one.found.st_mode):
             return self._kept(one, mode, self._link(one))
@@ -61,13 +61,13 @@ class WorkReader:
             return NoWorkFile(one.path, why)
         return self._kept(one, mode, self._content(one, found))
 
-    def _link(self, one: ToRead) -> bytes | NoWorkFile:
+    def _link(self, one: PendingFile) -> bytes | NoWorkFile:
         try:
             return os.readlink(self._here.disk.name(one.path))
         except OSError as error:
             return NoWorkFile(one.path, f"cannot be read: {error.strerror}")
 
-    def _content(self, one: ToRead, found: Attributes) -> bytes | NoWorkFile:
+    def _content(self, one: PendingFile, found: Attributes) -> bytes | NoWorkFile:
         if one.found.st_size > self._left_bytes:
             return NoWorkFile(one.path, f"would make more than {self._limits.all_bytes_max} bytes to be read")
         file = read_work_file(self._here.work_tree, one.path, self._limits.file_bytes_max)
@@ -77,12 +77,12 @@ class WorkReader:
         how = endings(found, guess=self._here.settings.guesses_endings)
         return as_committed(file.content, how, lambda: self._version_in_index(one))
 
-    def _kept(self, one: ToRead, mode: int, content: bytes | NoWorkFile) -> Put | NoWorkFile:
+    def _kept(self, one: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
         if isinstance(content, NoWorkFile):
             return content
         known = one.entry.id if one.entry else None
-        return Put(one.path, mode, self._here.private.keep("blob", content, known))
+        return IndexedFile(one.path, mode, self._here.private.keep("blob", content, known))
 
-    def _version_in_index(self, one: ToRead) -> bytes:
+    def _version_in_index(self, one: PendingFile) -> bytes:
         known = self._indexed.read(one.entry.id) if one.entry else None
         return known.content if isinstance(known, Object) and known.info.kind == "blob" else b""

@@ -7,17 +7,17 @@ that goes forwards, or to or from a node without other arcs, takes constant time
 
 from collections.abc import Callable, Iterable
 
-Around = Callable[[str], Iterable[str]]
+NeighborLookup = Callable[[str], Iterable[str]]
 """The nodes next to a node, one way."""
 
 
-class Order:
+class TopologicalOrder:
     """Nodes in an order in which every arc goes forwards; the arcs themselves are kept by whoever asks.
 
     ``after`` and ``before`` give the nodes that a node has an arc to, and those that have one to it.
     """
 
-    def __init__(self, after: Around, before: Around) -> None:
+    def __init__(self, after: NeighborLookup, before: NeighborLookup) -> None:
         self._after = after
         self._before = before
         self._rank: dict[str, int] = {}
@@ -54,7 +54,7 @@ class Order:
         return True
 
     @staticmethod
-    def _found(start: str, around: Around, near: Callable[[str], bool]) -> set[str]:
+    def _found(start: str, around: NeighborLookup, near: Callable[[str], bool]) -> set[str]:
         found = {start}
         todo = [start]
         while todo:

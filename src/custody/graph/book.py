@@ -6,12 +6,12 @@ Adding an observation to an edge that is there takes the same time however large
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.graph.acyclic import Around, Order
-from custody.graph.lessons import Called, Lesson
+from custody.graph.acyclic import NeighborLookup, TopologicalOrder
+from custody.graph.lessons import Lesson, NodeCounts
 from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Kind, Node
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
-from custody.graph.table import CLASSES, Counts, Table, weight_of
+from custody.graph.table import CLASSES, Counts, EdgeTable, weight_of
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class LessonEffect:
     """What a lesson did: the edges it touched, those it promoted, and those it would have closed a cycle with."""
 
     touched: tuple[EdgeKey, ...]
@@ -41,7 +41,7 @@ class Book:
     def __init__(self, rules: GraphRules) -> None:
         self.rules = rules
         self.nodes: dict[str, Cell] = {}
-        self.table = Table()
+        self.table = EdgeTable()
         self.after: dict[str, dict[str, int]] = {}
         """The row of the first edge of each pair, by start and end."""
         self.before: dict[str, dict[str, int]] = {}
@@ -50,12 +50,14 @@ class Book:
         self.edge_count = 0
         self.version = 0
         """Grows with every change: what was derived from an older version is out of date."""
-        self._orders = {kind: Order(self._arcs(self.after, kind), self._arcs(self.before, kind)) for kind in ACYCLIC}
+        self._orders = {
+            kind: TopologicalOrder(self._arcs(self.after, kind), self._arcs(self.before, kind)) for kind in ACYCLIC
+        }
         self._weights = [weight_of(kind, source, rules) for kind, source in CLASSES]
         self._changed_nodes: dict[str, None] = {}
         self._changed_edges: dict[EdgeKey, None] = {}
 
-    def add(self, lesson: Lesson) -> Added:
+    def add(self, lesson: Lesson) -> LessonEffect:
         """Count a lesson in; its edges in order of their keys, so that its own order does not matter."""
         self.version += 1
         for name, called in lesson.nodes.items():
@@ -67,7 +69,7 @@ class Book:
                 promoted.append(key)
                 self._weigh(key)
             self._changed_edges[key] = None
-        return Added(tuple(keys), tuple(promoted), tuple(key for key in keys if key in self.aside))
+        return LessonEffect(tuple(keys), tuple(promoted), tuple(key for key in keys if key in self.aside))
 
     def foresee(self, key: EdgeKey) -> bool:
         """Put an edge of a template, unless it is there; False if it would close a cycle."""
@@ -76,7 +78,7 @@ class Book:
             return False
         self.version += 1
         for name in (start, end):
-            self._count(name, Called(kind_of(name)))
+            self._count(name, NodeCounts(kind_of(name)))
         self._row(key, EdgeSource.TEMPLATE)
         self._changed_edges[key] = None
         return key not in self.aside
@@ -179,7 +181,7 @@ class Book:
         self.table.set(row, source, counts)
         self._weigh(key)
 
-    def _count(self, name: str, called: Called) -> None:
+    def _count(self, name: str, called: NodeCounts) -> None:
         mine = self.nodes.setdefault(name, Cell(name, called.kind))
         mine.count += called.count
         mine.failures += called.failures
@@ -218,7 +220,7 @@ class Book:
         look = self.table.look[row]
         return -self._weights[look], look
 
-    def _arcs(self, edges: Mapping[str, Mapping[str, int]], kind: EdgeType) -> Around:
+    def _arcs(self, edges: Mapping[str, Mapping[str, int]], kind: EdgeType) -> NeighborLookup:
         def around(node: str) -> Iterator[str]:
             types, pair = self.table.type, self.table.pair
             return (

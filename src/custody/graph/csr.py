@@ -11,7 +11,7 @@ from custody.graph.model import STRUCTURAL
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int32]
+NodeIndexes = npt.NDArray[np.int32]
 Ranks = npt.NDArray[np.uint8]
 
 _SPARSE = 16
@@ -109,7 +109,7 @@ def _pairs(book: Book, places: dict[str, int], ranks: list[int]) -> tuple[list[i
     return tails, heads, found
 
 
-def _rows(tails: list[int], heads: list[int], ranks: list[int], size: int) -> tuple[Ints, Places, Ranks]:
+def _rows(tails: list[int], heads: list[int], ranks: list[int], size: int) -> tuple[Ints, NodeIndexes, Ranks]:
     """Both directions of every pair, each once with its heaviest edge, as rows."""
     one, other = np.array(tails, dtype=np.int64), np.array(heads, dtype=np.int64)
     keys = np.concatenate((one * size + other, other * size + one))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from custody.graph.acyclic import Order
+from custody.graph.acyclic import TopologicalOrder
 from custody.graph.book import Book
 from custody.graph.model import Edge
 
@@ -43,13 +43,13 @@ def dag_of(book: Book, nodes: Iterable[str] | None = None) -> Dag:
 
 def strong_parts(arcs: Arcs) -> Iterator[set[str]]:
     """The strongly connected components (Tarjan, without recursion), in linear time."""
-    walk = _Walk(arcs)
+    walk = _TarjanWalk(arcs)
     for node in arcs:
         if node not in walk.numbers:
             yield from walk.parts_from(node)
 
 
-class _Walk:
+class _TarjanWalk:
     """Tarjan's walk: when each node was entered, and the earliest that can be reached back from it."""
 
     def __init__(self, arcs: Arcs) -> None:
@@ -96,7 +96,7 @@ def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
     """The pairs that close a cycle with heavier ones."""
     after: dict[str, set[str]] = {}
     before: dict[str, set[str]] = {}
-    order = Order(lambda node: after.get(node, ()), lambda node: before.get(node, ()))
+    order = TopologicalOrder(lambda node: after.get(node, ()), lambda node: before.get(node, ()))
     removed = set()
     inside = ((one, other) for one in part for other in arcs[one] if other in part)
     for one, other in sorted(inside, key=lambda pair: _lightness(book, *pair)):

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from custody.graph.model import EdgeSource, EdgeType, Kind
 
-Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
+StyleValue: TypeAlias = "str | int | float | bool | list[StyleValue] | dict[str, StyleValue] | None"
 """A JSON value."""
 
 Palette = Literal["document", "cvd"]
@@ -75,10 +75,10 @@ def width_of(count: int) -> float:
     return round(min(WIDTH_MIN + math.log1p(count), WIDTH_MAX), 1)
 
 
-def style_of(palette: Palette = "document", theme: Theme = "dark") -> list[Value]:
+def style_of(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
     """The stylesheet for Cytoscape: one rule for all nodes, one for each kind of node, type and source of edge."""
     colours = COLOURS[palette, theme]
-    rules: list[Value] = [
+    rules: list[StyleValue] = [
         _rule("node", label="data(label)", color=colours.text, background_color=colours.text),
         _rule("edge", curve_style="bezier", width="data(width)"),
     ]
@@ -93,7 +93,7 @@ def style_of(palette: Palette = "document", theme: Theme = "dark") -> list[Value
     return rules
 
 
-def legend_of(palette: Palette = "document", theme: Theme = "dark") -> list[Value]:
+def legend_of(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
     """Every type, source and kind of node with how it looks; an entry's ``selector`` is what it switches on and off."""
     colours = COLOURS[palette, theme]
     kinds = [
@@ -108,9 +108,9 @@ def legend_of(palette: Palette = "document", theme: Theme = "dark") -> list[Valu
     return [*kinds, *sources, *nodes]
 
 
-def _rule(selector: str, **style: Value) -> dict[str, Value]:
+def _rule(selector: str, **style: StyleValue) -> dict[str, StyleValue]:
     return {"selector": selector, "style": {name.replace("_", "-"): value for name, value in style.items()}}
 
 
-def _entry(group: str, label: str, selector: str, **look: Value) -> dict[str, Value]:
+def _entry(group: str, label: str, selector: str, **look: StyleValue) -> dict[str, StyleValue]:
     return {"group": group, "label": label, "selector": selector, "shown": True, **look}

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from custody.graph.edge_style import Palette, Theme, Value, legend_of, style_of, width_of
+from custody.graph.edge_style import Palette, StyleValue, Theme, legend_of, style_of, width_of
 from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Witness
 
-Element = dict[str, Value]
+Element = dict[str, StyleValue]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class GraphPicture:
     """A picture: nodes and edges with everything that they look like, and a table that says the same.
 
     ``hidden`` is how many calls stand behind closed boxes; none is left out.
@@ -33,7 +33,7 @@ class View:
         }
 
 
-def node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **data: Value) -> Element:
+def node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **data: StyleValue) -> Element:
     """A node with its place; its kind is its class."""
     return {
         "data": {"id": id, "label": label, "kind": kind.value, **data},
@@ -42,7 +42,7 @@ def node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **
     }
 
 
-def edge_element(edge: Edge, **data: Value) -> Element:
+def edge_element(edge: Edge, **data: StyleValue) -> Element:
     """A learnt edge: its type and source are its classes, and the runs behind it are at hand."""
     return _edge(
         (edge.start, edge.end),
@@ -65,7 +65,7 @@ def call_element(start: str, end: str, kind: EdgeType, count: int = 1) -> Elemen
     return _edge((start, end), kind, EdgeSource.OBSERVED, count)
 
 
-def _edge(ends: tuple[str, str], kind: EdgeType, source: EdgeSource, count: int, **data: Value) -> Element:
+def _edge(ends: tuple[str, str], kind: EdgeType, source: EdgeSource, count: int, **data: StyleValue) -> Element:
     start, end = ends
     return {
         "data": {

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from custody.graph.book import Book
-from custody.graph.calls import Place
+from custody.graph.calls import CallPlace
 from custody.graph.dag import Dag, dag_of
 from custody.graph.lessons import lessons_of
 from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
-from custody.graph.paths import Cost, Path, shortest_path
-from custody.graph.prediction import NextModel, Session, Suggestion, explained
+from custody.graph.paths import Cost, GraphPath, shortest_path
+from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explained
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, EdgeShelf
 from custody.graph.similarity import Formula, Similar, adamic_adar
-from custody.graph.span_drafts import Told
-from custody.graph.spans import Repairs, forest_of
+from custody.graph.span_drafts import SpanInput
+from custody.graph.spans import SpanRepairs, forest_of
 from custody.graph.table import weight_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Update:
     touched: tuple[EdgeKey, ...]
     promoted: tuple[EdgeKey, ...]
     aside: tuple[EdgeKey, ...]
-    repairs: Repairs
+    repairs: SpanRepairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class GraphEngine:
         self.book = Book(self.rules)
         self._matrix: Matrix | None = None
 
-    def update_from_code_execution(self, traces: Iterable[Told]) -> Update:
+    def update_from_code_execution(self, traces: Iterable[SpanInput]) -> Update:
         """Learn from whole executions; one that comes in two calls counts as two.
 
         Beside our own records it takes events of a bridge and plain mappings with the same fields. One that says
@@ -103,7 +103,7 @@ class GraphEngine:
         self.book.settled()
         return len(edges)
 
-    def find_shortest_path(self, start: str, end: str, cost: Cost = "document") -> Path | None:
+    def find_shortest_path(self, start: str, end: str, cost: Cost = "document") -> GraphPath | None:
         """The cheapest way from one node to another; None where there is none."""
         return shortest_path(self.book, start, end, cost)
 
@@ -124,8 +124,8 @@ class GraphEngine:
         return dag_of(self.book, nodes)
 
     def suggest_next(
-        self, model: NextModel, session: Session, place: Place | None = None, limit: int | None = None
-    ) -> list[Suggestion]:
+        self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int | None = None
+    ) -> list[CallSuggestion]:
         """The likeliest next calls by the sequence model, each with the edges of this graph that lead to it."""
         return explained(model.suggest(session, place, limit), self.book, session, place)
 

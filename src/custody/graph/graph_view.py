@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from custody.graph.elements import Element, View, edge_element, node_element
+from custody.graph.elements import Element, GraphPicture, edge_element, node_element
 from custody.graph.engine import Snapshot
 from custody.graph.layout import placed
 from custody.graph.model import Edge, EdgeKey, EdgeType, Node
 
 
-def graph_view(snapshot: Snapshot) -> View:
+def graph_view(snapshot: Snapshot) -> GraphPicture:
     """Every node and every edge; places follow from what contains what."""
     places = _places([node.name for node in snapshot.nodes], snapshot.edges)
-    return View(
+    return GraphPicture(
         "graph",
         tuple(_node(node, places) for node in snapshot.nodes),
         tuple(edge_element(edge) for edge in snapshot.edges),
@@ -19,7 +19,7 @@ def graph_view(snapshot: Snapshot) -> View:
     )
 
 
-def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey] | None = None) -> View:
+def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey] | None = None) -> GraphPicture:
     """Both graphs in one: each edge is new, gone, or more, less or equally common among the edges of its type.
 
     With ``only``, these edges and their ends are drawn; shares are still of all.
@@ -37,7 +37,9 @@ def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey]
         told = _change(old.get(key), new.get(key), totals)
         edges.append(edge_element(new.get(key) or old[key], **told))
         table.append(_named(key) | told)
-    return View("difference", tuple(_node(nodes[name], places) for name in sorted(nodes)), tuple(edges), tuple(table))
+    return GraphPicture(
+        "difference", tuple(_node(nodes[name], places) for name in sorted(nodes)), tuple(edges), tuple(table)
+    )
 
 
 Totals = Mapping[EdgeType, int]

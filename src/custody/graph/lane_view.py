@@ -7,18 +7,18 @@ another began never reaches to the right of where that one begins.
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from custody.graph.elements import Element, View, call_element, node_element
-from custody.graph.model import STRUCTURAL, EdgeType, Span
+from custody.graph.elements import Element, GraphPicture, call_element, node_element
+from custody.graph.model import STRUCTURAL, CallSpan, EdgeType
 from custody.graph.rules import GraphRules
 from custody.graph.sibling_order import directly_before
-from custody.graph.spans import Forest
+from custody.graph.spans import SpanForest
 
 MOMENT_X, LANE_Y = 24, 40
 EDGES_EACH_MAX = 8
 """So many arrows lead to a call; a join of more is drawn by the last of them to end."""
 
 
-def lanes_view(forest: Forest, rules: GraphRules, session: str | None = None, skip: int = 0) -> View:
+def lanes_view(forest: SpanForest, rules: GraphRules, session: str | None = None, skip: int = 0) -> GraphPicture:
     """The calls of one session, or of all, from the ``skip``-th on; sessions and turns are no calls."""
     calls = [span for span in forest.spans if span.kind not in STRUCTURAL and session in (None, span.session)]
     timed = all(span.start_ns is not None or span.end_ns is not None for span in calls)
@@ -27,7 +27,7 @@ def lanes_view(forest: Forest, rules: GraphRules, session: str | None = None, sk
     ranks = {moment: rank for rank, moment in enumerate(sorted({at for bar in drawn for at in bar[:2]}))}
     lanes = _lanes([(ranks[start], ranks[end]) for start, end, _ in drawn])
     boxes = [(span, lane, (ranks[start], ranks[end])) for (start, end, span), lane in zip(drawn, lanes, strict=True)]
-    return View(
+    return GraphPicture(
         "lanes",
         tuple(_element(*box) for box in boxes),
         tuple(_edges([span for _, _, span in drawn])),
@@ -36,7 +36,7 @@ def lanes_view(forest: Forest, rules: GraphRules, session: str | None = None, sk
     )
 
 
-def _bar(span: Span, *, timed: bool) -> tuple[int, int]:
+def _bar(span: CallSpan, *, timed: bool) -> tuple[int, int]:
     """From when to when; where one of the two is not known, the other stands for it."""
     known = (span.start_ns, span.end_ns) if timed else (span.began, span.ended)
     told = [at for at in known if at is not None] or [span.first]
@@ -57,8 +57,8 @@ def _lanes(bars: Sequence[tuple[int, int]]) -> list[int]:
     return lanes
 
 
-def _edges(spans: Sequence[Span]) -> list[Element]:
-    siblings: dict[tuple[str, str | None, str | None], list[Span]] = {}
+def _edges(spans: Sequence[CallSpan]) -> list[Element]:
+    siblings: dict[tuple[str, str | None, str | None], list[CallSpan]] = {}
     for span in spans:
         above = span.link if span.parent is None else span.parent
         alone = span.session if above is None else None
@@ -70,22 +70,22 @@ def _edges(spans: Sequence[Span]) -> list[Element]:
     ]
 
 
-def _key(span: Span) -> str:
+def _key(span: CallSpan) -> str:
     return f"{span.execution}:{span.id}"
 
 
-def _element(span: Span, lane: int, moments: tuple[int, int]) -> Element:
+def _element(span: CallSpan, lane: int, moments: tuple[int, int]) -> Element:
     start, end = moments
     middle = (start + end) / 2 * MOMENT_X
     wide = max(end - start, 0.5) * MOMENT_X
     return node_element(_key(span), span.kind, (middle, lane * LANE_Y), span.name, length=wide, **_data(span, lane))
 
 
-def _row(span: Span, lane: int, _: tuple[int, int]) -> Element:
+def _row(span: CallSpan, lane: int, _: tuple[int, int]) -> Element:
     return {"id": _key(span), "label": span.name, **_data(span, lane)}
 
 
-def _data(span: Span, lane: int) -> Element:
+def _data(span: CallSpan, lane: int) -> Element:
     return {
         "node": span.node,
         "lane": lane + 1,

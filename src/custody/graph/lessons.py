@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from custody.graph.model import EdgeKey, EdgeType, Kind, Span, Status, Witness
+from custody.graph.model import CallSpan, EdgeKey, EdgeType, Kind, Status, Witness
 from custody.graph.rules import GraphRules
 from custody.graph.sibling_order import followed_among
-from custody.graph.spans import Forest
+from custody.graph.spans import SpanForest
 
 
 @dataclass(slots=True)
-class Seen:
+class EdgeCounts:
     """How often an edge was seen in one execution, how its calls came out, when, and what shows it."""
 
     count: int = 0
@@ -24,7 +24,7 @@ class Seen:
     last_ns: int | None = None
     evidence: tuple[Witness, ...] = ()
 
-    def add(self, other: "Seen", evidence_max: int) -> None:
+    def add(self, other: "EdgeCounts", evidence_max: int) -> None:
         """Count what ``other`` saw too."""
         self.count += other.count
         self.successes += other.successes
@@ -35,7 +35,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Called:
+class NodeCounts:
     """How often a node was called in one execution, failed, followed itself, and called itself."""
 
     kind: Kind
@@ -50,8 +50,8 @@ class Lesson:
     """What one execution teaches about nodes and edges; no edge leads from a node to itself."""
 
     execution: str
-    nodes: dict[str, Called] = field(default_factory=dict)
-    edges: dict[EdgeKey, Seen] = field(default_factory=dict)
+    nodes: dict[str, NodeCounts] = field(default_factory=dict)
+    edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
 def least(one: int | None, other: int | None) -> int | None:
@@ -71,18 +71,18 @@ def newest(one: Sequence[Witness], other: Sequence[Witness], evidence_max: int) 
     return tuple(sorted({*one, *other}, reverse=True)[:evidence_max])
 
 
-def lessons_of(forest: Forest, rules: GraphRules) -> list[Lesson]:
+def lessons_of(forest: SpanForest, rules: GraphRules) -> list[Lesson]:
     """One lesson for each execution, in the order in which they were first heard of."""
-    executions: dict[str, list[Span]] = {}
+    executions: dict[str, list[CallSpan]] = {}
     for span in forest.spans:
         executions.setdefault(span.execution, []).append(span)
     return [_lesson(execution, spans, rules) for execution, spans in executions.items()]
 
 
-def _lesson(execution: str, spans: Sequence[Span], rules: GraphRules) -> Lesson:
+def _lesson(execution: str, spans: Sequence[CallSpan], rules: GraphRules) -> Lesson:
     lesson = Lesson(execution)
     for span in spans:
-        called = lesson.nodes.setdefault(span.node, Called(span.kind))
+        called = lesson.nodes.setdefault(span.node, NodeCounts(span.kind))
         called.count += 1
         called.failures += span.status is Status.FAILED
     by_id = {span.id: span for span in spans}
@@ -91,35 +91,35 @@ def _lesson(execution: str, spans: Sequence[Span], rules: GraphRules) -> Lesson:
     return lesson
 
 
-def _put(lesson: Lesson, key: EdgeKey, seen: Seen, rules: GraphRules) -> None:
+def _put(lesson: Lesson, key: EdgeKey, seen: EdgeCounts, rules: GraphRules) -> None:
     """A node that leads to itself is a counter of the node: no edge."""
     start, end, kind = key
     if start != end:
-        lesson.edges.setdefault(key, Seen()).add(seen, rules.evidence_max)
+        lesson.edges.setdefault(key, EdgeCounts()).add(seen, rules.evidence_max)
     elif kind is EdgeType.SEQUENCE:
         lesson.nodes[start].repeats += seen.count
     else:
         lesson.nodes[start].recursions += seen.count
 
 
-def _contained(spans: Iterable[Span], by_id: dict[str, Span]) -> Iterator[tuple[EdgeKey, Seen]]:
+def _contained(spans: Iterable[CallSpan], by_id: dict[str, CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     for span in spans:
         if span.parent is not None:
             above = by_id[span.parent]
             yield (above.node, span.node, EdgeType.CONTAINS), _pair(above, span)
 
 
-def _needed(spans: Iterable[Span], by_id: dict[str, Span]) -> Iterator[tuple[EdgeKey, Seen]]:
+def _needed(spans: Iterable[CallSpan], by_id: dict[str, CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     for span in spans:
         for needed in span.needs:
             if needed in by_id and needed != span.id:
                 yield (by_id[needed].node, span.node, EdgeType.DEPENDENCY), _pair(by_id[needed], span)
 
 
-def _followed(spans: Iterable[Span], rules: GraphRules) -> Iterator[tuple[EdgeKey, Seen]]:
+def _followed(spans: Iterable[CallSpan], rules: GraphRules) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     """Siblings are those with one parent, be it here or only named; whoever has none stands in a row of the session."""
-    siblings: dict[str, list[Span]] = {}
-    alone: dict[str | None, list[Span]] = {}
+    siblings: dict[str, list[CallSpan]] = {}
+    alone: dict[str | None, list[CallSpan]] = {}
     for span in spans:
         above = span.link if span.parent is None else span.parent
         if above is None:
@@ -137,43 +137,43 @@ def _followed(spans: Iterable[Span], rules: GraphRules) -> Iterator[tuple[EdgeKe
             yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairs)
 
 
-def _in_order(siblings: Sequence[Span], rules: GraphRules) -> Iterator[tuple[EdgeKey, Seen]]:
+def _in_order(siblings: Sequence[CallSpan], rules: GraphRules) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     for found in followed_among(siblings, rules.evidence_max):
         evidence = tuple(_witness(before, after) for before, after in found.pairs)
         yield (
             (found.before, found.after, EdgeType.SEQUENCE),
-            Seen(found.count, found.successes, found.failures, found.first_ns, found.last_ns, evidence),
+            EdgeCounts(found.count, found.successes, found.failures, found.first_ns, found.last_ns, evidence),
         )
 
 
-def _in_a_row(spans: Iterable[Span]) -> list[Span]:
+def _in_a_row(spans: Iterable[CallSpan]) -> list[CallSpan]:
     """By end where it is known; a span without one stays behind those that came in before it."""
     latest: int | None = None
-    keyed: list[tuple[int | None, int, Span]] = []
+    keyed: list[tuple[int | None, int, CallSpan]] = []
     for place, span in enumerate(sorted(spans, key=_heard)):
         latest = span.end_ns if span.end_ns is not None else latest
         keyed.append((latest, place, span))
     return [span for _, _, span in sorted(keyed, key=lambda one: (one[0] is not None, one[0] or 0, one[1]))]
 
 
-def _heard(span: Span) -> int:
+def _heard(span: CallSpan) -> int:
     """The place of its end, as the document orders calls; else of whatever was heard of it."""
     return span.first if span.ended is None else span.ended
 
 
-def _can_follow(before: Span, after: Span) -> bool:
+def _can_follow(before: CallSpan, after: CallSpan) -> bool:
     """Whether no time that is known says otherwise."""
     left = before.start_ns if before.end_ns is None else before.end_ns
     right = after.end_ns if after.start_ns is None else after.start_ns
     return left is None or right is None or left <= right
 
 
-def _pair(before: Span, after: Span) -> Seen:
+def _pair(before: CallSpan, after: CallSpan) -> EdgeCounts:
     at_ns = after.end_ns if after.start_ns is None else after.start_ns
     good, bad = after.status is Status.OK, after.status is Status.FAILED
-    return Seen(1, int(good), int(bad), at_ns, at_ns, (_witness(before, after),))
+    return EdgeCounts(1, int(good), int(bad), at_ns, at_ns, (_witness(before, after),))
 
 
-def _witness(before: Span, after: Span) -> Witness:
+def _witness(before: CallSpan, after: CallSpan) -> Witness:
     at_ns = after.end_ns if after.start_ns is None else after.start_ns
     return Witness(at_ns or 0, after.execution, before.id, after.id)

@@ -83,7 +83,7 @@ class TraceEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class CallSpan:
     """One traced call: known by its execution and its id.
 
     ``start_ns`` is None when only its end was seen, ``end_ns`` when nobody saw it end. ``link`` is a parent that was

@@ -32,7 +32,7 @@ COMMAND_SIGNS_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class CallInput:
     """What a call was given, as far as its name depends on it."""
 
     command: str | None = None
@@ -40,12 +40,12 @@ class Given:
     subagent: str | None = None
 
 
-def fine_name(tool: str, given: Given) -> str:
+def fine_name(tool: str, given: CallInput) -> str:
     """A call's name as the sequence model counts it; the tool's own where nothing finer is known.
 
-    >>> fine_name("Bash", Given(command="cd src && FOO=1 git commit -m 'x'")), fine_name("Read", Given(path="a/b.py"))
+    >>> fine_name("Bash", CallInput(command="cd src && A=1 git commit -m 'x'")), fine_name("Read", CallInput(path="a.py"))
     ('Bash git commit', 'Read .py')
-    >>> fine_name("Task", Given(subagent="reviewer")), fine_name("Read", Given(path="LICENSE"))
+    >>> fine_name("Task", CallInput(subagent="reviewer")), fine_name("Read", CallInput(path="LICENSE"))
     ('Task reviewer', 'Read')
     """
     own = tool.rpartition(":")[2].casefold()

@@ -26,7 +26,7 @@ _FINE = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class GraphPath:
     """A way: its edges in order, each with what shows it, and its cost. A way to where one is has no edges."""
 
     nodes: tuple[str, ...]
@@ -44,13 +44,13 @@ class _Prices(Protocol):
         """Who is next to ``names``, by distance; somebody may be in several lists, or several times in one."""
 
 
-def shortest_path(book: Book, start: str, end: str, cost: Cost = "document") -> Path | None:
+def shortest_path(book: Book, start: str, end: str, cost: Cost = "document") -> GraphPath | None:
     """The cheapest way; None where there is none, or where a node is not known."""
     if start not in book.nodes or end not in book.nodes:
         return None
     if start == end:
-        return Path((start,), (), 0.0)
-    prices = _Surprise(book) if cost == "surprisal" else _ByLook(book, _COSTS[cost])
+        return GraphPath((start,), (), 0.0)
+    prices = _Surprise(book) if cost == "surprisal" else _StyleCosts(book, _COSTS[cost])
     nodes = _search(book, start, end, prices)
     return None if nodes is None else _told(book, nodes, prices)
 
@@ -76,7 +76,7 @@ def reliability_cost(weight: float, rules: GraphRules) -> float:
 _COSTS = MappingProxyType({"document": document_cost, "reliability": reliability_cost})
 
 
-class _ByLook:
+class _StyleCosts:
     """Costs that follow from type and source alone."""
 
     def __init__(self, book: Book, cost: Callable[[float, GraphRules], float]) -> None:
@@ -169,7 +169,7 @@ class _Side:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Meeting:
+class _MeetingPoint:
     """Where both searches met: the cost of the whole way, the node, and how far it is from the start."""
 
     total: int
@@ -179,7 +179,7 @@ class _Meeting:
 
 def _search(book: Book, start: str, end: str, prices: _Prices) -> list[str] | None:
     ahead, back = _Side(start, book, ahead=True), _Side(end, book, ahead=False)
-    best: _Meeting | None = None
+    best: _MeetingPoint | None = None
     while (one := ahead.next()) is not None and (other := back.next()) is not None:
         # No way that is still to be found can be cheaper than both next rings together.
         if best is not None and one + other >= best.total:
@@ -194,7 +194,7 @@ def _search(book: Book, start: str, end: str, prices: _Prices) -> list[str] | No
     return [*reversed(to_start), *to_end]
 
 
-def _grow(side: _Side, facing: _Side, prices: _Prices, best: _Meeting | None) -> _Meeting | None:
+def _grow(side: _Side, facing: _Side, prices: _Prices, best: _MeetingPoint | None) -> _MeetingPoint | None:
     """Settle one ring and reach from it; ``best`` is the cheapest meeting so far, of equal ones the smallest name."""
     distance, fresh = side.settle()
     met = facing.settled
@@ -202,7 +202,7 @@ def _grow(side: _Side, facing: _Side, prices: _Prices, best: _Meeting | None) ->
     for far, names in prices.spread(side, fresh, distance):
         if not met.keys().isdisjoint(names):
             for name in met.keys() & set(names):
-                meeting = _Meeting(far + met[name], name, far if side.ahead else met[name])
+                meeting = _MeetingPoint(far + met[name], name, far if side.ahead else met[name])
                 best = meeting if best is None else min(best, meeting)
         # Whoever the other side has not settled is at least as far from there as its next ring.
         if best is None or far + near < best.total:
@@ -210,7 +210,7 @@ def _grow(side: _Side, facing: _Side, prices: _Prices, best: _Meeting | None) ->
     return best
 
 
-def _told(book: Book, nodes: list[str], prices: _Prices) -> Path:
+def _told(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
     pairs = [*pairwise(nodes)]
     total = sum(prices.of(before, book.after[before][after]) for before, after in pairs)
-    return Path(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _FINE)
+    return GraphPath(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _FINE)

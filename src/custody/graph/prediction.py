@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from custody.graph.book import Book
-from custody.graph.calls import Call, Place
+from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.model import Edge
 from custody.graph.ngrams import Grams
 from custody.graph.rules import NEXT_ORDER_MAX, GraphRules
@@ -24,7 +24,7 @@ _SCALE_MAX = 1e100
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class CallSuggestion:
     """A call that may come next: its chance, what each part says, and the edges that explain it."""
 
     name: str
@@ -35,18 +35,18 @@ class Suggestion:
 
 
 @dataclass(slots=True)
-class Session:
+class SessionState:
     """What one session did so far, as far as the model looks back."""
 
     flat: deque[str] = field(default_factory=lambda: deque(maxlen=NEXT_ORDER_MAX))
-    inside: dict[str, deque[Call]] = field(default_factory=dict)
-    last: Call | None = None
+    inside: dict[str, deque[SequenceCall]] = field(default_factory=dict)
+    last: SequenceCall | None = None
     often: dict[str, float] = field(default_factory=dict)
     often_total: float = 0.0
     scale: float = 1.0
     followers: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def see(self, call: Call, decay: float) -> None:
+    def see(self, call: SequenceCall, decay: float) -> None:
         """Take a call in; each earlier one counts for less from now on."""
         if self.last is not None:
             followed = self.followers.setdefault(self.last.name, {})
@@ -63,7 +63,7 @@ class Session:
             self.scale = 1.0
         self.last = call
 
-    def contexts(self, place: Place) -> dict[str, list[Hashable]]:
+    def contexts(self, place: CallPlace) -> dict[str, list[Hashable]]:
         """What stands before a call at ``place``, for each context, the latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
@@ -92,11 +92,11 @@ class NextModel:
         self._nodes: dict[str, str] = {}
         self._mixtures: dict[tuple[bool, ...], list[float]] = {}
 
-    def chance(self, session: Session, call: Call) -> float:
+    def chance(self, session: SessionState, call: SequenceCall) -> float:
         """How likely exactly this call is next; what is left to 1 over all known calls is for unknown ones."""
         return _mixed(self._mixture(session), self._parts(session, call))
 
-    def see(self, session: Session, call: Call) -> float:
+    def see(self, session: SessionState, call: SequenceCall) -> float:
         """Learn from a call that was made; its chance before it was."""
         parts, mixture = self._parts(session, call), self._mixture(session)
         chance = _mixed(mixture, parts)
@@ -106,14 +106,14 @@ class NextModel:
         self._count(session, call)
         return chance
 
-    def fit(self, sessions: Sequence[Sequence[Call]]) -> None:
+    def fit(self, sessions: Sequence[Sequence[SequenceCall]]) -> None:
         """Learn from sessions, the oldest first: count, then fit the mixture on the middle slice, then go on."""
         total = sum(len(calls) for calls in sessions)
         first, last = (int(total * share) for share in (self.rules.next_fit_from_share, self.rules.next_fit_to_share))
         rows: dict[tuple[bool, ...], list[list[float]]] = {}
         seen = 0
         for calls in sessions:
-            session = Session()
+            session = SessionState()
             for call in calls:
                 if first <= seen < last:
                     rows.setdefault(self._there(session), []).append(self._parts(session, call))
@@ -122,10 +122,12 @@ class NextModel:
         for there, told in rows.items():
             self._mixtures[there] = fitted(told, there, self.rules.next_fit_rounds)
 
-    def suggest(self, session: Session, place: Place | None = None, limit: int | None = None) -> list[Suggestion]:
+    def suggest(
+        self, session: SessionState, place: CallPlace | None = None, limit: int | None = None
+    ) -> list[CallSuggestion]:
         """The likeliest next calls, the likeliest first, by name where equal; without edges yet."""
         if place is None:
-            place = Place() if session.last is None else session.last.place
+            place = CallPlace() if session.last is None else session.last.place
         contexts = session.contexts(place)
         parts = [self._grams[name].chances(contexts[name], self._places) for name in PARTS[:4]]
         names = list(self._places)
@@ -134,7 +136,7 @@ class NextModel:
         chances = [_mixed(mixture, [part[number] for part in parts]) for number in range(len(names))]
         best = sorted(range(len(names)), key=lambda number: (-chances[number], names[number]))
         return [
-            Suggestion(
+            CallSuggestion(
                 names[number],
                 self._nodes[names[number]],
                 chances[number],
@@ -144,33 +146,33 @@ class NextModel:
             for number in best[: self.rules.next_max if limit is None else limit]
         ]
 
-    def _count(self, session: Session, call: Call) -> None:
+    def _count(self, session: SessionState, call: SequenceCall) -> None:
         for name, context in session.contexts(call.place).items():
             self._grams[name].add(context, call.name)
         self._places.setdefault(call.name, len(self._places))
         self._nodes[call.name] = call.node
         session.see(call, self.rules.next_cache_decay)
 
-    def _parts(self, session: Session, call: Call) -> list[float]:
+    def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
         contexts = session.contexts(call.place)
         known = len(self._places)
         counted = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
         return counted + [cached(session, part, call.name) for part in PARTS[4:]]
 
     @staticmethod
-    def _there(session: Session) -> tuple[bool, ...]:
+    def _there(session: SessionState) -> tuple[bool, ...]:
         """Which parts can say something."""
         last = session.last
         return True, True, True, True, last is not None, last is not None and last.name in session.followers
 
-    def _mixture(self, session: Session) -> list[float]:
+    def _mixture(self, session: SessionState) -> list[float]:
         there = self._there(session)
         if there not in self._mixtures:
             self._mixtures[there] = _even(there)
         return self._mixtures[there]
 
 
-def cached(session: Session, part: str, name: str) -> float:
+def cached(session: SessionState, part: str, name: str) -> float:
     """What one of the session's caches says about a call."""
     if session.last is None:
         return 0.0
@@ -198,14 +200,14 @@ def fitted(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) 
 
 
 def explained(
-    found: Sequence[Suggestion], book: Book, session: Session, place: Place | None = None
-) -> list[Suggestion]:
+    found: Sequence[CallSuggestion], book: Book, session: SessionState, place: CallPlace | None = None
+) -> list[CallSuggestion]:
     """The same suggestions with the edges of the graph that lead to them: from the last call, and from around it."""
     last = session.last
     around = place.node if place is not None else "" if last is None else last.place.node
     starts = [] if last is None else [last.node]
     return [
-        Suggestion(
+        CallSuggestion(
             one.name,
             one.node,
             one.chance,

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from custody.graph.model import Span, Status
+from custody.graph.model import CallSpan, Status
 
-Moment = tuple[int, int]
+SiblingTime = tuple[int, int]
 """A time, and what happens at it: 0 something ends, 1 something without length happens, 2 something begins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class Succession:
     """That calls of one node came directly after calls of another, so many times; some pairs that show it."""
 
     before: str
@@ -32,27 +32,27 @@ class Followed:
     failures: int
     first_ns: int | None
     last_ns: int | None
-    pairs: tuple[tuple[Span, Span], ...]
+    pairs: tuple[tuple[CallSpan, CallSpan], ...]
 
 
-def followed_among(siblings: Sequence[Span], pairs_max: int) -> Iterator[Followed]:
+def followed_among(siblings: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
     """Every pair of nodes of which one came directly before the other, several times if at several moments."""
     for window, group in _groups(siblings):
         yield from window.followed_by(group, pairs_max)
 
 
-def directly_before(siblings: Sequence[Span], each_max: int) -> Iterator[tuple[Span, Span]]:
+def directly_before(siblings: Sequence[CallSpan], each_max: int) -> Iterator[tuple[CallSpan, CallSpan]]:
     """Calls with those that came directly before them, of those at most ``each_max``, the last to end."""
     for window, group in _groups(siblings):
         latest = window.latest(each_max)
         yield from ((before, after) for after in group for before in latest)
 
 
-def _groups(siblings: Sequence[Span]) -> Iterator[tuple["_Window", list[Span]]]:
+def _groups(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[CallSpan]]]:
     """Calls that have the same calls directly before them, with the window as it stands at that moment."""
     stays = _stays(siblings)
     window = _Window(sorted((stay for stay in stays if stay.end), key=lambda stay: (stay.end, stay.span.id)))
-    group: list[Span] = []
+    group: list[CallSpan] = []
     begun = [(stay.begin, stay.span) for stay in stays if stay.begin is not None]
     for begin, span in sorted(begun, key=lambda one: (one[0], one[1].id)):
         if window.moves(begin):
@@ -67,12 +67,12 @@ def _groups(siblings: Sequence[Span]) -> Iterator[tuple["_Window", list[Span]]]:
 class _Stay:
     """From when to when a call ran, as far as that is known."""
 
-    span: Span
-    begin: Moment | None
-    end: Moment | None
+    span: CallSpan
+    begin: SiblingTime | None
+    end: SiblingTime | None
 
 
-def _stays(siblings: Sequence[Span]) -> list[_Stay]:
+def _stays(siblings: Sequence[CallSpan]) -> list[_Stay]:
     """By time, or by the places of the records where one of the calls has no time at all."""
     timed = all(span.start_ns is not None or span.end_ns is not None for span in siblings)
     stays: list[_Stay] = []
@@ -94,14 +94,14 @@ class _Window:
         self._by_end = by_end
         self._ends = [stay.end for stay in by_end if stay.end is not None]
         self._low = self._high = 0
-        self._latest: Moment | None = None
-        self._names: dict[str, deque[Span]] = {}
+        self._latest: SiblingTime | None = None
+        self._names: dict[str, deque[CallSpan]] = {}
 
-    def moves(self, begin: Moment) -> bool:
+    def moves(self, begin: SiblingTime) -> bool:
         """Whether somebody more ended before ``begin``."""
         return self._high < len(self._ends) and self._ends[self._high] < begin
 
-    def move(self, begin: Moment) -> None:
+    def move(self, begin: SiblingTime) -> None:
         """In comes who ended before ``begin``; out goes who ended before one of those began."""
         while self.moves(begin):
             stay = self._by_end[self._high]
@@ -116,13 +116,13 @@ class _Window:
             if not self._names[node]:
                 del self._names[node]
 
-    def latest(self, most: int) -> list[Span]:
+    def latest(self, most: int) -> list[CallSpan]:
         """The last to end of those in the window."""
         return [stay.span for stay in self._by_end[max(self._low, self._high - most) : self._high]]
 
-    def followed_by(self, group: Sequence[Span], pairs_max: int) -> Iterator[Followed]:
+    def followed_by(self, group: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
         """What the calls of ``group`` followed: the window is the same for all of them."""
-        after: dict[str, list[Span]] = {}
+        after: dict[str, list[CallSpan]] = {}
         for span in group:
             after.setdefault(span.node, []).append(span)
         for name, spans in after.items():
@@ -130,7 +130,7 @@ class _Window:
             bad = sum(span.status is Status.FAILED for span in spans)
             times = [span.start_ns for span in spans if span.start_ns is not None]
             for before, mine in self._names.items():
-                yield Followed(
+                yield Succession(
                     before,
                     name,
                     len(mine) * len(spans),

@@ -18,7 +18,7 @@ Formula = Literal["page", "document"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class CommonNeighbour:
     """A common neighbour: what it adds, and the edges to it from both, each pair's heaviest."""
 
     node: str
@@ -32,7 +32,7 @@ class Similar:
 
     node: str
     score: float
-    witnesses: tuple[Shared, ...]
+    witnesses: tuple[CommonNeighbour, ...]
 
 
 def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[Similar]:
@@ -48,9 +48,9 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
             edges[one, between] = matrix.book.heaviest(one, between)
         return edges[one, between]
 
-    def shared(other: str, between: str, share: float) -> Shared:
+    def shared(other: str, between: str, share: float) -> CommonNeighbour:
         both = (edge(node, between), edge(other, between))
-        return Shared(between, share, tuple(one for one in both if one is not None))
+        return CommonNeighbour(between, share, tuple(one for one in both if one is not None))
 
     told = matrix.book.rules.similar_witnesses_max
     names = matrix.names

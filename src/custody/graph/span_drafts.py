@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from custody.core.errors import InputError
-from custody.core.views import SpanPhase, SpanSeen, SpanStatus
-from custody.graph.model import EventType, Kind, Plain, Span, Status, TraceEvent
+from custody.core.views import ObservedSpan, SpanPhase, SpanStatus
+from custody.graph.model import CallSpan, EventType, Kind, Plain, Status, TraceEvent
 
 
-class EventLike(Protocol):
+class ForeignEvent(Protocol):
     """An event of somebody else, such as a bridge's: the fields of ours that it has count."""
 
     @property
@@ -22,12 +22,12 @@ class EventLike(Protocol):
         """The id of the call."""
 
 
-Told = TraceEvent | Span | SpanSeen | EventLike | Mapping[str, Any]
+SpanInput = TraceEvent | CallSpan | ObservedSpan | ForeignEvent | Mapping[str, Any]
 """What can be read: an event of a traced execution, ours or like it, a whole span, or a record of the store."""
 
 
 @dataclass(slots=True)
-class Draft:
+class SpanDraft:
     """A span as far as its records have told it."""
 
     id: str
@@ -46,7 +46,7 @@ class Draft:
     attributes: Mapping[str, Plain]
     abandoned: bool = False
 
-    def takes(self, other: "Draft") -> bool:
+    def takes(self, other: "SpanDraft") -> bool:
         """Whether both can be one call: nothing that both know differs."""
         return (
             self.kind is other.kind
@@ -55,7 +55,7 @@ class Draft:
             and agree(self.end_ns, other.end_ns)
         )
 
-    def knows(self, other: "Draft") -> bool:
+    def knows(self, other: "SpanDraft") -> bool:
         """Whether ``other`` would add nothing."""
         return (
             _covers(self.name, other.name)
@@ -70,7 +70,7 @@ class Draft:
             and other.attributes.items() <= self.attributes.items()
         )
 
-    def take(self, other: "Draft") -> None:
+    def take(self, other: "SpanDraft") -> None:
         """Learn what ``other`` knows; what both know stays as it is, save that a failure is never forgotten."""
         for part in ("name", "parent", "began", "ended", "start_ns", "end_ns", "session"):
             if getattr(self, part) is None:
@@ -96,12 +96,12 @@ _STARTS = frozenset({EventType.CAPABILITY_START, EventType.TOOL_START})
 _CAPABILITIES = frozenset({EventType.CAPABILITY_START, EventType.CAPABILITY_END})
 
 
-def read(told: Told, place: int) -> Draft:
+def read(told: SpanInput, place: int) -> SpanDraft:
     """What one record tells; ``place`` is its own among all records."""
     match told:
-        case Span():
+        case CallSpan():
             return _of_span(told, place)
-        case SpanSeen():
+        case ObservedSpan():
             return _of_view(told, place)
         case TraceEvent():
             return _of_event(told, place)
@@ -112,7 +112,7 @@ def read(told: Told, place: int) -> Draft:
 _OURS = tuple(field.name for field in fields(TraceEvent))
 
 
-def _event(told: EventLike | Mapping[str, Any]) -> TraceEvent:
+def _event(told: ForeignEvent | Mapping[str, Any]) -> TraceEvent:
     """What somebody else's event says in our fields; ``success`` is another word for how it came out."""
     names = (*_OURS, "success")
     found = told if isinstance(told, Mapping) else {name: getattr(told, name, None) for name in names}
@@ -127,9 +127,9 @@ def _event(told: EventLike | Mapping[str, Any]) -> TraceEvent:
         raise InputError(f"an event tells of no call: {error}") from error
 
 
-def _of_span(span: Span, place: int) -> Draft:
+def _of_span(span: CallSpan, place: int) -> SpanDraft:
     timed = span.start_ns is not None or span.end_ns is not None
-    return Draft(
+    return SpanDraft(
         id=span.id,
         kind=span.kind,
         execution=span.execution,
@@ -153,9 +153,9 @@ _OUTCOMES = MappingProxyType(
 )
 
 
-def _of_view(seen: SpanSeen, place: int) -> Draft:
+def _of_view(seen: ObservedSpan, place: int) -> SpanDraft:
     abandoned = seen.status is SpanStatus.ABANDONED
-    return Draft(
+    return SpanDraft(
         id=seen.id,
         kind=seen.kind,
         execution=seen.execution,
@@ -174,9 +174,9 @@ def _of_view(seen: SpanSeen, place: int) -> Draft:
     )
 
 
-def _of_event(event: TraceEvent, place: int) -> Draft:
+def _of_event(event: TraceEvent, place: int) -> SpanDraft:
     begins = event.type in _STARTS
-    return Draft(
+    return SpanDraft(
         id=event.trace_id,
         kind=Kind.CAPABILITY if event.type in _CAPABILITIES else Kind.TOOL,
         execution=event.execution,

@@ -1,7 +1,7 @@
 """From records of calls to a forest of spans: whatever comes in, nothing is lost and nothing raises.
 
 Records are starts, ends and whole spans, in any order, repeated, late or torn. What had to be mended is told by
-``Repairs``. The time is linear in the number of records.
+``SpanRepairs``. The time is linear in the number of records.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
-from custody.graph.model import Span
+from custody.graph.model import CallSpan
 from custody.graph.rules import GraphRules
-from custody.graph.span_drafts import Draft, Told, agree, read
+from custody.graph.span_drafts import SpanDraft, SpanInput, agree, read
 
 
-class Mended(Enum):
+class SpanRepair(Enum):
     """What had to be mended, by code."""
 
     REPEATED = "repeated"
@@ -39,72 +39,72 @@ class Mended(Enum):
 class Repair:
     """One thing that was mended: what, of which span, and the value that was not used."""
 
-    code: Mended
+    code: SpanRepair
     execution: str
     span: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Repairs:
+class SpanRepairs:
     """What was mended: how often by code, and the first of each code one by one."""
 
-    counts: Mapping[Mended, int]
+    counts: Mapping[SpanRepair, int]
     told: tuple[Repair, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class SpanForest:
     """Spans in the order in which they were first heard of; each parent is there, and no span is inside itself.
 
     ``children`` has the spans under each parent, by execution and id, in the same order.
     """
 
-    spans: tuple[Span, ...]
-    children: Mapping[tuple[str, str], Sequence[Span]]
-    repairs: Repairs
+    spans: tuple[CallSpan, ...]
+    children: Mapping[tuple[str, str], Sequence[CallSpan]]
+    repairs: SpanRepairs
 
     @property
-    def roots(self) -> Iterator[Span]:
+    def roots(self) -> Iterator[CallSpan]:
         """Spans that are inside no other."""
         return (span for span in self.spans if span.parent is None)
 
 
-def forest_of(records: Iterable[Told], rules: GraphRules) -> Forest:
+def forest_of(records: Iterable[SpanInput], rules: GraphRules) -> SpanForest:
     """The spans that the records tell of, with each one's parent where it is known."""
-    tally = _Tally(rules.repairs_told_max)
+    tally = _RepairTally(rules.repairs_told_max)
     spans = {(span.execution, span.id): span for span in _finished(_drafts(records, tally, rules), tally)}
     _without_strangers(spans, tally)
     _without_cycles(spans, tally)
-    children: dict[tuple[str, str], list[Span]] = {}
+    children: dict[tuple[str, str], list[CallSpan]] = {}
     for span in spans.values():
         if span.parent is not None:
             children.setdefault((span.execution, span.parent), []).append(span)
-    return Forest(tuple(spans.values()), MappingProxyType(children), tally.repairs)
+    return SpanForest(tuple(spans.values()), MappingProxyType(children), tally.repairs)
 
 
-class _Tally:
+class _RepairTally:
     """Counts repairs, and remembers the first of each code."""
 
     def __init__(self, told_max: int) -> None:
-        self._counts: dict[Mended, int] = {}
+        self._counts: dict[SpanRepair, int] = {}
         self._told: list[Repair] = []
         self._told_max = told_max
 
-    def add(self, code: Mended, execution: str, span: str, value: object = "") -> None:
+    def add(self, code: SpanRepair, execution: str, span: str, value: object = "") -> None:
         count = self._counts[code] = self._counts.get(code, 0) + 1
         if count <= self._told_max:
             self._told.append(Repair(code, execution, span, str(value)))
 
     @property
-    def repairs(self) -> Repairs:
-        return Repairs(MappingProxyType(self._counts), tuple(self._told))
+    def repairs(self) -> SpanRepairs:
+        return SpanRepairs(MappingProxyType(self._counts), tuple(self._told))
 
 
-def _drafts(records: Iterable[Told], tally: _Tally, rules: GraphRules) -> Iterator[Draft]:
+def _drafts(records: Iterable[SpanInput], tally: _RepairTally, rules: GraphRules) -> Iterator[SpanDraft]:
     """One draft for each call, in the order in which they were first heard of."""
-    known: dict[tuple[str, str], list[Draft]] = {}
-    drafts: list[Draft] = []
+    known: dict[tuple[str, str], list[SpanDraft]] = {}
+    drafts: list[SpanDraft] = []
     for place, record in enumerate(records):
         told = read(record, place)
         same = known.setdefault((told.execution, told.id), [])
@@ -115,15 +115,15 @@ def _drafts(records: Iterable[Told], tally: _Tally, rules: GraphRules) -> Iterat
             drafts.append(told)
             continue
         if not agree(mine.parent, told.parent):
-            tally.add(Mended.OTHER_PARENT, told.execution, told.id, told.parent)
+            tally.add(SpanRepair.OTHER_PARENT, told.execution, told.id, told.parent)
         elif mine.knows(told):
-            tally.add(Mended.REPEATED, told.execution, told.id)
+            tally.add(SpanRepair.REPEATED, told.execution, told.id)
         mine.take(told)
     _name_apart(known, tally)
     yield from drafts
 
 
-def _name_apart(known: Mapping[tuple[str, str], list[Draft]], tally: _Tally) -> None:
+def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], tally: _RepairTally) -> None:
     """Give each call beyond the first of an id an id that nobody has."""
     taken: set[tuple[str, str]] = set()
     for (execution, shared), same in known.items():
@@ -134,20 +134,20 @@ def _name_apart(known: Mapping[tuple[str, str], list[Draft]], tally: _Tally) -> 
                 number += 1
             draft.id = f"{shared}~{number}"
             taken.add((execution, draft.id))
-            tally.add(Mended.SAME_ID, execution, shared, draft.id)
+            tally.add(SpanRepair.SAME_ID, execution, shared, draft.id)
 
 
-def _finished(drafts: Iterable[Draft], tally: _Tally) -> Iterator[Span]:
+def _finished(drafts: Iterable[SpanDraft], tally: _RepairTally) -> Iterator[CallSpan]:
     for draft in drafts:
         end_ns = draft.end_ns
         if draft.start_ns is not None and end_ns is not None and end_ns < draft.start_ns:
-            tally.add(Mended.BACKWARDS, draft.execution, draft.id, end_ns)
+            tally.add(SpanRepair.BACKWARDS, draft.execution, draft.id, end_ns)
             end_ns = draft.start_ns
         if draft.began is None:
-            tally.add(Mended.NO_START, draft.execution, draft.id)
+            tally.add(SpanRepair.NO_START, draft.execution, draft.id)
         if draft.ended is None:
-            tally.add(Mended.NO_END, draft.execution, draft.id)
-        yield Span(
+            tally.add(SpanRepair.NO_END, draft.execution, draft.id)
+        yield CallSpan(
             id=draft.id,
             kind=draft.kind,
             name=draft.id if draft.name is None else draft.name,
@@ -166,18 +166,18 @@ def _finished(drafts: Iterable[Draft], tally: _Tally) -> Iterator[Span]:
         )
 
 
-Spans = dict[tuple[str, str], Span]
+Spans = dict[tuple[str, str], CallSpan]
 
 
-def _without_strangers(spans: Spans, tally: _Tally) -> None:
+def _without_strangers(spans: Spans, tally: _RepairTally) -> None:
     """Make a parent that never came a link."""
     for key, span in spans.items():
         if span.parent is not None and (span.execution, span.parent) not in spans:
-            tally.add(Mended.NO_PARENT, span.execution, span.id, span.parent)
+            tally.add(SpanRepair.NO_PARENT, span.execution, span.id, span.parent)
             spans[key] = replace(span, parent=None, link=span.parent)
 
 
-def _without_cycles(spans: Spans, tally: _Tally) -> None:
+def _without_cycles(spans: Spans, tally: _RepairTally) -> None:
     """Go up from every span once; whoever is met again on the same way up is in a circle."""
     safe: set[tuple[str, str]] = set()
     for key in spans:
@@ -190,10 +190,10 @@ def _without_cycles(spans: Spans, tally: _Tally) -> None:
             ways = list(way)
             circle = ways[ways.index(at) :]
             first = min(circle, key=lambda one: (spans[one].first, one))
-            tally.add(Mended.CYCLE, spans[first].execution, spans[first].id, spans[first].parent)
+            tally.add(SpanRepair.CYCLE, spans[first].execution, spans[first].id, spans[first].parent)
             spans[first] = replace(spans[first], parent=None)
         safe.update(way)
 
 
-def _above(span: Span) -> tuple[str, str] | None:
+def _above(span: CallSpan) -> tuple[str, str] | None:
     return None if span.parent is None else (span.execution, span.parent)

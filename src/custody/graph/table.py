@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.graph.lessons import Seen, newest
+from custody.graph.lessons import EdgeCounts, newest
 from custody.graph.model import EdgeSource, EdgeType, Witness
 from custody.graph.rules import GraphRules
 
@@ -35,7 +35,7 @@ class Counts:
     evidence: tuple[Witness, ...]
 
 
-class Table:
+class EdgeTable:
     """Rows of edges: ``look`` is type and source; ``best``, at a pair's first edge, is the look of the heaviest."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Table:
         """How often an edge was seen."""
         return self._count[row]
 
-    def add(self, row: int, seen: Seen, rules: GraphRules) -> bool:
+    def add(self, row: int, seen: EdgeCounts, rules: GraphRules) -> bool:
         """Count what one execution saw; True if that promotes the edge."""
         self._count[row] += seen.count
         self._executions[row] += 1

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from custody.graph.elements import Element, View, call_element, node_element
+from custody.graph.elements import Element, GraphPicture, call_element, node_element
 from custody.graph.layout import placed
-from custody.graph.model import STRUCTURAL, EdgeType, Span, Status
+from custody.graph.model import STRUCTURAL, CallSpan, EdgeType, Status
 from custody.graph.rules import GraphRules
-from custody.graph.spans import Forest
+from custody.graph.spans import SpanForest
 
 MORE = "…"
 """Ends the id of a box that stands for the rest of a row."""
@@ -22,14 +22,16 @@ class _Box:
     """One call, several like ones in a row, or the rest of a long row; ``below`` calls are inside it and not drawn."""
 
     id: str
-    spans: Sequence[Span]
+    spans: Sequence[CallSpan]
     label: str
     depth: int
     above: str | None
     below: int = 0
 
 
-def tree_view(forest: Forest, rules: GraphRules, session: str | None = None, root: str | None = None) -> View:
+def tree_view(
+    forest: SpanForest, rules: GraphRules, session: str | None = None, root: str | None = None
+) -> GraphPicture:
     """The calls of one session, or of all; with the id of a box as ``root``, what was closed behind that box."""
     sizes = _sizes(forest)
     tops, apart = _tops(forest, session, root)
@@ -44,7 +46,7 @@ def tree_view(forest: Forest, rules: GraphRules, session: str | None = None, roo
         if box.above is not None:
             children.setdefault(box.above, []).append(box.id)
     places = placed([box.id for box in shown if box.above is None], children)
-    return View(
+    return GraphPicture(
         "tree",
         tuple(_element(box, places[box.id]) for box in shown),
         tuple(
@@ -65,7 +67,7 @@ def _read_down(shown: Sequence[_Box], children: Mapping[str, Sequence[str]]) -> 
         waiting.extend(reversed(children.get(box.id, ())))
 
 
-def _tops(forest: Forest, session: str | None, root: str | None) -> tuple[Sequence[Span], bool]:
+def _tops(forest: SpanForest, session: str | None, root: str | None) -> tuple[Sequence[CallSpan], bool]:
     """The calls at the top, and whether they are like ones that are to be seen one by one."""
     roots = [span for span in forest.roots if session is None or span.session == session]
     if root is None:
@@ -80,7 +82,7 @@ def _tops(forest: Forest, session: str | None, root: str | None) -> tuple[Sequen
     return row[: int(count)] if count.isdecimal() and count.isascii() else (), True
 
 
-def _row_from(forest: Forest, roots: Sequence[Span], first: Span | None) -> Sequence[Span]:
+def _row_from(forest: SpanForest, roots: Sequence[CallSpan], first: CallSpan | None) -> Sequence[CallSpan]:
     """A call and the siblings that began after it."""
     if first is None:
         return ()
@@ -88,11 +90,11 @@ def _row_from(forest: Forest, roots: Sequence[Span], first: Span | None) -> Sequ
     return row[row.index(first) :]
 
 
-def _key(span: Span) -> str:
+def _key(span: CallSpan) -> str:
     return f"{span.execution}:{span.id}"
 
 
-def _boxes(forest: Forest, tops: Iterable[Span], rules: GraphRules) -> list[list[_Box]]:
+def _boxes(forest: SpanForest, tops: Iterable[CallSpan], rules: GraphRules) -> list[list[_Box]]:
     """Boxes by depth, each depth in the order in which calls began."""
     levels: list[list[_Box]] = []
     level = list(_row_of(forest, tops, None, 0, rules))
@@ -107,16 +109,16 @@ def _boxes(forest: Forest, tops: Iterable[Span], rules: GraphRules) -> list[list
     return levels
 
 
-def _inside(forest: Forest, span: Span) -> Sequence[Span]:
+def _inside(forest: SpanForest, span: CallSpan) -> Sequence[CallSpan]:
     return forest.children.get((span.execution, span.id), ())
 
 
-def _in_order(siblings: Iterable[Span]) -> list[Span]:
+def _in_order(siblings: Iterable[CallSpan]) -> list[CallSpan]:
     return sorted(siblings, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
 
 
 def _row_of(
-    forest: Forest, siblings: Iterable[Span], above: str | None, depth: int, rules: GraphRules
+    forest: SpanForest, siblings: Iterable[CallSpan], above: str | None, depth: int, rules: GraphRules
 ) -> Iterator[_Box]:
     """Siblings in the order in which they began, like ones without calls of their own taken together."""
     for (node, bare), run in groupby(_in_order(siblings), key=lambda span: (span.node, not _inside(forest, span))):
@@ -130,7 +132,7 @@ def _row_of(
                 yield _Box(_key(span), (span,), node if span.kind in STRUCTURAL else span.name, depth, above)
 
 
-def _sizes(forest: Forest) -> dict[str, int]:
+def _sizes(forest: SpanForest) -> dict[str, int]:
     """How many calls are inside each, at any depth: those who have parents are counted before their parents."""
     sizes = dict.fromkeys((_key(span) for span in forest.spans), 0)
     order = list(forest.roots)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from custody.capture import TRANSCRIPT_READERS, Found, TranscriptReader, lines_for
+from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, lines_for
 from custody.core.errors import CustodyError, InputError
 from custody.core.wire.report import BackFill
 from custody.intake.transcript_paths import work_trees
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 FILES_LOOKED_AT_MAX = 500
 """Of an agent's transcripts, the newest."""
@@ -21,12 +21,12 @@ LINES_LOOKED_AT_MAX = 200
 """Of a transcript, to find its session."""
 
 
-def back_fill(desk: Desk, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
+def back_fill(desk: Workspace, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
     """What ``custody import`` would find of this repository; None for an agent without transcripts that we read."""
     reader = TRANSCRIPT_READERS.get(agent)
     if reader is None:
         return None
-    looking = _Looking(reader, known)
+    looking = _BackfillScan(reader, known)
     try:
         files = reader.of_trees(reader.home(os.environ), work_trees(desk.repository))
     except (OSError, CustodyError) as error:
@@ -38,7 +38,7 @@ def back_fill(desk: Desk, agent: str, known: set[tuple[str, str]]) -> BackFill |
 
 
 @dataclass
-class _Looking:
+class _BackfillScan:
     reader: TranscriptReader
     known: set[tuple[str, str]]
     trouble: str | None = None
@@ -47,7 +47,7 @@ class _Looking:
         """The session of a transcript, where nothing is known of it."""
         try:
             lines = islice(lines_for(self.reader, file), LINES_LOOKED_AT_MAX)
-            seen = (one for one in self.reader.read(file, lines, {}) if isinstance(one, Found))
+            seen = (one for one in self.reader.read(file, lines, {}) if isinstance(one, TranscriptLine))
             first = next(seen, None)
         except (OSError, InputError) as error:
             self.trouble = error.message if isinstance(error, InputError) else f"'{file}': {error.strerror}"

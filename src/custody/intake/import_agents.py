@@ -4,10 +4,10 @@ from custody.capture import TRANSCRIPT_READERS
 from custody.core.errors import InputError
 from custody.core.wire.report import ImportAgentsReport, ImportTranscriptsReport
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def import_agents(desk: Desk) -> ImportAgentsReport:
+def import_agents(desk: Workspace) -> ImportAgentsReport:
     """What each agent whose sessions we can read left here; one that cannot be looked at is named."""
     read: list[ImportTranscriptsReport] = []
     trouble: dict[str, str] = {}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
-from custody.capture import TRANSCRIPT_READERS, Found, TranscriptReader, lines_for
-from custody.capture.claims.entire import Folder, Session, checkpoint_of_ref, folders, session_of, trailers
+from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, lines_for
+from custody.capture.claims.entire import CheckpointSession, Folder, checkpoint_of_ref, folders, session_of, trailers
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, EventId
 from custody.core.wire.arrival import Arrival, arrival_from
@@ -24,7 +24,7 @@ from custody.core.wire.time import ns_from, text_from
 from custody.git import NoObject, Object, ObjectReader, Repository, discover
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.wire.claims import ImportEntireReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BRANCH = "entire/checkpoints/v1"
 PLACES = ("refs/heads/entire/", "refs/remotes/", "refs/entire/")
@@ -47,11 +47,11 @@ class _Copy:
     """A session as one checkpoint has it."""
 
     folder: Folder
-    session: Session
+    session: CheckpointSession
 
 
 @dataclass(slots=True)
-class _Read:
+class _EntireImport:
     """What an import comes to."""
 
     place: str
@@ -91,11 +91,11 @@ class _Read:
         )
 
 
-def import_entire(desk: Desk, place: Path | None = None, ref: str | None = None) -> ImportEntireReport:
+def import_entire(desk: Workspace, place: Path | None = None, ref: str | None = None) -> ImportEntireReport:
     """Keep what Entire's checkpoints hold: of this repository, or of the one at ``place``."""
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a repository that has checkpoints")
-    done = _Read(str(place or desk.folder))
+    done = _EntireImport(str(place or desk.folder))
     repository = desk.repository if place is None else discover(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
         laid_out = _LayingOut(desk, objects, Path(name), done, LAID_OUT_BYTES_MAX)
@@ -110,7 +110,7 @@ def import_entire(desk: Desk, place: Path | None = None, ref: str | None = None)
 # --- where checkpoints are --------------------------------------------------------------------------------------------
 
 
-def _in_refs(repository: Repository, ref: str | None, done: _Read) -> Iterator[Folder]:
+def _in_refs(repository: Repository, ref: str | None, done: _EntireImport) -> Iterator[Folder]:
     """Every session of every checkpoint, each once, with what several references say of it put together."""
     found: dict[tuple[str, str], Folder] = {}
     for name, target in _refs(repository, ref):
@@ -149,10 +149,10 @@ def _refs(repository: Repository, ref: str | None) -> Iterator[tuple[str, str]]:
 class _LayingOut:
     """Transcripts on their way into a private folder."""
 
-    desk: Desk
+    desk: Workspace
     objects: ObjectReader[Object]
     place: Path
-    done: _Read
+    done: _EntireImport
     left: int
     """How many bytes may still be laid out."""
     names: dict[str, str] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class _LayingOut:
             self._of_session(sorted(copies, key=lambda copy: (copy.session.at or "", copy.folder.place)))
             self.desk.progress.step(1)
 
-    def _session(self, folder: Folder) -> Session | None:
+    def _session(self, folder: Folder) -> CheckpointSession | None:
         if folder.metadata is None:
             self.done.problem(folder.place, "has no metadata")
             return None
@@ -286,13 +286,13 @@ def _reader(content: bytes, agent: str | None) -> TranscriptReader | None:
 def _kept_as(reader: TranscriptReader, file: Path) -> str | None:
     """The session under which a transcript is kept: a subagent's is part of the one that started it."""
     found = reader.read(file, lines_for(reader, file), {})
-    return next((item.session for item in found if isinstance(item, Found)), None)
+    return next((item.session for item in found if isinstance(item, TranscriptLine)), None)
 
 
 # --- which commits they led to ----------------------------------------------------------------------------------------
 
 
-def _link(desk: Desk, done: _Read) -> None:
+def _link(desk: Workspace, done: _EntireImport) -> None:
     """Link sessions with the commits whose messages name their checkpoints."""
     by_checkpoint: dict[str, list[_Copy]] = {}
     for copy in done.copies:
@@ -308,7 +308,7 @@ def _link(desk: Desk, done: _Read) -> None:
         store.catch_up()
 
 
-def _links(desk: Desk, by_checkpoint: dict[str, list[_Copy]], done: _Read) -> Iterator[Arrival]:
+def _links(desk: Workspace, by_checkpoint: dict[str, list[_Copy]], done: _EntireImport) -> Iterator[Arrival]:
     with desk.repository.log(desk.repository.tips()) as commits:
         for commit in commits:
             named = trailers(commit.message.decode("utf-8", "replace"))

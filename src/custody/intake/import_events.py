@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.capture import Line, lines_of
+from custody.capture import FileLine, lines_of
 from custody.capture.hook.event_home import key_of
 from custody.core.errors import InputError
 from custody.core.ids import EventId
@@ -15,7 +15,7 @@ from custody.core.wire.event import GENERIC
 from custody.core.wire.report import ImportEventsReport, ImportProblem
 from custody.intake.redaction import redacted
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -23,9 +23,9 @@ PROBLEMS_MAX = 1000
 KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
 
 
-def import_events(desk: Desk, path: Path) -> ImportEventsReport:
+def import_events(desk: Workspace, path: Path) -> ImportEventsReport:
     """Append every event of the file that is new; a line that is no event is named, and the rest is used."""
-    reading = _Reading(desk, path)
+    reading = _EventFile(desk, path)
     with desk.writing() as store:
         desk.progress.start("importing", None)
         for batch in reading.batches():
@@ -41,10 +41,10 @@ def import_events(desk: Desk, path: Path) -> ImportEventsReport:
 
 
 @dataclass
-class _Reading:
+class _EventFile:
     """A file of events, as far as it was read."""
 
-    desk: Desk
+    desk: Workspace
     path: Path
     lines: int = 0
     new: int = 0
@@ -79,7 +79,7 @@ class _Reading:
         self.known += len(done.known)
         self.desk.progress.step(len(batch))
 
-    def _arrival(self, line: Line) -> Arrival:
+    def _arrival(self, line: FileLine) -> Arrival:
         if line.size > len(line.data) + line.whole:
             raise InputError(f"a line of {line.size:,} bytes is over the limit")
         value = parse(line.data)
@@ -90,7 +90,7 @@ class _Reading:
         event_id = EventId(f"import-{hashlib.sha256(line.data).hexdigest()[:32]}")
         return arrival_from(event_id, redacted(value, lambda: key_of(str(self.desk.home))))
 
-    def _problem(self, line: Line, what: str) -> None:
+    def _problem(self, line: FileLine, what: str) -> None:
         self.problem_count += 1
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(ImportProblem(str(self.path), line.number, what))

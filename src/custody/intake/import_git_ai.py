@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.claims.agent_trace import Range, Told, commit_trace, trace_value
+from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
 from custody.capture.claims.git_ai import parse_note
-from custody.capture.claims.git_ai_note import Author, Note, claimed
+from custody.capture.claims.git_ai_note import GitAiNote, NoteAuthor, claimed
 from custody.capture.claims.traces import event_of
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
@@ -37,7 +37,7 @@ from custody.git import (
 )
 from custody.intake.import_traces import BATCH, PROBLEMS_MAX, redaction_key, trace_arrival
 from custody.intake.wire.claims import ImportGitAiReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 PRODUCER = "git-ai"
 NOTES = "refs/notes/"
@@ -51,7 +51,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NoteRef:
     """A note before it is read: the commit that it is on, where it stands, and the id of its text or its file."""
 
     commit: CommitSha
@@ -60,7 +60,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class _Read:
+class _GitAiImport:
     """What an import comes to."""
 
     place: str
@@ -96,9 +96,9 @@ class _Read:
         )
 
 
-def import_gitai(desk: Desk, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
+def import_gitai(desk: Workspace, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
     """Keep what git-ai's notes claim: of this repository, of the one at ``place``, or of a folder of notes there."""
-    done = _Read(str(place or desk.folder))
+    done = _GitAiImport(str(place or desk.folder))
     notes = _notes(desk, place, ref, done)
     with desk.writing() as store, desk.repository.objects() as objects:
         claims = _Claims(desk, objects, _authors(note for _, note in notes), done)
@@ -116,7 +116,7 @@ def import_gitai(desk: Desk, place: Path | None = None, ref: str | None = None) 
 # --- where notes are --------------------------------------------------------------------------------------------------
 
 
-def _notes(desk: Desk, place: Path | None, ref: str | None, done: _Read) -> list[tuple[Found, Note]]:
+def _notes(desk: Workspace, place: Path | None, ref: str | None, done: _GitAiImport) -> list[tuple[NoteRef, GitAiNote]]:
     """Every note that can be read."""
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a repository, or a folder of notes")
@@ -133,12 +133,12 @@ def _notes(desk: Desk, place: Path | None, ref: str | None, done: _Read) -> list
         return list(_parsed(zip(found, blobs, strict=True), done, desk))
 
 
-def _in_folder(files: Iterable[Path]) -> Iterator[Found]:
+def _in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
     for file in files:
-        yield Found(CommitSha(file.name), file.name, file)
+        yield NoteRef(CommitSha(file.name), file.name, file)
 
 
-def _file(found: Found) -> Object | NoObject:
+def _file(found: NoteRef) -> Object | NoObject:
     path = Path(found.at)
     try:
         data = read_small(path, NOTE_BYTES_MAX)
@@ -149,7 +149,7 @@ def _file(found: Found) -> Object | NoObject:
     return Object(ObjectInfo("", "blob", len(data)), data)
 
 
-def _in_refs(repository: Repository, ref: str | None, done: _Read) -> Iterator[Found]:
+def _in_refs(repository: Repository, ref: str | None, done: _GitAiImport) -> Iterator[NoteRef]:
     """The notes of every reference that holds some, each text on each commit once."""
     seen: set[tuple[str, str]] = set()
     prefixes = (NOTES, OLD) if ref is None else (f"{ref.rpartition('/')[0]}/",)
@@ -170,11 +170,11 @@ def _in_refs(repository: Repository, ref: str | None, done: _Read) -> Iterator[F
         raise InputError(f"there is no reference {ref!a}", hint="'git for-each-ref refs/notes' lists what there is")
 
 
-def _in_ref(repository: Repository, name: str, target: str, done: _Read) -> Iterator[Found]:
+def _in_ref(repository: Repository, name: str, target: str, done: _GitAiImport) -> Iterator[NoteRef]:
     (info,) = repository.look_up([target])
     kind = info.kind if isinstance(info, ObjectInfo) else info.reason
     if kind == "blob" and _COMMIT.fullmatch(name.rpartition("/")[2]):
-        yield Found(CommitSha(name.rpartition("/")[2]), name, target)
+        yield NoteRef(CommitSha(name.rpartition("/")[2]), name, target)
         return
     if kind != "commit":
         done.problem(name, f"is a {kind}, and holds no notes")
@@ -183,14 +183,14 @@ def _in_ref(repository: Repository, name: str, target: str, done: _Read) -> Iter
         # git spreads many notes over folders, whose names are the first digits.
         commit = str(entry.path).replace("/", "")
         if entry.kind == "blob" and _COMMIT.fullmatch(commit):
-            yield Found(CommitSha(commit), f"{name}:{commit}", entry.id)
+            yield NoteRef(CommitSha(commit), f"{name}:{commit}", entry.id)
         else:
             done.problem(name, f"'{entry.path.display[:100]}' is no note")
 
 
 def _parsed(
-    found: Iterable[tuple[Found, Object | NoObject]], done: _Read, desk: Desk | None = None
-) -> Iterator[tuple[Found, Note]]:
+    found: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, desk: Workspace | None = None
+) -> Iterator[tuple[NoteRef, GitAiNote]]:
     for one, blob in found:
         done.count["notes"] += 1
         if desk is not None:
@@ -209,9 +209,9 @@ def _parsed(
         yield one, note
 
 
-def _authors(notes: Iterable[Note]) -> dict[str, Author]:
+def _authors(notes: Iterable[GitAiNote]) -> dict[str, NoteAuthor]:
     """Every session that some note describes: a rewritten commit's note may leave that to the one before."""
-    known: dict[str, Author] = {}
+    known: dict[str, NoteAuthor] = {}
     for note in notes:
         for key, author in note.authors.items():
             known.setdefault(key, author)
@@ -225,10 +225,10 @@ def _authors(notes: Iterable[Note]) -> dict[str, Author]:
 class _Claims:
     """From notes to records."""
 
-    desk: Desk
+    desk: Workspace
     objects: ObjectReader[Object]
-    authors: Mapping[str, Author]
-    done: _Read
+    authors: Mapping[str, NoteAuthor]
+    done: _GitAiImport
     unknown: set[str] = field(default_factory=set)
 
     def times(self, commits: Iterable[CommitSha]) -> dict[CommitSha, str]:
@@ -241,7 +241,7 @@ class _Claims:
                 made[sha] = text_from(0 if at is None else at.seconds * NS)
         return made
 
-    def arrivals(self, notes: Iterable[tuple[Found, Note]], here: Mapping[CommitSha, str]) -> Iterator[Arrival]:
+    def arrivals(self, notes: Iterable[tuple[NoteRef, GitAiNote]], here: Mapping[CommitSha, str]) -> Iterator[Arrival]:
         """The records of every note whose commit is here."""
         key = redaction_key(self.desk)
         for found, note in notes:
@@ -258,9 +258,9 @@ class _Claims:
                 except CustodyError as error:
                     self.done.problem(found.place, error.message)
 
-    def _of(self, found: Found, note: Note) -> dict[Author, dict[str, list[Lines]]]:
+    def _of(self, found: NoteRef, note: GitAiNote) -> dict[NoteAuthor, dict[str, list[Lines]]]:
         """The lines that a note gives to each session, as far as the commit has such lines."""
-        made: dict[Author, dict[str, list[Lines]]] = {}
+        made: dict[NoteAuthor, dict[str, list[Lines]]] = {}
         paths = list(self._paths(found, note))
         files = list(self.objects.read_all(FileAt(found.commit, path) for _, path in paths))
         why_not = {path: one.reason for (_, path), one in zip(paths, files, strict=True) if isinstance(one, NoObject)}
@@ -290,7 +290,7 @@ class _Claims:
         except GitError:
             return set()  # not even the names are here
 
-    def _paths(self, found: Found, note: Note) -> Iterator[tuple[str, RepoPath]]:
+    def _paths(self, found: NoteRef, note: GitAiNote) -> Iterator[tuple[str, RepoPath]]:
         for name in note.files:
             try:
                 yield name, RepoPath.of(name)
@@ -303,7 +303,7 @@ class _Claims:
             self.unknown.add(key)
             self.done.problem(place, f"gives lines to '{key}', which no note describes")
 
-    def _named(self, note: Note, name: str, place: str) -> Iterator[tuple[str, Author]]:
+    def _named(self, note: GitAiNote, name: str, place: str) -> Iterator[tuple[str, NoteAuthor]]:
         """The keys of a file's entries that name an agent's session."""
         for entry in {entry.key: entry for entry in note.files[name] if not entry.is_persons}.values():
             author = note.author(entry) or self.authors.get(entry.key) or self.authors.get(entry.name)
@@ -313,8 +313,10 @@ class _Claims:
                 continue
             yield entry.key, author
 
-    def _trace(self, found: Found, at: str, note: Note, author: Author, files: Mapping[str, list[Lines]]) -> Json:
-        who = Told(
+    def _trace(
+        self, found: NoteRef, at: str, note: GitAiNote, author: NoteAuthor, files: Mapping[str, list[Lines]]
+    ) -> Json:
+        who = LineClaim(
             author.agent,
             author.session,
             author.model,

@@ -24,7 +24,7 @@ from custody.core.wire.time import text_from
 from custody.git import WorkFile
 from custody.intake.redaction import redacted
 from custody.store import Store, StoreUnwritable
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 FOLDER = ".agent-trace"
 NAMES = ("traces.jsonl", "commit-links.jsonl")
@@ -42,7 +42,7 @@ PROBLEMS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedTrace:
     """A line that is no trace, and why; in a file that is one JSON value, lines are its entries."""
 
     file: str
@@ -51,14 +51,14 @@ class Skipped:
 
 
 @dataclass(slots=True)
-class TracesRead:
+class TraceImport:
     """What reading traces came to."""
 
     path: str
     traces: int = 0
     links: int = 0
     known: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedTrace] = field(default_factory=list)
 
     @property
     def report(self) -> ImportTracesReport:
@@ -74,9 +74,9 @@ class TracesRead:
         )
 
 
-def import_traces(desk: Desk, path: Path) -> TracesRead:
+def import_traces(desk: Workspace, path: Path) -> TraceImport:
     """Keep the traces and commit links of a file, or of every such file in a folder."""
-    done = TracesRead(str(path))
+    done = TraceImport(str(path))
     files = _files(path)
     with desk.writing() as store:
         desk.progress.start("importing", None)
@@ -86,7 +86,7 @@ def import_traces(desk: Desk, path: Path) -> TracesRead:
 
 
 @contextmanager
-def reading_with_traces(desk: Desk) -> Iterator[Store]:
+def reading_with_traces(desk: Workspace) -> Iterator[Store]:
     """A store that also shows what the repository's ``.agent-trace`` says: kept if it can be, else in memory."""
     with desk.reading() as store:
         news = _News.of(desk, store)
@@ -98,7 +98,7 @@ def reading_with_traces(desk: Desk) -> Iterator[Store]:
                 shown.close()
 
 
-def _keep(desk: Desk, store: Store, news: "_News") -> Store:
+def _keep(desk: Workspace, store: Store, news: "_News") -> Store:
     """The store with the news in it, or a private copy of it where it cannot be written."""
     if not news.seen:
         return store
@@ -136,13 +136,13 @@ class _News:
     seen: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, desk: Desk, store: Store) -> "_News":
+    def of(cls, desk: Workspace, store: Store) -> "_News":
         """Look at the files' sizes and times first: what has not changed is not read."""
         work_tree = None if desk.home is None else desk.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
         before = {} if store.is_temporary() else _seen(desk, store)
-        done, seen = TracesRead(FOLDER), dict[str, list[Any]]()
+        done, seen = TraceImport(FOLDER), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:
             stamp = _stamp(work_tree / FOLDER / name)
@@ -156,7 +156,7 @@ class _News:
         _tell(desk, done)
         return cls(tuple(arrivals), seen)
 
-    def remember(self, desk: Desk, store: Store) -> None:
+    def remember(self, desk: Workspace, store: Store) -> None:
         """Keep what the files were like, so that the next look is cheap; without it everything is read again."""
         if desk.home is None:
             return
@@ -170,7 +170,7 @@ class _News:
             desk.talk(f"cannot remember which traces were read: {error.strerror}")
 
 
-def _seen(desk: Desk, store: Store) -> dict[str, list[Any]]:
+def _seen(desk: Workspace, store: Store) -> dict[str, list[Any]]:
     """What was remembered of files under this very store; nothing when it is another one or cannot be read."""
     try:
         value = json.loads((desk.home / SEEN).read_bytes()) if desk.home is not None else {}
@@ -198,7 +198,7 @@ def _tail(data: bytes, old: list[Any]) -> tuple[bytes, int]:
     return data, 0
 
 
-def _content(desk: Desk, name: str) -> bytes:
+def _content(desk: Workspace, name: str) -> bytes:
     file = desk.repository.work_file(RepoPath.of(name), FILE_BYTES_MAX)
     if isinstance(file, WorkFile):
         return file.content
@@ -206,7 +206,7 @@ def _content(desk: Desk, name: str) -> bytes:
     return b""
 
 
-def _tell(desk: Desk, done: TracesRead) -> None:
+def _tell(desk: Workspace, done: TraceImport) -> None:
     if done.skipped:
         first = "; ".join(f"line {one.line} of '{one.file}': {one.why}" for one in done.skipped[:_NAMED_MAX])
         more = ", …" if len(done.skipped) > _NAMED_MAX else ""
@@ -237,7 +237,7 @@ class _Value:
     value: Json
 
 
-def _values(file: Path, done: TracesRead) -> Iterator[_Value]:
+def _values(file: Path, done: TraceImport) -> Iterator[_Value]:
     """The traces of a file: its lines, or the entries of the one JSON value that it is."""
     try:
         if file.suffix == ".json":
@@ -256,37 +256,37 @@ def _limited(lines: Any) -> Iterator[bytes]:
             line = lines.readline(EVENT_BYTES_MAX + 1)  # the rest of a line that was too long is no line
 
 
-def _entries(data: bytes, name: str, done: TracesRead) -> Iterator[_Value]:
+def _entries(data: bytes, name: str, done: TraceImport) -> Iterator[_Value]:
     try:
         value = parse(data, bytes_max=FILE_BYTES_MAX)
     except InputError as error:
         if data.count(b"\n") > 1:
             yield from _lines(data, name, done)  # lines under the other suffix
         else:
-            done.skipped.append(Skipped(name, 1, error.message))
+            done.skipped.append(SkippedTrace(name, 1, error.message))
         return
     for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
         yield _Value(name, number, one)
 
 
-def _lines(data: bytes, name: str, done: TracesRead, after: int = 0) -> Iterator[_Value]:
+def _lines(data: bytes, name: str, done: TraceImport, after: int = 0) -> Iterator[_Value]:
     return _parsed(iter(data.split(b"\n")), name, done, after)
 
 
-def _parsed(lines: Iterable[bytes], name: str, done: TracesRead, after: int = 0) -> Iterator[_Value]:
+def _parsed(lines: Iterable[bytes], name: str, done: TraceImport, after: int = 0) -> Iterator[_Value]:
     for number, line in enumerate(lines, start=after + 1):
         if not line.strip():
             continue
         try:
             yield _Value(name, number, parse(line))
         except InputError as error:
-            done.skipped.append(Skipped(name, number, error.message))
+            done.skipped.append(SkippedTrace(name, number, error.message))
 
 
 # --- from values to records -------------------------------------------------------------------------------------------
 
 
-def _import(desk: Desk, store: Store, values: Iterator[_Value], done: TracesRead) -> None:
+def _import(desk: Workspace, store: Store, values: Iterator[_Value], done: TraceImport) -> None:
     arrivals = _arrivals(desk, values, done)
     while batch := list(islice(arrivals, BATCH)):
         appended = store.append(batch)
@@ -297,14 +297,14 @@ def _import(desk: Desk, store: Store, values: Iterator[_Value], done: TracesRead
     store.catch_up()
 
 
-def _arrivals(desk: Desk, values: Iterator[_Value], done: TracesRead) -> Iterator[Arrival]:
+def _arrivals(desk: Workspace, values: Iterator[_Value], done: TraceImport) -> Iterator[Arrival]:
     worktree = None if desk.home is None or desk.repository.work_tree is None else str(desk.repository.work_tree)
     key = redaction_key(desk)
     for one in values:
         try:
             yield trace_arrival(event_of(one.value, worktree=worktree, now=text_from(desk.now_ns())), key)
         except InputError as error:
-            done.skipped.append(Skipped(one.file, one.line, error.message))
+            done.skipped.append(SkippedTrace(one.file, one.line, error.message))
 
 
 def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
@@ -314,7 +314,7 @@ def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
     return arrival_from(name, redacted(event, key))
 
 
-def redaction_key(desk: Desk) -> Callable[[], bytes]:
+def redaction_key(desk: Workspace) -> Callable[[], bytes]:
     """The machine's own key; where none can be kept, one that is forgotten."""
 
     def key() -> bytes:

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from custody.capture import Found, Line, NeedsTrees, Passed, Started, TranscriptReader, Trouble, lines_for
+from custody.capture import (
+    FileLine,
+    LineProblem,
+    NeedsTrees,
+    SkippedLine,
+    SubagentLaunch,
+    TranscriptLine,
+    TranscriptReader,
+    lines_for,
+)
 from custody.capture.hook.event_home import key_of
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
@@ -24,7 +33,7 @@ from custody.intake.queries import calls_of_session
 from custody.intake.redaction import redacted
 from custody.intake.transcript_paths import Paths, paths_of_history, work_trees
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -38,7 +47,7 @@ BY_PLACE = "line-"
 
 
 def import_transcripts(
-    desk: Desk, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
+    desk: Workspace, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
 ) -> ImportTranscriptsReport:
     """Import the transcripts at ``place``, or those that the agent keeps of this repository's work trees.
 
@@ -57,16 +66,16 @@ def import_transcripts(
         raise InputError(f"there is no '{place}'", hint="name a transcript, or a folder that holds some")
     paths = Paths(trees, lambda: paths_of_history(desk.repository))
     with desk.writing() as store:
-        importing = _Importing(desk, reader, store, paths)
+        importing = _TranscriptImport(desk, reader, store, paths)
         importing.all(files)
     return importing.report(str(home if place is None else place))
 
 
 @dataclass
-class _Importing:
+class _TranscriptImport:
     """An import under way: what waits to be written, and what the report will say."""
 
-    desk: Desk
+    desk: Workspace
     reader: TranscriptReader
     store: Store
     paths: Paths
@@ -100,7 +109,7 @@ class _Importing:
             self._file(file)
         self._write()
 
-    def _started(self, file: Path) -> Iterator[Started]:
+    def _started(self, file: Path) -> Iterator[SubagentLaunch]:
         try:
             yield from self.reader.starts(file, lines_for(self.reader, file))
         except OSError:
@@ -124,7 +133,7 @@ class _Importing:
         """Take up the lines of one file; gives how many bytes each has."""
         sizes: list[int] = []
 
-        def counted() -> Iterator[Line]:
+        def counted() -> Iterator[FileLine]:
             for line in lines_for(self.reader, file):
                 self.count["lines"] += 1
                 sizes.append(line.size)
@@ -132,18 +141,18 @@ class _Importing:
 
         for item in self.reader.read(file, counted(), self.starts):
             match item:
-                case Found():
+                case TranscriptLine():
                     self._found(file, item)
-                case Passed(kind=kind, known=known, version=version):
+                case SkippedLine(kind=kind, known=known, version=version):
                     self._saw(version)
                     if not known and (kind in self.types or len(self.types) < TYPES_MAX):
                         self.types[kind[:100]] += 1
-                case Trouble(line=number, what=what):
+                case LineProblem(line=number, what=what):
                     self._problem(file, number, what)
             yield sum(sizes)
             sizes.clear()
 
-    def _found(self, file: Path, found: Found) -> None:
+    def _found(self, file: Path, found: TranscriptLine) -> None:
         self._saw(found.version)
         if found.unless_known and self._is_known(found.session):
             self.count["known"] += 1
@@ -186,7 +195,7 @@ class _Importing:
             )
         return self.told[session]
 
-    def _knows_parent_now(self, found: Found, record: Record) -> bool:
+    def _knows_parent_now(self, found: TranscriptLine, record: Record) -> bool:
         """Whether a subagent's call was kept while nobody knew who had started it: the session was under way then."""
         if not found.begun or found.parent_call is None:
             return False
@@ -197,7 +206,7 @@ class _Importing:
             and not self.store.tables.records_named(transcript_key(self.reader.agent, f"{found.id}+parent"))
         )
 
-    def _event(self, file: Path, found: Found, paths: dict[str, str | None]) -> dict[str, Json]:
+    def _event(self, file: Path, found: TranscriptLine, paths: dict[str, str | None]) -> dict[str, Json]:
         commits = {sha: self._resolved(sha) for sha in found.commits}
         for sha in (sha for sha, full in commits.items() if full is None):
             self._problem(file, found.line, f"made a commit '{sha}' that is not in this repository")
@@ -219,7 +228,7 @@ class _Importing:
         }
         return {name: value for name, value in event.items() if value or name == "payload"}
 
-    def _clean(self, file: Path, found: Found, event: dict[str, Json]) -> dict[str, Json]:
+    def _clean(self, file: Path, found: TranscriptLine, event: dict[str, Json]) -> dict[str, Json]:
         """The event without its secrets; its digest and size alone where they cannot be taken out."""
         try:
             return redacted(event, self._key)
@@ -256,7 +265,7 @@ class _Importing:
 
     # --- what the report will say -------------------------------------------------------------------------------------
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: TranscriptLine) -> None:
         self.sessions.add(found.session)
         self.count["calls"] += found.begun
         self.count["edits"] += len(found.edits)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from custody.core.ids import AgentName, SessionId
 from custody.core.views import ToolCall
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from custody.store.tables import integer
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRow:
+class CapturedAgentRow:
     """An agent by what was captured of it; ``live_ns`` is when something last came as it happened."""
 
     agent: AgentName
@@ -18,14 +18,14 @@ class AgentRow:
     sessions: int
 
 
-def agent_rows(store: Store) -> list[AgentRow]:
+def agent_rows(store: Store) -> list[CapturedAgentRow]:
     """Return every agent with a captured event, by name."""
     rows = store.db.rows(
         "SELECT agent, max(at_ns), max(CASE WHEN event <> 'transcript' THEN at_ns END), count(DISTINCT session)"
         " FROM observation GROUP BY agent ORDER BY agent"
     )
     return [
-        AgentRow(AgentName(str(agent)), integer(last), None if live is None else integer(live), integer(count))
+        CapturedAgentRow(AgentName(str(agent)), integer(last), None if live is None else integer(live), integer(count))
         for agent, last, live, count in rows
     ]
 
@@ -36,6 +36,6 @@ def session_names(store: Store) -> list[tuple[str, str]]:
     return [(str(agent), str(session)) for agent, session in rows]
 
 
-def calls_of_session(store: Store, session: SessionId) -> list[Seen[ToolCall]]:
+def calls_of_session(store: Store, session: SessionId) -> list[ObservedView[ToolCall]]:
     """Return what was captured of the tool calls of a session, of any agent."""
     return store.views.look_up(ToolCall, "session = ?", (session,))

@@ -5,23 +5,23 @@ from collections.abc import Callable
 from typing import Any
 
 from custody.capture.hook.event_home import add_gap
-from custody.capture.hook.event_recorder import Given, Words, event_bytes, keep, look_around
+from custody.capture.hook.event_recorder import HookArguments, HookInput, event_bytes, keep, look_around
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_of
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SILENCE_SECONDS_MAX = 30.0
 """Longer than a hook waits: what writes to us may be a program that thinks first."""
 
 
-def record_event(desk: Desk, arguments: list[str], source: int, acknowledge: Callable[[str], None]) -> None:
+def record_event(desk: Workspace, arguments: list[str], source: int, acknowledge: Callable[[str], None]) -> None:
     """Keep what ``source`` says and acknowledge it by its name once it is durable; what is no event is refused."""
     if desk.home is None:
         return
     # A person at a terminal may take any time.
-    given = Given(source, 0.0 if os.isatty(source) else SILENCE_SECONDS_MAX)
-    words, fields, home = Words(arguments), given.fields(), str(desk.home)
+    given = HookInput(source, 0.0 if os.isatty(source) else SILENCE_SECONDS_MAX)
+    words, fields, home = HookArguments(arguments), given.fields(), str(desk.home)
     if fields is not None and "custody" in fields:
         _check(words, given, fields, home)
     name = keep(words, given, fields, home)
@@ -30,7 +30,7 @@ def record_event(desk: Desk, arguments: list[str], source: int, acknowledge: Cal
         look_around(words, fields, home)
 
 
-def _check(words: Words, given: Given, fields: dict[str, Any], home: str) -> None:
+def _check(words: HookArguments, given: HookInput, fields: dict[str, Any], home: str) -> None:
     """Refuse a generic event that would be set aside later, and count it."""
     try:
         if "kind" not in fields:

@@ -10,7 +10,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import trips
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, dump
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 def redacted(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json]:
@@ -25,7 +25,7 @@ def redacted(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json
     return {**made, "redacted": list(marks)} if marks else made
 
 
-def key_for(desk: Desk) -> bytes:
+def key_for(desk: Workspace) -> bytes:
     """The key under which marks are made at ``desk``: this machine's own; one that is forgotten where none is kept."""
     return desk.token().encode() if desk.home is None else key_of(str(desk.home))
 

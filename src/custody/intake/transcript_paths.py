@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from custody.capture import Named
+from custody.capture import ChangedFile
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -52,9 +52,9 @@ class Paths:
         self._trees = sorted((tree.rstrip("/") for tree in trees), key=len, reverse=True)
         self._history = history
         self._real = real
-        self._known: dict[Named, str | None] = {}
+        self._known: dict[ChangedFile, str | None] = {}
 
-    def find(self, named: Named) -> str | None:
+    def find(self, named: ChangedFile) -> str | None:
         """The path that ``named`` stands for; None when it is none of this repository's."""
         if named not in self._known:
             if len(self._known) >= REMEMBERED_MAX:
@@ -66,7 +66,7 @@ class Paths:
         """The work tree in which ``folder`` is."""
         return next((tree for tree in self._trees if folder is not None and _is_in(folder, tree)), None)
 
-    def _found(self, named: Named) -> str | None:
+    def _found(self, named: ChangedFile) -> str | None:
         name, cwd = _slashed(named.name), None if named.cwd is None else _slashed(named.cwd)
         if not name.startswith("/"):
             if self.tree_of(cwd) is None and not (cwd or "").startswith("/"):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from custody.core.ids import StoreId
 from custody.core.record import Record
-from custody.store import Only, Store
+from custody.store import RecordFilter, Store
 
 IMPORT_EVENT = "import"
 """How the name of an event begins that was not recorded as it happened."""
@@ -30,6 +30,6 @@ def trusted_chains(store: Store) -> set[StoreId]:
     return store.tables.owned() | store.tables.pulled()
 
 
-def recorded_only(store: Store) -> Only:
+def recorded_only(store: Store) -> RecordFilter:
     """What keeps claims out of a question to the store."""
-    return Only(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(trusted_chains(store))))
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(trusted_chains(store))))

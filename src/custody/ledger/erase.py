@@ -13,12 +13,12 @@ from custody.core.wire.report import EraseReport
 from custody.ledger.record_name import HINT, records_named
 from custody.store import Store
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
 
 
-def erase(desk: Desk, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
+def erase(desk: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
     """Erase the bodies that ``targets`` name: a digest erases that text, a record erases all that it says."""
     with desk.writing() as store:
         digests = list(dict.fromkeys(digest for target in targets for digest in _digests(store, target)))
@@ -28,7 +28,7 @@ def erase(desk: Desk, targets: Sequence[str], *, who: str | None, why: str) -> E
     )
 
 
-def preview(desk: Desk, targets: Sequence[str]) -> list[str]:
+def preview(desk: Workspace, targets: Sequence[str]) -> list[str]:
     """What erasing ``targets`` would take away, one sentence each."""
     with desk.reading() as store:
         return [sentence for target in targets for sentence in _sentences(store, target)]

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import StoreError
-from custody.ledger.gap import Gap, gap_of
-from custody.workspace.workspace import Desk
+from custody.ledger.gap import RecordingGap, gap_of
+from custody.workspace.workspace import Workspace
 
 FILE = "gaps"
 
 
-def gaps(desk: Desk) -> list[Gap]:
+def gaps(desk: Workspace) -> list[RecordingGap]:
     """Every gap that may concern this repository; a ``StoreError`` where one cannot tell.
 
     What was chained counts as well as what stands in a file, so that deleting the file makes nothing better.
@@ -21,7 +21,7 @@ def gaps(desk: Desk) -> list[Gap]:
     return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
 
-def _chained(desk: Desk) -> list[str]:
+def _chained(desk: Workspace) -> list[str]:
     if not desk.exists():
         return []
     try:

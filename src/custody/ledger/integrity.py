@@ -9,23 +9,23 @@ from collections.abc import Iterator, Mapping
 from custody.core.chain_check import Damage, DamageCode, cut, misfit
 from custody.core.digest import digest_of
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId
-from custody.core.record import Head, Record, empty_head, head_at
+from custody.core.record import ChainTip, Record, empty_head, head_at
 from custody.core.wire.report import Chain, VerifyReport
 from custody.ledger.verify import fork_damage, head_damage, held_damage, spool_damage, verified, verify
-from custody.store import Store, StoreDamaged, batched
-from custody.workspace.workspace import Desk
+from custody.store import DamagedStoreError, Store, batched
+from custody.workspace.workspace import Workspace
 
 
-def checked(desk: Desk, *, seals: bool = True) -> VerifyReport:
+def checked(desk: Workspace, *, seals: bool = True) -> VerifyReport:
     """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
     try:
         with desk.reading() as store, store.reading():
             return _checked(desk, store, seals=seals)
-    except StoreDamaged:
+    except DamagedStoreError:
         return verify(desk)
 
 
-def _checked(desk: Desk, store: Store, *, seals: bool) -> VerifyReport:
+def _checked(desk: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.sealed_positions()
     if since is not None and not any(_damage_since(desk, store, heads, since)):
@@ -37,7 +37,9 @@ def _checked(desk: Desk, store: Store, *, seals: bool) -> VerifyReport:
     return report
 
 
-def _damage_since(desk: Desk, store: Store, heads: list[Head], since: Mapping[StoreId, int]) -> Iterator[Damage]:
+def _damage_since(
+    desk: Workspace, store: Store, heads: list[ChainTip], since: Mapping[StoreId, int]
+) -> Iterator[Damage]:
     """What can have come since everything was verified; that nothing else did is what the seal says."""
     yield from head_damage(store, heads)
     yield from fork_damage(store)
@@ -50,7 +52,7 @@ def _damage_since(desk: Desk, store: Store, heads: list[Head], since: Mapping[St
         yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
 
 
-def _chain_since(store: Store, head: Head, seq: int) -> Iterator[Damage]:
+def _chain_since(store: Store, head: ChainTip, seq: int) -> Iterator[Damage]:
     """What is wrong with a chain behind a place, and with its end."""
     start = store.tables.record(RecordRef(head.store, Seq(seq))) if seq else None
     if seq and start is None:
@@ -76,7 +78,7 @@ def _changed(store: Store, records: list[Record]) -> Iterator[Damage]:
             yield Damage(DamageCode.BODY_CHANGED, "stored bytes are not those that were stored, or are gone")
 
 
-def _differs(store: Store, remembered: Head | None) -> Iterator[Damage]:
+def _differs(store: Store, remembered: ChainTip | None) -> Iterator[Damage]:
     if remembered is None or not remembered.seq:
         return
     there = store.tables.record(RecordRef(remembered.store, remembered.seq))
@@ -84,7 +86,7 @@ def _differs(store: Store, remembered: Head | None) -> Iterator[Damage]:
         yield Damage(DamageCode.HEAD_DIFFERS, f"record {there.seq} of chain {there.store} was made again", there.ref)
 
 
-def _fine(store: Store, heads: list[Head]) -> VerifyReport:
+def _fine(store: Store, heads: list[ChainTip]) -> VerifyReport:
     own = store.own()
     return VerifyReport(
         outcome="fine",

@@ -7,24 +7,24 @@ from custody.core.ids import StoreId
 from custody.core.record import Record
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, parse
-from custody.core.wire.report import Kept, RecordsReport, ShowReport
+from custody.core.wire.report import RecordsReport, RecordSummary, ShowReport
 from custody.core.wire.time import text_from
 from custody.ledger.record_name import HINT, records_named
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 WITHHELD = "$withheld"
 """Stands around what is known of a record whose texts stayed with the store that shared it."""
 
 
-def records(desk: Desk, *, limit: int, kind: str | None = None) -> RecordsReport:
+def records(desk: Workspace, *, limit: int, kind: str | None = None) -> RecordsReport:
     """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
     with desk.reading() as store, store.reading():
         newest = store.tables.newest(limit, kind)
         return RecordsReport(records=_kept(newest, store.own()), total=store.tables.record_count())
 
 
-def show(desk: Desk, target: str) -> ShowReport:
+def show(desk: Workspace, target: str) -> ShowReport:
     """What the named records say; an erased one says nothing."""
     with desk.reading() as store, store.reading():
         found = records_named(store, target)
@@ -41,9 +41,9 @@ def _says(store: Store, record: Record) -> Json:
     return payload if outline is None else {WITHHELD: parse(outline)}
 
 
-def _kept(records: Sequence[Record], own: StoreId | None) -> list[Kept]:
+def _kept(records: Sequence[Record], own: StoreId | None) -> list[RecordSummary]:
     return [
-        Kept(
+        RecordSummary(
             record=str(record.ref),
             number=int(record.seq) if record.store == own else None,
             at=text_from(record.entry.at_ns),

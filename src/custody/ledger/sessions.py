@@ -8,7 +8,7 @@ from typing import TypeVar
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceRead, ToolCall, View
+from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
 from custody.intake.install.agent_names import check_agent
@@ -27,12 +27,12 @@ from custody.ledger.queries.sessions import (
     session_views,
     views_of_session,
 )
-from custody.store import Seen, Store
-from custody.workspace.workspace import Desk
+from custody.store import ObservedView, Store
+from custody.workspace.workspace import Workspace
 
 V = TypeVar("V")
 
-KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit, SourceRead)
+KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit, SourceAccess)
 """The views of a session; one record often shows several of them."""
 SAME_PROMPT_NS = 60 * 1_000_000_000
 """How far apart hook and transcript may place one prompt: the agent names it in neither, or in one of them only."""
@@ -45,7 +45,7 @@ SESSIONS_NAMED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Story:
+class _SessionRecords:
     """Everything that was captured of one session, read once."""
 
     row: SessionRow
@@ -53,10 +53,10 @@ class _Story:
     prompts: list[Prompt]
     calls: list[ToolCall]
     edits: list[FileEdit]
-    reads: list[SourceRead]
+    reads: list[SourceAccess]
 
 
-def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
+def log(desk: Workspace, *, limit: int, agent: str | None = None) -> LogReport:
     """The sessions that were active last, newest first, perhaps of one agent only."""
     with desk.reading() as store, store.reading():
         agents = agent_rows(store)
@@ -78,19 +78,19 @@ def log(desk: Desk, *, limit: int, agent: str | None = None) -> LogReport:
         )
 
 
-def log_session(desk: Desk, named: str, *, agent: str | None = None) -> SessionReport:
+def log_session(desk: Workspace, named: str, *, agent: str | None = None) -> SessionReport:
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
     with desk.reading() as store, store.reading():
         row = session_named(store, named, agent)
         return session_told(row, session_read(store, row))
 
 
-def session_read(store: Store, row: SessionRow) -> list[Seen[SessionView]]:
+def session_read(store: Store, row: SessionRow) -> list[ObservedView[SessionView]]:
     """Everything that was captured of one session of one agent."""
     return [seen for seen in views_of_session(store, row.session, KINDS) if seen.view.agent == row.agent]
 
 
-def session_told(row: SessionRow, seen: Sequence[Seen[SessionView]]) -> SessionReport:
+def session_told(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> SessionReport:
     """What happened in a session, of which everything was read."""
     story = _story(row, seen)
     files: defaultdict[str | None, set[str]] = defaultdict(set)
@@ -120,18 +120,18 @@ def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
     return [row for row in rows if agent is None or row.agent == agent]
 
 
-def _story(row: SessionRow, seen: Sequence[Seen[SessionView]]) -> _Story:
-    return _Story(
+def _story(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> _SessionRecords:
+    return _SessionRecords(
         row=row,
         session=merged_session(_of(seen, Session)),
         prompts=prompts_of(seen),
         calls=merged_calls(_of(seen, ToolCall)),
         edits=_of(seen, FileEdit),
-        reads=_of(seen, SourceRead),
+        reads=_of(seen, SourceAccess),
     )
 
 
-def _line(story: _Story) -> SessionLine:
+def _line(story: _SessionRecords) -> SessionLine:
     files = {edit.path.display for edit in story.edits}
     session = _with_model(story.row, story.session, story.calls)
     return _session_line(story.row, session, len(story.prompts), len(story.calls), files)
@@ -160,7 +160,7 @@ def _with_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCa
     return replace(whole, model=max(named, key=lambda call: (call.started_ns, call.id)).model)
 
 
-def session_ends(store: Store, session: SessionId) -> list[Seen[Session]]:
+def session_ends(store: Store, session: SessionId) -> list[ObservedView[Session]]:
     """The first and the last observations of a session; all of them where those do not name a model."""
     ends = [
         *first_session_views(store, session, ENDS_READ_MAX),
@@ -201,7 +201,7 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     )
 
 
-def prompts_of(seen: Sequence[Seen[View]]) -> list[Prompt]:
+def prompts_of(seen: Sequence[ObservedView[View]]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
     prompts = {one.view.id: (one, one.view) for one in reversed(seen) if isinstance(one.view, Prompt)}
     written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]
@@ -219,7 +219,7 @@ def _is_same(one: Prompt, other: Prompt) -> bool:
     return near and one.agent == other.agent and one.text.digest == other.text.digest
 
 
-def _of(seen: Sequence[Seen[SessionView]], kind: type[V]) -> list[V]:
+def _of(seen: Sequence[ObservedView[SessionView]], kind: type[V]) -> list[V]:
     return [one.view for one in seen if isinstance(one.view, kind)]
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from custody.core.chain_check import Damage, DamageCode, check_chain
 from custody.core.digest import digest_of
 from custody.core.ids import PENDING, Digest, RecordRef, StoreId
-from custody.core.record import Head, Record
+from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_text, parts
 from custody.core.wire.canonical import parse
-from custody.core.wire.report import Chain, Finding, VerifyReport
-from custody.store import Body, KeptHead, Store, StoreDamaged, batched, erased_digest
-from custody.workspace.workspace import Desk
+from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport
+from custody.store import Body, DamagedStoreError, KeptHead, Store, batched, erased_digest
+from custody.workspace.workspace import Workspace
 
 PAGE = 50
 
@@ -19,12 +19,12 @@ Erasures = dict[Digest, set[StoreId]]
 """For each erased body, the chains of the records that say so."""
 
 
-def verify(desk: Desk) -> VerifyReport:
+def verify(desk: Workspace) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
         with desk.reading() as store, store.reading():
             return verified(desk, store)
-    except StoreDamaged as error:
+    except DamagedStoreError as error:
         # The file cannot even be opened or read through: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
         return VerifyReport(
@@ -32,7 +32,7 @@ def verify(desk: Desk) -> VerifyReport:
         )
 
 
-def verified(desk: Desk, store: Store) -> VerifyReport:
+def verified(desk: Workspace, store: Store) -> VerifyReport:
     """The same of a store that is open, inside one moment."""
     own = store.own()
     heads = [head for head in store.tables.chains() if head.store != PENDING]
@@ -61,7 +61,7 @@ def verified(desk: Desk, store: Store) -> VerifyReport:
     )
 
 
-def _bodies(desk: Desk, store: Store, erasures: Erasures) -> Iterator[Damage]:
+def _bodies(desk: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
     for digests in batched(store.tables.body_digests(), PAGE):
         readable = _readable(store, digests)
         for digest in digests:
@@ -88,7 +88,7 @@ def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | No
     """These bodies; None for one that is there but cannot be unpacked, nothing for one that is not there."""
     try:
         return dict(store.tables.bodies(digests))
-    except StoreDamaged:
+    except DamagedStoreError:
         if len(digests) == 1:
             return {digests[0]: None}
         return {digest: body for one in digests for digest, body in _readable(store, [one]).items()}
@@ -113,7 +113,7 @@ def _erasures(store: Store) -> Erasures:
     return found
 
 
-def _chain(desk: Desk, store: Store, head: Head) -> Iterator[Damage]:
+def _chain(desk: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
     remembered = store.heads.read(head.store) if store.heads else None
     yield from check_chain(head.store, store.tables.records(head.store), remembered)
     for records in batched(store.tables.records(head.store), PAGE):
@@ -141,7 +141,7 @@ def _texts(body: Body | None) -> frozenset[Digest]:
     return parts(parse(body.data, bytes_max=len(body.data)))
 
 
-def head_damage(store: Store, heads: Sequence[Head]) -> Iterator[Damage]:
+def head_damage(store: Store, heads: Sequence[ChainTip]) -> Iterator[Damage]:
     """What is wrong with the head files, and which chains have none."""
     kept = store.heads.all() if store.heads else []
     here = {head.store for head in heads}
@@ -184,17 +184,17 @@ def _views(store: Store) -> Iterator[Damage]:
     try:
         for ref in store.views.wrong():
             yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
-    except StoreDamaged:
+    except DamagedStoreError:
         return  # views are made from bodies; that a body is damaged has been said
 
 
-def spool_damage(desk: Desk) -> Iterator[Damage]:
+def spool_damage(desk: Workspace) -> Iterator[Damage]:
     """The waiting events that were set aside."""
     for spool in desk.spools:
         for refused in spool.refused():
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
 
 
-def _finding(damage: Damage) -> Finding:
+def _finding(damage: Damage) -> IntegrityFinding:
     record: RecordRef | None = damage.record
-    return Finding(damage.code.label, damage.what, None if record is None else str(record))
+    return IntegrityFinding(damage.code.label, damage.what, None if record is None else str(record))

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from custody.core.errors import InputError
-from custody.sdk.execution import Call, Calls, TooManyCalls, TraceEvent
+from custody.sdk.execution import Calls, CallTraceEvent, OpenCall, TooManyCalls
 from custody.sdk.propagation import HEADER, VARIABLE, current_traceparent
 from custody.sdk.results import ToolFailed, plain_result
 from custody.sdk.spans import running
-from custody.sdk.worker_door import Ending, Limits, Worker
+from custody.sdk.worker_door import Limits, WorkerEnd, WorkerProcess
 from custody.sdk.worker_messages import (
     CapabilityEnd,
     CapabilityStart,
@@ -66,7 +66,7 @@ class Execution:
     stdout: str = ""
     stderr: str = ""
     dropped_bytes: int = 0
-    traces: tuple[TraceEvent, ...] = ()
+    traces: tuple[CallTraceEvent, ...] = ()
 
 
 class WorkerBridge:
@@ -94,17 +94,17 @@ class WorkerBridge:
         there is None; ``capabilities`` are bodies of functions by name, with their arguments as ``args``.
         """
         task = write(Task(code, f"<{name}>", {} if context is None else context, dict(capabilities or {})))
-        run = _Run(self, Calls(name), None if tools is None else frozenset(map(_tool_name, tools)))
+        run = _Execution(self, Calls(name), None if tools is None else frozenset(map(_tool_name, tools)))
         self._calls = run.calls
         return await run.of(task)
 
-    def get_traces(self) -> list[TraceEvent]:
+    def get_traces(self) -> list[CallTraceEvent]:
         """The events of the execution that began last, in the order in which they happened."""
         return [] if self._calls is None else list(self._calls.events)
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _ExecutionOutcome:
     """How an execution ended, before what it printed is known."""
 
     status: str
@@ -114,14 +114,14 @@ class _Outcome:
 
 
 @dataclass(slots=True)
-class _Run:
+class _Execution:
     """One execution under way."""
 
     bridge: WorkerBridge
     calls: Calls
     allowed: frozenset[str] | None
-    inbox: "asyncio.Queue[bytes | Ending]" = field(default_factory=asyncio.Queue)
-    ended: "asyncio.Future[Ending]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    inbox: "asyncio.Queue[bytes | WorkerEnd]" = field(default_factory=asyncio.Queue)
+    ended: "asyncio.Future[WorkerEnd]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_MAX))
 
@@ -129,11 +129,11 @@ class _Run:
         limits = self.bridge.limits
         ear = _Ear(asyncio.get_running_loop(), self)
         token = running.set(self.calls.root.pair)
-        outcome = _Outcome("killed", "it was stopped before it came to an end")
-        worker: Worker | None = None
+        outcome = _ExecutionOutcome("killed", "it was stopped before it came to an end")
+        worker: WorkerProcess | None = None
         try:
             variables = {VARIABLE: current_traceparent() or ""}
-            worker = Worker(Limits(limits.memory_bytes, limits.output_bytes), variables, ear.line, ear.ending)
+            worker = WorkerProcess(Limits(limits.memory_bytes, limits.output_bytes), variables, ear.line, ear.ending)
             worker.send(task)
             outcome = await self._outcome(worker, ear)
         finally:
@@ -147,32 +147,32 @@ class _Run:
         await asyncio.wait({self.ended}, timeout=ENDING_SECONDS)
         return self._told(outcome, self.ended.result() if self.ended.done() else None)
 
-    def hear(self, item: bytes | Ending) -> None:
+    def hear(self, item: bytes | WorkerEnd) -> None:
         """Take what the worker said, or that it ended."""
         self.inbox.put_nowait(item)
-        if isinstance(item, Ending) and not self.ended.done():
+        if isinstance(item, WorkerEnd) and not self.ended.done():
             self.ended.set_result(item)
 
-    async def _outcome(self, worker: Worker, ear: "_Ear") -> _Outcome:
+    async def _outcome(self, worker: WorkerProcess, ear: "_Ear") -> _ExecutionOutcome:
         try:
             async with asyncio.timeout(self.bridge.limits.time_seconds):
                 while True:
                     item = await self.inbox.get()
-                    if isinstance(item, Ending):
-                        return _Outcome("killed", _why(item))
+                    if isinstance(item, WorkerEnd):
+                        return _ExecutionOutcome("killed", _why(item))
                     ear.heard()
                     said = read_said(item)
                     if isinstance(said, Result):
-                        return _Outcome("ok" if said.success else "error", said.error, said.result, said.trace)
+                        return _ExecutionOutcome("ok" if said.success else "error", said.error, said.result, said.trace)
                     self._handle(worker, said)
         except TimeoutError:
-            return _Outcome("killed", f"the time limit of {self.bridge.limits.time_seconds:g} s was reached")
+            return _ExecutionOutcome("killed", f"the time limit of {self.bridge.limits.time_seconds:g} s was reached")
         except TooManyCalls:
-            return _Outcome("killed", "it made more calls than are kept")
+            return _ExecutionOutcome("killed", "it made more calls than are kept")
         except (InputError, ValueError) as error:
-            return _Outcome("killed", f"its worker said what makes no sense: {error}")
+            return _ExecutionOutcome("killed", f"its worker said what makes no sense: {error}")
 
-    def _handle(self, worker: Worker, said: RpcCall | CapabilityStart | CapabilityEnd) -> None:
+    def _handle(self, worker: WorkerProcess, said: RpcCall | CapabilityStart | CapabilityEnd) -> None:
         if isinstance(said, RpcCall):
             call = self.calls.begin("tool", said.tool, said.server, said.parent_trace_id)
             task = asyncio.get_running_loop().create_task(self._tool(worker, said, call))
@@ -187,7 +187,7 @@ class _Run:
             status = "ok" if said.success else "abandoned" if said.error is None else "error"
             self.calls.end(begun, status, said.error)
 
-    async def _tool(self, worker: Worker, said: RpcCall, call: Call) -> None:
+    async def _tool(self, worker: WorkerProcess, said: RpcCall, call: OpenCall) -> None:
         running.set(call.pair)  # of this task alone
         async with self.at_once:
             answer = await self._answer(said)
@@ -220,7 +220,7 @@ class _Run:
             return RpcResult(said.id, success=False, error=_words(name, asked))
         return RpcResult(said.id, success=True, result=asked.result())
 
-    def _told(self, outcome: _Outcome, ending: Ending | None) -> Execution:
+    def _told(self, outcome: _ExecutionOutcome, ending: WorkerEnd | None) -> Execution:
         return Execution(
             id=self.calls.execution,
             success=outcome.status == "ok",
@@ -237,7 +237,7 @@ class _Run:
 class _Ear:
     """Between the worker's threads and the loop: holds the worker up when it says more than is heard."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, run: _Run) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, run: _Execution) -> None:
         self._loop, self._run = loop, run
         self._room = threading.Semaphore(WAITING_MAX)
         self._closed = False
@@ -248,7 +248,7 @@ class _Ear:
         if not self._closed:
             self._pass_on(line)
 
-    def ending(self, ending: Ending) -> None:
+    def ending(self, ending: WorkerEnd) -> None:
         """The worker ended."""
         self._pass_on(ending)
 
@@ -261,7 +261,7 @@ class _Ear:
         self._closed = True
         self._room.release(WAITING_MAX)
 
-    def _pass_on(self, item: bytes | Ending) -> None:
+    def _pass_on(self, item: bytes | WorkerEnd) -> None:
         try:
             self._loop.call_soon_threadsafe(self._run.hear, item)
         except RuntimeError:
@@ -290,7 +290,7 @@ def _words(name: str, asked: "asyncio.Future[Any]") -> str:
     return f"'{name}' failed: {kind}{error}"[:ERROR_MAX]
 
 
-def _why(ending: Ending) -> str:
+def _why(ending: WorkerEnd) -> str:
     if ending.status < 0:
         return f"its worker was killed by signal {-ending.status}"
     return f"its worker ended with status {ending.status} before the code did"

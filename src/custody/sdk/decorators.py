@@ -16,7 +16,7 @@ LOCAL = "local"
 IN_WORKER = "worker_capability"
 """A worker of the bridge has its own decorator under this name: capabilities in it are the parents of its tools."""
 
-Open = Callable[[], Span]
+SpanOpener = Callable[[], Span]
 
 
 @overload
@@ -58,7 +58,7 @@ def _decorated(fn: Any, name: str | None, kind: str, server: str | None, attribu
     return decorate if fn is None else decorate(fn)
 
 
-def _traced(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
+def _traced(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     if is_async_generator_function(fn):
         return _async_generator(fn, opened)
     if is_coroutine_function(fn):
@@ -68,7 +68,7 @@ def _traced(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
     return _plain(fn, opened)
 
 
-def _plain(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
+def _plain(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     def traced(*args: Any, **kwargs: Any) -> Any:
         with opened():
@@ -77,7 +77,7 @@ def _plain(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
     return traced
 
 
-def _coroutine(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
+def _coroutine(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     async def traced(*args: Any, **kwargs: Any) -> Any:
         with opened():
@@ -86,7 +86,7 @@ def _coroutine(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
     return traced
 
 
-def _generator(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
+def _generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     def traced(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         return (yield from Steps(fn(*args, **kwargs), opened()))
@@ -94,7 +94,7 @@ def _generator(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
     return traced
 
 
-def _async_generator(fn: Callable[..., Any], opened: Open) -> Callable[..., Any]:
+def _async_generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     async def traced(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         steps = AsyncSteps(fn(*args, **kwargs), opened())

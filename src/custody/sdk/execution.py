@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from custody.sdk.outbox import put
 from custody.sdk.propagation import pair_of
-from custody.sdk.spans import Pair, process, running, standing
+from custody.sdk.spans import SpanIds, process, running, standing
 
 EVENTS_MAX = 200_000
 """An execution that tells of more calls than this is ended."""
 
-Kind = Literal["capability", "tool"]
+CallKind = Literal["capability", "tool"]
 
 
 class TooManyCalls(Exception):
@@ -23,7 +23,7 @@ class TooManyCalls(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TraceEvent:
+class CallTraceEvent:
     """The start or the end of a call: ``capability_start``, ``capability_end``, ``tool_start``, ``tool_end``.
 
     ``trace_id`` is the call's own id, ``parent_trace_id`` that of the capability inside which it was made, None at the
@@ -45,10 +45,10 @@ class TraceEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OpenCall:
     """A call that has begun."""
 
-    pair: Pair
+    pair: SpanIds
     kind: str
     name: str
     server: str | None
@@ -69,9 +69,9 @@ class Calls:
     def __init__(self, name: str) -> None:
         outer = standing(running.get())
         pair = (next(process.executions) if outer is None else outer[0], next(process.spans))
-        self.root = Call(pair, "workflow", name, None, outer and outer[1], None, (), time_ns())
-        self.events: list[TraceEvent] = []
-        self._open: dict[int, Call] = {pair[1]: self.root}
+        self.root = OpenCall(pair, "workflow", name, None, outer and outer[1], None, (), time_ns())
+        self.events: list[CallTraceEvent] = []
+        self._open: dict[int, OpenCall] = {pair[1]: self.root}
         self._known: set[int] = set()
         _record(self.root, "start")
 
@@ -80,7 +80,9 @@ class Calls:
         """Its id as it is written."""
         return f"{self.root.pair[0]:032x}"
 
-    def begin(self, kind: Kind, name: str, server: str | None, said: str | None, span: int | None = None) -> Call:
+    def begin(
+        self, kind: CallKind, name: str, server: str | None, said: str | None, span: int | None = None
+    ) -> OpenCall:
         """A call begins inside the one that ``said`` names."""
         if len(self.events) >= EVENTS_MAX:
             raise TooManyCalls
@@ -90,14 +92,14 @@ class Calls:
         parent = self._parent(said)
         links = (said,) if said is not None and parent is None else ()
         parent = self.root.pair[1] if parent is None else parent
-        call = Call((self.root.pair[0], span), kind, name, server, parent, said, links, time_ns())
+        call = OpenCall((self.root.pair[0], span), kind, name, server, parent, said, links, time_ns())
         self._known.add(span)
         self._open[span] = call
         self._tell(call, "start", call.started_ns)
         _record(call, "start")
         return call
 
-    def end(self, call: Call, status: str = "ok", error: str | None = None) -> None:
+    def end(self, call: OpenCall, status: str = "ok", error: str | None = None) -> None:
         """It ended; the second time it does nothing."""
         if self._open.pop(call.pair[1], None) is None:
             return
@@ -106,7 +108,7 @@ class Calls:
             self._tell(call, "end", ended, success=status == "ok", error=error)
         _record(call, "end", ended, status, error)
 
-    def open_call(self, span: int) -> Call | None:
+    def open_call(self, span: int) -> OpenCall | None:
         """A call that has not ended."""
         return self._open.get(span)
 
@@ -122,11 +124,11 @@ class Calls:
         return pair[1] if pair[0] == self.root.pair[0] and pair[1] in self._known else None
 
     def _tell(
-        self, call: Call, phase: str, at_ns: int, *, success: bool | None = None, error: str | None = None
+        self, call: OpenCall, phase: str, at_ns: int, *, success: bool | None = None, error: str | None = None
     ) -> None:
         name = call.name if call.server is None else f"{call.server}:{call.name}"
         self.events.append(
-            TraceEvent(f"{call.kind}_{phase}", call.id, call.said, name, at_ns, self.execution, success, error)
+            CallTraceEvent(f"{call.kind}_{phase}", call.id, call.said, name, at_ns, self.execution, success, error)
         )
 
 
@@ -138,7 +140,7 @@ def _number(said: str) -> int:
 
 
 def _record(
-    call: Call, phase: str, ended: int | None = None, status: str | None = None, error: str | None = None
+    call: OpenCall, phase: str, ended: int | None = None, status: str | None = None, error: str | None = None
 ) -> None:
     attributes = {} if error is None else {"error": error}
     put(

@@ -4,17 +4,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextvars import Token
 from typing import Any
 
-from custody.sdk.spans import Pair, Span, running
+from custody.sdk.spans import Span, SpanIds, running
 
 
-class _Stepping:
+class _SteppedSpan:
     """A span that is the running one from one yield to the next."""
 
     def __init__(self, span: Span) -> None:
         self._span = span.begin()
-        self._inside: Pair | None = span.pair
+        self._inside: SpanIds | None = span.pair
 
-    def _pause(self, token: Token[Pair | None]) -> None:
+    def _pause(self, token: Token[SpanIds | None]) -> None:
         self._inside = running.get()
         try:
             running.reset(token)
@@ -25,7 +25,7 @@ class _Stepping:
         self._span.end(None if kind is finished else kind)
 
 
-class Steps(_Stepping):
+class Steps(_SteppedSpan):
     """A generator as ``yield from`` takes it."""
 
     def __init__(self, inner: Generator[Any, Any, Any], span: Span) -> None:
@@ -62,7 +62,7 @@ class Steps(_Stepping):
             self._pause(token)
 
 
-class AsyncSteps(_Stepping):
+class AsyncSteps(_SteppedSpan):
     """An asynchronous generator whose every step runs inside its span."""
 
     def __init__(self, inner: AsyncGenerator[Any, Any], span: Span) -> None:

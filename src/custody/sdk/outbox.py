@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from time import sleep
 
-from custody.sdk.records import Batch, Raw, SpanRecord
+from custody.sdk.records import Raw, SpanBatch, SpanRecord
 
 BATCH_MAX = 512
 QUEUE_MAX = 65_536
@@ -47,7 +47,7 @@ class Outbox:
         self.armed = False
         """Whether the thread knows that something waits."""
         self.refused = False
-        self._held = Batch([])
+        self._held = SpanBatch([])
         self._reported = self._said = self.lost = 0
         self._lock = threading.RLock()
         self._starting = threading.Lock()
@@ -107,7 +107,7 @@ class Outbox:
             if not done:
                 self.lost += len(QUEUE) + len(self._held)
                 QUEUE.clear()
-                self._held = Batch([])
+                self._held = SpanBatch([])
             self._report(last=True)
         self._hurry.set()
         self._wake.set()
@@ -159,12 +159,12 @@ class Outbox:
             except Exception:  # noqa: BLE001 - whatever an exporter does, the traced program goes on; it is asked again
                 self.refused = True
                 return False
-            self._held = Batch([])
+            self._held = SpanBatch([])
         self.refused = False
         self._report()
         return True
 
-    def _send(self, batch: Batch) -> None:
+    def _send(self, batch: SpanBatch) -> None:
         if self.exporter is None:
             from custody.intake.span_spool import exporter_to
 
@@ -261,8 +261,8 @@ def lost() -> int:
     return OUT.lost
 
 
-def _taken() -> Batch:
-    return Batch([QUEUE.popleft() for _ in range(min(len(QUEUE), BATCH_MAX))])
+def _taken() -> SpanBatch:
+    return SpanBatch([QUEUE.popleft() for _ in range(min(len(QUEUE), BATCH_MAX))])
 
 
 def _here() -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from custody.sdk.spans import Pair, foreign, process, running, standing
+from custody.sdk.spans import SpanIds, foreign, process, running, standing
 
 HEADER = "traceparent"
 VARIABLE = "TRACEPARENT"
@@ -74,7 +74,7 @@ def parent_said(carrier: Mapping[str, Any]) -> str:
     return next((said[name] for name in (HEADER, RPC) if said.get(name)), "")
 
 
-def pair_of(said: str) -> Pair | None:
+def pair_of(said: str) -> SpanIds | None:
     """The span that a W3C trace parent names; None for anything else.
 
     >>> pair_of("00-0000000000000000000000000000000a-000000000000000b-01")

@@ -28,7 +28,7 @@ class SpanRecord(NamedTuple):
     links: tuple[tuple[str | None, str], ...]
 
 
-class Batch(Sequence[SpanRecord]):
+class SpanBatch(Sequence[SpanRecord]):
     """Spans in the order in which they ended, each made when it is asked for."""
 
     def __init__(self, raw: list[Raw]) -> None:
@@ -40,9 +40,9 @@ class Batch(Sequence[SpanRecord]):
     @overload
     def __getitem__(self, place: int) -> SpanRecord: ...
     @overload
-    def __getitem__(self, place: slice) -> "Batch": ...
-    def __getitem__(self, place: int | slice) -> "SpanRecord | Batch":
-        return Batch(self._raw[place]) if isinstance(place, slice) else _record(self._raw[place])
+    def __getitem__(self, place: slice) -> "SpanBatch": ...
+    def __getitem__(self, place: int | slice) -> "SpanRecord | SpanBatch":
+        return SpanBatch(self._raw[place]) if isinstance(place, slice) else _record(self._raw[place])
 
     def __iter__(self) -> Iterator[SpanRecord]:
         return map(_record, self._raw)

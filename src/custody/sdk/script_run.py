@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from custody.core.errors import CustodyError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.sdk.execution import TraceEvent
+from custody.sdk.execution import CallTraceEvent
 from custody.sdk.outbox import OUT, configure, flush
 from custody.sdk.run_report import GraphCall, GraphRunReport
 from custody.sdk.script_inputs import open_server, script_in, servers_in
@@ -66,7 +66,7 @@ def report_of(execution: Execution) -> GraphRunReport:
     )
 
 
-def calls_of(traces: Sequence[TraceEvent]) -> list[GraphCall]:
+def calls_of(traces: Sequence[CallTraceEvent]) -> list[GraphCall]:
     """Start and end of each call put together."""
     ends = {event.trace_id: event for event in traces if event.type.endswith("_end")}
     return [

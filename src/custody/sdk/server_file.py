@@ -15,14 +15,14 @@ class McpServer(msgspec.Struct, frozen=True):
     cwd: str | None = None
 
 
-class _File(msgspec.Struct, frozen=True, rename={"servers": "mcpServers"}):
+class _ServerFile(msgspec.Struct, frozen=True, rename={"servers": "mcpServers"}):
     servers: dict[str, McpServer]
 
 
 def read_servers(data: bytes) -> dict[str, McpServer]:
     """The servers of a configuration file, or an ``InputError`` that names the field."""
     try:
-        return msgspec.convert(parse(data), _File).servers
+        return msgspec.convert(parse(data), _ServerFile).servers
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(
             f"not a configuration of MCP servers: {problem(error)}",

@@ -15,19 +15,19 @@ from typing import Any
 from custody.sdk.outbox import OUT, QUEUE, QUEUE_MAX
 from custody.sdk.records import PLAIN, plain
 
-Pair = tuple[int, int]
+SpanIds = tuple[int, int]
 """An execution and a span in it, both as numbers; they are written in hexadecimal when they leave."""
 
 LATE_MAX = 1024
 """Spans of one thread that were left out of turn and are remembered, so that nothing runs inside them any more."""
 LATE_THREADS_MAX = 256
 
-running: ContextVar[Pair | None] = ContextVar("custody_span", default=None)
+running: ContextVar[SpanIds | None] = ContextVar("custody_span", default=None)
 """The span inside which this code runs."""
 foreign: ContextVar[tuple[str, ...]] = ContextVar("custody_foreign", default=())
 """Parents that another program named in a way that we cannot follow: what begins inside links to them."""
 
-_late: dict[int, dict[Pair, Pair | None]] = {}
+_late: dict[int, dict[SpanIds, SpanIds | None]] = {}
 """By thread, so that no thread forgets what another still stands in."""
 
 
@@ -38,7 +38,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self.root: Pair | None = None
+        self.root: SpanIds | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -50,7 +50,7 @@ class _Process:
 
 
 process = _Process()
-_DETACHED: Token[Pair | None] = ContextVar[Pair | None]("custody_detached").set(None)
+_DETACHED: Token[SpanIds | None] = ContextVar[SpanIds | None]("custody_detached").set(None)
 """Stands where a span's own token would, if the span never was the running one."""
 
 
@@ -64,7 +64,7 @@ class Span:
     __slots__ = ("_attributes", "_epoch", "_kind", "_links", "_name", "_outer", "_server", "_started", "_status",
                  "_token", "pair")  # fmt: skip
 
-    pair: Pair
+    pair: SpanIds
     """Its execution and its own id, from its beginning on."""
 
     def __init__(self, name: str, /, kind: str = "workflow", server: str | None = None, **attributes: Any) -> None:
@@ -73,7 +73,7 @@ class Span:
         self._server = server
         self._attributes = attributes
         self._status = "ok"
-        self._token: Token[Pair | None] | None = None
+        self._token: Token[SpanIds | None] | None = None
 
     def __enter__(self) -> "Span":
         outer = running.get()
@@ -180,13 +180,13 @@ def end_open() -> None:
         one.abandon()
 
 
-def standing(outer: Pair | None) -> Pair | None:
+def standing(outer: SpanIds | None) -> SpanIds | None:
     """The nearest span around that is still open; for none here, the one that this program was started in."""
     outer = _open(outer)
     return process.root if outer is None else outer
 
 
-def _open(outer: Pair | None) -> Pair | None:
+def _open(outer: SpanIds | None) -> SpanIds | None:
     while outer is not None:
         around = _around(outer)
         if around is outer:
@@ -195,7 +195,7 @@ def _open(outer: Pair | None) -> Pair | None:
     return outer
 
 
-def _around(pair: Pair) -> Pair | None:
+def _around(pair: SpanIds) -> SpanIds | None:
     """What is around a span that was left out of turn; any other span itself."""
     for late in tuple(_late.values()):
         around = late.get(pair, pair)  # asked once: its thread may forget it meanwhile

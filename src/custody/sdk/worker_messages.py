@@ -10,16 +10,16 @@ from custody.core.wire.canonical import parse, problem
 
 TraceId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$(?!\n)")]
 ParentId = Annotated[str, Meta(min_length=1, max_length=200)]
-Called = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)")]
-Problem = Annotated[str, Meta(max_length=4000)]
+CallName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)")]
+ProblemText = Annotated[str, Meta(max_length=4000)]
 
 
 class RpcCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="rpc_call"):
     """The worker wants a tool called."""
 
     id: int
-    server: Called
-    tool: Called
+    server: CallName
+    tool: CallName
     args: dict[str, Any]
     parent_trace_id: ParentId | None
 
@@ -31,7 +31,7 @@ class CapabilityStart(
 
     trace_id: TraceId
     parent_trace_id: ParentId | None
-    name: Called
+    name: CallName
 
 
 class CapabilityEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="capability_end"):
@@ -39,9 +39,9 @@ class CapabilityEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
     trace_id: TraceId
     parent_trace_id: ParentId | None
-    name: Called
+    name: CallName
     success: bool
-    error: Problem | None = None
+    error: ProblemText | None = None
 
 
 class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="result"):
@@ -49,11 +49,11 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
     success: bool
     result: Any = None
-    error: Problem | None = None
-    trace: Problem | None = None
+    error: ProblemText | None = None
+    trace: ProblemText | None = None
 
 
-Said = RpcCall | CapabilityStart | CapabilityEnd | Result
+ChildMessage = RpcCall | CapabilityStart | CapabilityEnd | Result
 
 
 class RpcResult(msgspec.Struct, frozen=True, tag_field="type", tag="rpc_result"):
@@ -74,12 +74,12 @@ class Task(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
     capabilities: dict[str, str]
 
 
-def read_said(line: bytes) -> Said:
+def read_said(line: bytes) -> ChildMessage:
     """One message of a worker, or an ``InputError``."""
     if not line.endswith(b"\n"):
         raise InputError("a message without an end, or longer than any may be")
     try:
-        said: Said = msgspec.convert(parse(line), Said)
+        said: ChildMessage = msgspec.convert(parse(line), ChildMessage)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(f"not a message of a worker: {problem(error)}") from error
     return said

@@ -8,9 +8,9 @@ from typing import Any
 from litestar import Litestar, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 
-from custody.server.auth import Gatekeeper
+from custody.server.auth import TokenCheck
 from custody.server.endpoints import Endpoint, route_of
-from custody.server.gatekeeper import Door
+from custody.server.gatekeeper import Gatekeeper
 from custody.server.problems import MEDIA, TITLES, HttpProblem, body_of, page_of, problem_of, wants_page
 from custody.server.routes import ENDPOINTS
 from custody.server.routes.pages import page_endpoints
@@ -43,8 +43,8 @@ def create_app(settings: Settings, endpoints: tuple[Endpoint, ...] = ENDPOINTS) 
     app.state.service = service
     # Outside everything else, since litestar answers unknown paths before any middleware of its own.
     open_ = frozenset(endpoint.path for endpoint in endpoints if endpoint.scope is None)
-    gatekeeper = Gatekeeper(settings.keeper, settings.now_ns)
-    app.asgi_handler = Door(app.asgi_handler, service, gatekeeper, open_)  # type: ignore[assignment]
+    gatekeeper = TokenCheck(settings.keeper, settings.now_ns)
+    app.asgi_handler = Gatekeeper(app.asgi_handler, service, gatekeeper, open_)  # type: ignore[assignment]
     return app
 
 

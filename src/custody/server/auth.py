@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from custody.server.app.tenancy_model import Grant, Keeper, Scope
-from custody.workspace.workspace import Desk
+from custody.server.app.tenancy_model import AccessKeeper, Grant, TokenScope
+from custody.workspace.workspace import Workspace
 
 START = "this-start"
 """The name of the token that a start makes."""
@@ -25,17 +25,17 @@ reads = logging.getLogger("custody.service.reads")
 class PerStartKeeper:
     """One project that this token opens for everything; other tokens are asked of ``others``, if there are any."""
 
-    own: Desk
+    own: Workspace
     token: str
-    others: Keeper | None = None
+    others: AccessKeeper | None = None
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
         """Everything for the token of this start; else what the others say."""
         if hmac.compare_digest(_digest(presented), _digest(self.token)):
-            return Grant(self.own.project, frozenset(Scope), START, None)
+            return Grant(self.own.project, frozenset(TokenScope), START, None)
         return None if self.others is None else self.others.grant(presented, now_ns)
 
-    def desk(self, project: str) -> Desk:
+    def desk(self, project: str) -> Workspace:
         """The embedded store for its one project; the others' projects are theirs."""
         return self.own if project == self.own.project or self.others is None else self.others.desk(project)
 
@@ -52,18 +52,18 @@ def _digest(text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _CachedGrant:
     grant: Grant
     until: float
 
 
-class Gatekeeper:
+class TokenCheck:
     """Asks the keeper in a thread, and remembers good answers for a moment: tokens are asked about all the time."""
 
-    def __init__(self, keeper: Keeper, now_ns: Callable[[], int]) -> None:
+    def __init__(self, keeper: AccessKeeper, now_ns: Callable[[], int]) -> None:
         self._keeper = keeper
         self._now_ns = now_ns
-        self._known: OrderedDict[bytes, _Remembered] = OrderedDict()
+        self._known: OrderedDict[bytes, _CachedGrant] = OrderedDict()
 
     async def grant(self, presented: str) -> Grant | None:
         """What a token is good for at this moment."""
@@ -76,7 +76,7 @@ class Gatekeeper:
             if found is None:
                 self._known.pop(name, None)
                 return None
-            known = _Remembered(found, now + REMEMBERED_SECONDS)
+            known = _CachedGrant(found, now + REMEMBERED_SECONDS)
             self._known[name] = known
             while len(self._known) > REMEMBERED_MAX:
                 self._known.popitem(last=False)

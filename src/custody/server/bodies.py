@@ -12,11 +12,11 @@ GZIP_WINDOW = 31
 CLOSE: Mapping[str, str] = {"connection": "close"}
 """What is still on its way after a refusal is not read."""
 
-Receive = Callable[[], Awaitable[Any]]
+BodyReceive = Callable[[], Awaitable[Any]]
 
 
 async def body_of(
-    receive: Receive,
+    receive: BodyReceive,
     headers: Mapping[str, str],
     *,
     media: Collection[str],
@@ -54,7 +54,7 @@ def check_type(given: str | None, media: Collection[str]) -> str:
     return kind
 
 
-async def _read(receive: Receive, unpack: "_Plain | _Gzip", bytes_max: int) -> bytes:
+async def _read(receive: BodyReceive, unpack: "_Plain | _Gzip", bytes_max: int) -> bytes:
     arrived = 0
     while True:
         message = await receive()

@@ -15,12 +15,12 @@ from litestar.handlers import HTTPRouteHandler
 from custody.core.errors import InputError
 from custody.server.app.intake import Intake
 from custody.server.app.listing import LIMIT_DEFAULT, LIMIT_MAX
-from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.app.tenancy_model import Grant, TokenScope
 from custody.server.bodies import body_of, check_type
 from custody.server.problems import LATER, TOO_LONG, HttpProblem, busy
 from custody.server.shared_state import Service
 from custody.server.wire.service import encode_answer
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 JSON = "application/json"
 PROTOBUF = "application/x-protobuf"
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """What is sent back."""
 
     body: bytes
@@ -42,14 +42,14 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, value: msgspec.Struct, status: int = 200, **headers: str) -> "Answer":
+    def of(cls, value: msgspec.Struct, status: int = 200, **headers: str) -> "HttpAnswer":
         """A value as JSON."""
         return cls(
             body=encode_answer(value), status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
         )
 
 
-class Call:
+class EndpointCall:
     """One request, with whoever makes it."""
 
     def __init__(self, service: Service, request: Request[Any, Any, Any], endpoint: "Endpoint") -> None:
@@ -86,11 +86,11 @@ class Call:
             packed=small is None,
         )
 
-    async def ask(self, question: Callable[[Desk], T]) -> T:
+    async def ask(self, question: Callable[[Workspace], T]) -> T:
         """What a question to the caller's project comes to; it runs beside the event loop."""
         return await self.service.readers.ask(self.grant.project, question)
 
-    async def ask_long(self, name: Hashable, question: Callable[[Desk], T]) -> T:
+    async def ask_long(self, name: Hashable, question: Callable[[Workspace], T]) -> T:
         """The same of what may take long: it holds nobody else up, and while it goes on it is not begun again."""
         return await self.service.readers.ask_long(self.grant.project, (self.grant.token_id, name), question)
 
@@ -105,7 +105,7 @@ class Call:
         """Keep that the caller reads a conversation's text; called in the thread that asks, before it is handed out."""
         self.service.settings.keeper.noted_read(self.grant, what)
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: TokenScope) -> bool:
         """Whether the caller's token is good for something more than the endpoint asks for."""
         return scope in self.grant.scopes
 
@@ -167,7 +167,7 @@ PAGED = (
     ),
 )
 
-Handle = Callable[[Call], Awaitable[Answer]]
+Handle = Callable[[EndpointCall], Awaitable[HttpAnswer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,7 @@ class Endpoint:
     path: str
     name: str
     words: str
-    scope: Scope | None
+    scope: TokenScope | None
     """What a token has to be good for; None needs no token."""
     handle: Handle
     gives: Mapping[int, Any]
@@ -199,7 +199,7 @@ def route_of(endpoint: Endpoint) -> HTTPRouteHandler:
 
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         service: Service = request.app.state.service
-        call = Call(service, request, endpoint)
+        call = EndpointCall(service, request, endpoint)
         if endpoint.scope is not None and endpoint.scope not in call.grant.scopes:
             raise HttpProblem(
                 403, f"this needs a token with the scope '{endpoint.scope.value}'", remedy="ask for such a token"

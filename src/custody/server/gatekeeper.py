@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from custody.core.errors import CustodyError
 from custody.server.app.tenancy_model import Grant
-from custody.server.auth import Gatekeeper
+from custody.server.auth import TokenCheck
 from custody.server.endpoints import PROJECT
 from custody.server.problems import MEDIA, SAFE, HttpProblem, body_of, busy, page_of, problem_of, wants_page
 from custody.server.shared_state import Service
@@ -23,16 +23,16 @@ TOKEN = "token"
 BUCKETS_MAX = 10_000
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
+AsgiMessage = MutableMapping[str, Any]
+AsgiReceive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-class Door:
+class Gatekeeper:
     """Stands before every route, those that are not there too."""
 
-    def __init__(self, inside: Asgi, service: Service, gatekeeper: Gatekeeper, open_: frozenset[str]) -> None:
+    def __init__(self, inside: Asgi, service: Service, gatekeeper: TokenCheck, open_: frozenset[str]) -> None:
         self._inside = inside
         self._service = service
         self._gatekeeper = gatekeeper
@@ -40,11 +40,11 @@ class Door:
         self._open = open_
         self._in_flight = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: AsgiReceive, send: Send) -> None:
         """Let a request in, or refuse it; count it either way."""
         if scope["type"] != "http":
             raise NotImplementedError("only HTTP is spoken here")
-        began, sent = _now(), _Sent(send)
+        began, sent = _now(), _StatusRecorder(send)
         self._service.metrics.in_flight.inc()
         self._in_flight += 1
         try:
@@ -54,9 +54,9 @@ class Door:
             self._service.metrics.in_flight.dec()
             self._count(scope, sent.status, _now() - began)
 
-    async def _answer(self, scope: Scope, receive: Receive, sent: "_Sent") -> None:
+    async def _answer(self, scope: Scope, receive: AsgiReceive, sent: "_StatusRecorder") -> None:
         try:
-            head = _Head.of(scope)
+            head = _RequestHead.of(scope)
             self._check(scope, head)
             if scope["path"] not in self._open:
                 moved = await self._moved(scope, head)
@@ -72,7 +72,7 @@ class Door:
             return
         await self._inside(scope, receive, sent)
 
-    def _check(self, scope: Scope, head: "_Head") -> None:
+    def _check(self, scope: Scope, head: "_RequestHead") -> None:
         settings = self._service.settings
         if head.size > settings.limits.head_bytes:
             raise HttpProblem(431, f"a request's head has at most {settings.limits.head_bytes:,} bytes")
@@ -84,7 +84,7 @@ class Door:
         if self._in_flight > settings.limits.in_flight:
             raise busy("too many requests are being answered")
 
-    async def _moved(self, scope: Scope, head: "_Head") -> dict[str, str] | None:
+    async def _moved(self, scope: Scope, head: "_RequestHead") -> dict[str, str] | None:
         """Where a browser goes that brings a token in the address: the same page without it, if it may see it.
 
         A good token it holds in a cookie from then on; a stale one, as of a bookmark, takes nothing from it.
@@ -103,7 +103,7 @@ class Door:
             moved["set-cookie"] = f"{cookie_for(head.host)}={token}; Path=/; HttpOnly; SameSite=Strict"
         return moved
 
-    async def _admitted(self, scope: Scope, head: "_Head") -> Grant:
+    async def _admitted(self, scope: Scope, head: "_RequestHead") -> Grant:
         try:
             grant = await self._gatekeeper.grant(self._presented(scope, head))
         except CustodyError as error:
@@ -127,7 +127,7 @@ class Door:
             raise HttpProblem(403, "this token is not good for that project", remedy="use a token of that project")
         return grant
 
-    def _presented(self, scope: Scope, head: "_Head") -> str:
+    def _presented(self, scope: Scope, head: "_RequestHead") -> str:
         kind, _, token = (head.authorization or "").partition(" ")
         if kind.lower() == "bearer":
             return token.strip()
@@ -169,14 +169,14 @@ async def _send(send: Send, status: int, body: bytes, headers: dict[str, str]) -
     await send({"type": "http.response.body", "body": body})
 
 
-class _Sent:
+class _StatusRecorder:
     """Passes an answer on, and remembers its status."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
 
-    async def __call__(self, message: Message) -> None:
+    async def __call__(self, message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             said = list(message.get("headers", ()))
@@ -187,7 +187,7 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _RequestHead:
     """What the door looks at of a request's head."""
 
     size: int
@@ -197,7 +197,7 @@ class _Head:
     cookie: str | None
 
     @classmethod
-    def of(cls, scope: Scope) -> "_Head":
+    def of(cls, scope: Scope) -> "_RequestHead":
         pairs: list[tuple[bytes, bytes]] = list(scope["headers"])
         found: dict[bytes, str] = {}
         for name, value in pairs:
@@ -232,7 +232,7 @@ def cookie_for(host: str) -> str:
     return f"{COOKIE}_{port}" if port != host and port.isdecimal() and port.isascii() else COOKIE
 
 
-def _held(head: _Head) -> str:
+def _held(head: _RequestHead) -> str:
     """The token that a browser holds for us; what others on this machine had it hold may look like anything."""
     pairs = (pair.strip().partition("=") for pair in (head.cookie or "").split(";"))
     found = {name: value for name, _, value in pairs}

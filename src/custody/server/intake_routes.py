@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from custody.core.wire.arrival import Arrival
-from custody.server.app.ingest import Fate, Kept
-from custody.server.app.intake import Item, Refused, Sent
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.ingest import IngestFate, IngestResult
+from custody.server.app.intake import Item, RejectedItem, SentItems
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.problems import HttpProblem
-from custody.server.wire.service import BatchKept, ItemKept, Receipt
+from custody.server.wire.service import BatchReceipt, ItemReceipt, RecordReceipt
 
 CONFLICT = "another content is kept under the same key"
 
@@ -17,7 +17,7 @@ CONFLICT = "another content is kept under the same key"
 def taking(what: str, words: str, one: object) -> Endpoint:
     """The endpoint that takes things of one kind; ``one`` is the JSON Schema or the type of a single one."""
 
-    async def take(call: Call) -> Answer:
+    async def take(call: EndpointCall) -> HttpAnswer:
         data = await call.body()
         sent = await call.read_in(data, lambda intake: intake.read(what, data))
         results = await kept(call, sent.items)
@@ -28,21 +28,26 @@ def taking(what: str, words: str, one: object) -> Endpoint:
         path=f"/api/v1/{what}",
         name=f"send-{what}",
         words=words,
-        scope=Scope.WRITE,
+        scope=TokenScope.WRITE,
         handle=take,
         takes={JSON: one},
-        gives={200: (ItemKept, BatchKept), 201: (ItemKept, BatchKept), 409: BatchKept, 422: BatchKept},
+        gives={
+            200: (ItemReceipt, BatchReceipt),
+            201: (ItemReceipt, BatchReceipt),
+            409: BatchReceipt,
+            422: BatchReceipt,
+        },
     )
 
 
-async def kept(call: Call, items: Sequence[Item]) -> list[ItemKept]:
+async def kept(call: EndpointCall, items: Sequence[Item]) -> list[ItemReceipt]:
     """What became of each thing that was sent, once that is certain."""
-    arrivals = [arrival for item in items if not isinstance(item, Refused) for arrival in item]
+    arrivals = [arrival for item in items if not isinstance(item, RejectedItem) for arrival in item]
     fates = await _written(call, arrivals)
     return [_result(item, fates) for item in items]
 
 
-async def _written(call: Call, arrivals: Sequence[Arrival]) -> Iterator[Kept]:
+async def _written(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[IngestResult]:
     if not arrivals:
         return iter(())
     done = await call.service.writers.of(call.grant.project).put(arrivals)
@@ -51,33 +56,35 @@ async def _written(call: Call, arrivals: Sequence[Arrival]) -> Iterator[Kept]:
     return iter(done)
 
 
-def _result(item: Item, fates: Iterator[Kept]) -> ItemKept:
-    if isinstance(item, Refused):
-        return ItemKept(status=422, detail=item.why)
+def _result(item: Item, fates: Iterator[IngestResult]) -> ItemReceipt:
+    if isinstance(item, RejectedItem):
+        return ItemReceipt(status=422, detail=item.why)
     own = [next(fates) for _ in item]
     seen = {one.fate for one in own}
-    receipts = [_receipt(one) for one in own if one.fate is not Fate.CONFLICT]
-    if Fate.CONFLICT in seen:
-        keys = ", ".join(str(one.key) for one in own if one.fate is Fate.CONFLICT)
-        return ItemKept(status=409, receipts=receipts, detail=f"{CONFLICT}: {keys[:500]}")
-    return ItemKept(status=201 if Fate.NEW in seen else 200, receipts=receipts)
+    receipts = [_receipt(one) for one in own if one.fate is not IngestFate.CONFLICT]
+    if IngestFate.CONFLICT in seen:
+        keys = ", ".join(str(one.key) for one in own if one.fate is IngestFate.CONFLICT)
+        return ItemReceipt(status=409, receipts=receipts, detail=f"{CONFLICT}: {keys[:500]}")
+    return ItemReceipt(status=201 if IngestFate.NEW in seen else 200, receipts=receipts)
 
 
-def _receipt(one: Kept) -> Receipt:
-    return Receipt(
+def _receipt(one: IngestResult) -> RecordReceipt:
+    return RecordReceipt(
         record=str(one.record), store=str(one.record.store), seq=int(one.record.seq), event=one.event, key=one.key
     )
 
 
-def _single(result: ItemKept) -> Answer:
+def _single(result: ItemReceipt) -> HttpAnswer:
     if result.status == 409:
         raise HttpProblem(409, result.detail or CONFLICT, remedy="send it under another id, or leave what is kept")
-    return Answer.of(result, result.status)
+    return HttpAnswer.of(result, result.status)
 
 
-def _batch(sent: Sent, results: Sequence[ItemKept]) -> Answer:
+def _batch(sent: SentItems, results: Sequence[ItemReceipt]) -> HttpAnswer:
     """A batch's own status: its worst thing's; what could be kept is kept whatever became of the others."""
     counts = Counter(result.status for result in results)
     status = next((bad for bad in (409, 422) if counts[bad]), 201 if counts[201] else 200)
-    body = BatchKept(created=counts[201], known=counts[200], refused=counts[409] + counts[422], results=list(results))
-    return Answer.of(body, status)
+    body = BatchReceipt(
+        created=counts[201], known=counts[200], refused=counts[409] + counts[422], results=list(results)
+    )
+    return HttpAnswer.of(body, status)

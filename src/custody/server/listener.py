@@ -20,7 +20,7 @@ from custody.server.auth import PerStartKeeper
 from custody.server.logs import set_up
 from custody.server.protocol import limited
 from custody.server.settings import LOOPBACK_NAMES, Settings
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 1024
@@ -29,7 +29,7 @@ TOKEN_HALVES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Where a service answers; ``token`` is that of this start, if it has one."""
 
     host: str
@@ -52,10 +52,10 @@ def _called(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-Announce = Callable[[Address], None]
+Announce = Callable[[ListenAddress], None]
 
 
-def serve(desk: Desk, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
+def serve(desk: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
     """Answer at ``host`` until a signal says to end; ``announce`` is told where, once it does."""
     with closing(KeptTenancy(desk)) as kept:
         settings, token = settings_for(desk, host, kept)
@@ -65,7 +65,7 @@ def serve(desk: Desk, *, host: str, port: int, announce: Announce, page: str | N
 def _run(
     settings: Settings, token: str | None, bound: socket.socket, host: str, announce: Announce, page: str | None
 ) -> None:
-    address = Address(host, bound.getsockname()[1], token)
+    address = ListenAddress(host, bound.getsockname()[1], token)
 
     def started() -> None:
         announce(address)
@@ -90,7 +90,7 @@ def _run(
     _Server(config, started).run([bound])
 
 
-def settings_for(desk: Desk, host: str, kept: KeptTenancy) -> tuple[Settings, str | None]:
+def settings_for(desk: Workspace, host: str, kept: KeptTenancy) -> tuple[Settings, str | None]:
     """How a service at ``host`` is set, and the token of this start: only on this machine, with the embedded store."""
     if desk.database is None and is_loopback(host):
         token = "".join(desk.token() for _ in range(TOKEN_HALVES))

@@ -9,13 +9,13 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from custody.server.problems import MEDIA, SAFE, HttpProblem, body_of
-from custody.server.settings import Limits
+from custody.server.settings import CallerLimits
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, for callers who may mean harm."""
 
-    limits = Limits()
+    limits = CallerLimits()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there; a head has to follow."""
@@ -97,7 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def limited(limits: Limits) -> type[LimitedProtocol]:
+def limited(limits: CallerLimits) -> type[LimitedProtocol]:
     """The protocol with these limits."""
     named: dict[str, Any] = {"limits": limits}
     return type("LimitedProtocol", (LimitedProtocol,), named)

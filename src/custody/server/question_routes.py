@@ -7,18 +7,18 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.wire.report import Report, encode_report
-from custody.server.app.questions import Note, NotThere
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint, Parameter
+from custody.server.app.questions import NameNotFound, Note
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
 from custody.server.wire.questions import asked_in
 from custody.server.wire.service import Problem
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NAME_SIGNS_MAX = 1000
 NUMBER_DIGITS_MAX = 9
 
-Question = Callable[[Desk], Report]
+Question = Callable[[Workspace], Report]
 B = TypeVar("B", bound=msgspec.Struct)
 
 
@@ -27,7 +27,7 @@ def asking(  # noqa: PLR0913 - what an endpoint is
     name: str,
     words: str,
     gives: Any,
-    question: Callable[[Call], Question],
+    question: Callable[[EndpointCall], Question],
     *parameters: Parameter,
     places: Mapping[str, str] | None = None,
     by_name: bool = False,
@@ -37,7 +37,7 @@ def asking(  # noqa: PLR0913 - what an endpoint is
     What is asked for ``by_name``, or in the path, may not be there.
     """
 
-    async def handle(call: Call) -> Answer:
+    async def handle(call: EndpointCall) -> HttpAnswer:
         return await reported(call, question(call))
 
     return Endpoint(
@@ -45,7 +45,7 @@ def asking(  # noqa: PLR0913 - what an endpoint is
         path=path,
         name=name,
         words=words,
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=handle,
         gives={200: gives, 404: Problem} if places or by_name else {200: gives},
         parameters=parameters,
@@ -54,11 +54,11 @@ def asking(  # noqa: PLR0913 - what an endpoint is
 
 
 def asking_in_body(
-    path: str, name: str, words: str, gives: Any, takes: type[B], question: Callable[[Call, B], Question]
+    path: str, name: str, words: str, gives: Any, takes: type[B], question: Callable[[EndpointCall, B], Question]
 ) -> Endpoint:
     """The endpoint of a question that is too long for an address."""
 
-    async def handle(call: Call) -> Answer:
+    async def handle(call: EndpointCall) -> HttpAnswer:
         return await reported(call, question(call, await asked(call, takes)))
 
     return Endpoint(
@@ -66,21 +66,21 @@ def asking_in_body(
         path=path,
         name=name,
         words=words,
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=handle,
         takes={JSON: takes},
         gives={200: gives},
     )
 
 
-async def asked(call: Call, kind: type[B]) -> B:
+async def asked(call: EndpointCall, kind: type[B]) -> B:
     """The question in the body of a call."""
     return asked_in(await call.body(), kind)
 
 
-async def reported(call: Call, question: Question) -> Answer:
+async def reported(call: EndpointCall, question: Question) -> HttpAnswer:
     """The report that a question comes to, as the verb prints it."""
-    return await found(call.ask(lambda desk: Answer(body=encode_report(question(desk)))))
+    return await found(call.ask(lambda desk: HttpAnswer(body=encode_report(question(desk)))))
 
 
 T = TypeVar("T")
@@ -90,16 +90,16 @@ async def found(answer: Awaitable[T]) -> T:
     """What is waited for; what is not there by its name is a 404."""
     try:
         return await answer
-    except NotThere as error:
+    except NameNotFound as error:
         raise HttpProblem(404, error.message, remedy=error.hint) from error
 
 
-def note_of(call: Call) -> Note | None:
+def note_of(call: EndpointCall) -> Note | None:
     """What notes that the caller reads words of a conversation; None of one who may not."""
-    return call.note_read if call.may(Scope.TEXT) else None
+    return call.note_read if call.may(TokenScope.TEXT) else None
 
 
-def by(call: Call) -> str:
+def by(call: EndpointCall) -> str:
     """Who does something, where the caller names nobody."""
     return f"token {call.grant.token_id}"
 
@@ -114,23 +114,23 @@ def checked(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
     return value
 
 
-def place(call: Call, name: str) -> str:
+def place(call: EndpointCall, name: str) -> str:
     """What stands in the path's braces."""
     return checked(name, str(call.request.path_params[name]))
 
 
-def word(call: Call, name: str) -> str | None:
+def word(call: EndpointCall, name: str) -> str | None:
     """A parameter that names something, if it was given."""
     given = call.text(name)
     return None if given is None else checked(name, given)
 
 
-def needed_word(call: Call, name: str) -> str:
+def needed_word(call: EndpointCall, name: str) -> str:
     """A parameter that names something and has to be given."""
     return checked(name, call.needed(name))
 
 
-def words(call: Call, name: str, most: int) -> list[str]:
+def words(call: EndpointCall, name: str, most: int) -> list[str]:
     """A parameter that may be given several times."""
     given = call.request.query_params.getall(name, [])
     if len(given) > most:
@@ -138,13 +138,13 @@ def words(call: Call, name: str, most: int) -> list[str]:
     return [checked(name, one) for one in given]
 
 
-def number(call: Call, name: str, usual: int, *, least: int, most: int) -> int:
+def number(call: EndpointCall, name: str, usual: int, *, least: int, most: int) -> int:
     """A parameter that is a whole number; ``usual`` where it is not given."""
     given = number_given(call, name, least=least, most=most)
     return usual if given is None else given
 
 
-def number_given(call: Call, name: str, *, least: int, most: int) -> int | None:
+def number_given(call: EndpointCall, name: str, *, least: int, most: int) -> int | None:
     """A parameter that is a whole number, if it was given."""
     given = call.text(name)
     if given is None:
@@ -155,7 +155,7 @@ def number_given(call: Call, name: str, *, least: int, most: int) -> int | None:
     return int(given)
 
 
-def choice(call: Call, name: str, choices: tuple[str, ...]) -> str:
+def choice(call: EndpointCall, name: str, choices: tuple[str, ...]) -> str:
     """A parameter that is one of a few words; the first of them where it is not given."""
     given = call.text(name)
     if given is not None and given not in choices:

@@ -11,9 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore, Thread
 from typing import TypeVar
 
-from custody.server.app.tenancy_model import Keeper
+from custody.server.app.tenancy_model import AccessKeeper
 from custody.server.problems import LATER, TOO_LONG, busy
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 THREADS = 4
 LONG_THREADS = 4
@@ -24,18 +24,18 @@ T = TypeVar("T")
 class Readers:
     """The threads that ask stores."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: AccessKeeper) -> None:
         self._keeper = keeper
-        self._desks: dict[str, Desk] = {}
+        self._desks: dict[str, Workspace] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
         self._long = BoundedSemaphore(LONG_THREADS)
         self._going_on: set[Hashable] = set()
 
-    async def ask(self, project: str, question: Callable[[Desk], T]) -> T:
+    async def ask(self, project: str, question: Callable[[Workspace], T]) -> T:
         """What a question to a project's desk comes to."""
         return await self.run(lambda: question(self.desk(project)))
 
-    async def ask_long(self, project: str, name: Hashable, question: Callable[[Desk], T]) -> T:
+    async def ask_long(self, project: str, name: Hashable, question: Callable[[Workspace], T]) -> T:
         """The same of a question that may take long; one of this ``name`` that goes on unheard is not begun again."""
         if name in self._going_on:
             raise busy(TOO_LONG, remedy=LATER)
@@ -67,7 +67,7 @@ class Readers:
         """Do something that takes its time beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def desk(self, project: str) -> Desk:
+    def desk(self, project: str) -> Workspace:
         """The project's desk, which finds its repository once."""
         if project not in self._desks:
             self._desks[project] = self._keeper.desk(project)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.app.intake import BODY_BYTES_MAX
-from custody.server.app.tenancy_model import Keeper
+from custody.server.app.tenancy_model import AccessKeeper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class CallerLimits:
     """What a single caller may ask of the service."""
 
     body_bytes: int = BODY_BYTES_MAX
@@ -38,7 +38,7 @@ class Limits:
 class Settings:
     """What ``create_app`` is handed."""
 
-    keeper: Keeper
+    keeper: AccessKeeper
     now_ns: Callable[[], int]
     hosts: frozenset[str] | None = None
     """Names in the Host header that are answered, without ports; None answers any."""
@@ -47,7 +47,7 @@ class Settings:
     otlp_texts: bool = False
     """Whether prompts and answers in OpenTelemetry's spans are kept."""
     github: GitHubSettings = field(default_factory=GitHubSettings)
-    limits: Limits = field(default_factory=Limits)
+    limits: CallerLimits = field(default_factory=CallerLimits)
 
 
 LOOPBACK_NAMES = frozenset(("127.0.0.1", "localhost", "[::1]"))

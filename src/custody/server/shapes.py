@@ -7,12 +7,12 @@ from msgspec import Meta
 
 from custody.core.wire.event import GenericEvent, SpanEvent
 from custody.server.app.intake import ITEMS_MAX
-from custody.server.wire.service import ConversationSaid
+from custody.server.wire.service import ConversationBody
 
-Many = Meta(max_length=ITEMS_MAX)
-SPANS = SpanEvent | Annotated[list[SpanEvent], Many]
-EVENTS = GenericEvent | Annotated[list[GenericEvent], Many]
-CONVERSATIONS = ConversationSaid | Annotated[list[ConversationSaid], Many]
+ITEM_LIMIT = Meta(max_length=ITEMS_MAX)
+SPANS = SpanEvent | Annotated[list[SpanEvent], ITEM_LIMIT]
+EVENTS = GenericEvent | Annotated[list[GenericEvent], ITEM_LIMIT]
+CONVERSATIONS = ConversationBody | Annotated[list[ConversationBody], ITEM_LIMIT]
 
 
 def one_or_many(shape: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from custody.server.metrics import Metrics
-from custody.server.pages.read_notes import NotedLately
+from custody.server.pages.read_notes import RecentReads
 from custody.server.reader_pool import Readers
 from custody.server.settings import Settings
 from custody.server.writer_queue import Writers
@@ -19,7 +19,7 @@ class Service:
     readers: Readers
     unproven: int = 0
     """Bodies that arrive from callers who have shown nothing yet."""
-    noted: NotedLately = field(default_factory=NotedLately)
+    noted: RecentReads = field(default_factory=RecentReads)
     """Which readings of conversations pages have noted lately."""
 
     @classmethod

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 from custody.core.errors import CustodyError, StoreError
 from custody.core.wire.arrival import Arrival
-from custody.server.app.ingest import Keeping, Kept
-from custody.server.app.tenancy_model import Keeper
+from custody.server.app.ingest import IngestResult, StoreWriter
+from custody.server.app.tenancy_model import AccessKeeper
 from custody.server.metrics import Metrics
 from custody.server.problems import busy
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 GROUP_EVENTS = 256
 """Records that one transaction takes, unless a single request has more."""
 IDLE_SECONDS = 30.0
 """After this long without work the writer lets go of its store."""
 
-Answer = list[Kept] | BaseException
+Answer = list[IngestResult] | BaseException
 
 
 @dataclass(slots=True)
@@ -30,17 +30,17 @@ class _Job:
     """Records of one request, and whoever waits for them."""
 
     arrivals: Sequence[Arrival]
-    waiting: "asyncio.Future[list[Kept]]"
+    waiting: "asyncio.Future[list[IngestResult]]"
     loop: asyncio.AbstractEventLoop
 
 
 class Writer:
     """The one thread that writes a project's records here."""
 
-    def __init__(self, desk: Desk, metrics: Metrics, waiting_max: int) -> None:
+    def __init__(self, desk: Workspace, metrics: Metrics, waiting_max: int) -> None:
         self._metrics = metrics
         self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting_max)
-        self._store = Keeping(desk)
+        self._store = StoreWriter(desk)
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="custody-writer", daemon=True)
         self._thread.start()
@@ -50,7 +50,7 @@ class Writer:
         """Whether it still takes records."""
         return self._thread.is_alive() and not self._ended
 
-    def put(self, arrivals: Sequence[Arrival]) -> "asyncio.Future[list[Kept]]":
+    def put(self, arrivals: Sequence[Arrival]) -> "asyncio.Future[list[IngestResult]]":
         """Queue records; what is waited for comes once they are committed, or says why they are not."""
         loop = asyncio.get_running_loop()
         job = _Job(arrivals, loop.create_future(), loop)
@@ -160,7 +160,7 @@ class Writer:
         self._store.close()
 
 
-def _settle(waiting: "asyncio.Future[list[Kept]]", answer: Answer) -> None:
+def _settle(waiting: "asyncio.Future[list[IngestResult]]", answer: Answer) -> None:
     if waiting.done():
         return  # whoever asked has gone; the records are kept all the same
     if isinstance(answer, BaseException):
@@ -172,7 +172,7 @@ def _settle(waiting: "asyncio.Future[list[Kept]]", answer: Answer) -> None:
 class Writers:
     """The writers of every project that was written to."""
 
-    def __init__(self, keeper: Keeper, metrics: Metrics, waiting_max: int) -> None:
+    def __init__(self, keeper: AccessKeeper, metrics: Metrics, waiting_max: int) -> None:
         self._keeper = keeper
         self._metrics = metrics
         self._waiting_max = waiting_max

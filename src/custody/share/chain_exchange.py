@@ -12,7 +12,7 @@ from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Head, Record, head_at
+from custody.core.record import ChainTip, Record, head_at
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
@@ -29,7 +29,7 @@ from custody.share.wire.export import (
     record_line,
     stored_body,
 )
-from custody.store import Body, Copied, Store, erased_digest
+from custody.store import Body, CopyResult, Store, erased_digest
 
 NOT_OURS = "no custody writes this"
 
@@ -75,7 +75,7 @@ def _outline(store: Store, record: Record) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalChains:
     """What a store holds already."""
 
     store: Store
@@ -100,7 +100,7 @@ class ChainReader:
     Records that are held are passed on too: more may have come of what they say.
     """
 
-    def __init__(self, held: Head, here: Here) -> None:
+    def __init__(self, held: ChainTip, here: LocalChains) -> None:
         self.head = held
         self.damages: list[Damage] = []
         self._held = held
@@ -125,7 +125,7 @@ class ChainReader:
                 case _:
                     raise InputError("a line that is no part of this chain", hint=NOT_OURS)
 
-    def finish(self, promised: Head) -> list[Damage]:
+    def finish(self, promised: ChainTip) -> list[Damage]:
         """Everything that was wrong, now that all has come that was to lead to ``promised``."""
         for digest in sorted(self._empty - self._erased):
             if not self._here.erased(digest):
@@ -189,13 +189,13 @@ def forked(record: Record) -> Damage:
     return Damage(DamageCode.CHAIN_FORK, what, record.ref)
 
 
-def fork_at(store: Store, head: Head) -> Damage | None:
+def fork_at(store: Store, head: ChainTip) -> Damage | None:
     """How a chain that is said to have ``head`` contradicts what is held of it."""
     there = store.tables.record(RecordRef(head.store, head.seq)) if head.seq else None
     return forked(there) if there is not None and there.link != head.link else None
 
 
-def checked_origins(files: Iterable[bytes], head: Head) -> dict[RepoPath, bytes]:
+def checked_origins(files: Iterable[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
     """Origins of lines as they came, by file, if every one of them can be used for this chain."""
     made: dict[RepoPath, bytes] = {}
     for data in files:
@@ -218,7 +218,7 @@ def _check_names(told: FileOrigins) -> None:
 
 def take(
     store: Store, chain: StoreId, items: Iterable[Record | Body], origins: Mapping[RepoPath, bytes] | None
-) -> Copied:
+) -> CopyResult:
     """Copy checked records and what they say, all or none; ``origins`` is None when the texts came."""
     copied = store.copy(items)
     with store.writing():
@@ -227,4 +227,4 @@ def take(
             drop_origins(store, chain)
         else:
             put_origins(store, chain, origins)
-    return next(iter(copied), Copied(chain, 0, 0, 0))
+    return next(iter(copied), CopyResult(chain, 0, 0, 0))

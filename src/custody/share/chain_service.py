@@ -7,34 +7,36 @@ from custody.attribution.wire.origins import decode_origins
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
-from custody.share.chain_exchange import ChainReader, Here, checked_origins, forked, stretch_lines, take
-from custody.share.wire.chains import STRETCH_BYTES_MAX, ChainHeld, ChainKept, ChainsHeld, OriginsHeld
+from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, forked, stretch_lines, take
+from custody.share.wire.chains import STRETCH_BYTES_MAX, ChainReceipt, ChainState, ChainStates, OriginDigests
 from custody.share.wire.export import OriginsLine, decode_line
 from custody.share.wire.sharing import decode_about
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 class Conflict(InputError):
     """What was sent contradicts the chain that is kept, or does not go on where it ends."""
 
 
-def held_chains(desk: Desk) -> ChainsHeld:
+def held_chains(desk: Workspace) -> ChainStates:
     """Every chain that is kept."""
     with desk.reading() as store:
         owned, lists = store.tables.owned(), origin_lists(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        return ChainsHeld([_held(head, owned=head.store in owned, lists=lists) for head in heads])
+        return ChainStates([_held(head, owned=head.store in owned, lists=lists) for head in heads])
 
 
-def _held(head: Head, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainHeld:
+def _held(head: ChainTip, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainState:
     listed = lists.get(head.store)
-    return ChainHeld(head.store, int(head.seq), head.link.hex(), owned, None if listed is None else digest_text(listed))
+    return ChainState(
+        head.store, int(head.seq), head.link.hex(), owned, None if listed is None else digest_text(listed)
+    )
 
 
-def chain_stretch(desk: Desk, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
+def chain_stretch(desk: Workspace, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
     """The lines of the next records of a chain behind ``after``: at most ``limit``, and not too many bytes."""
     with desk.reading() as store, store.reading():
         until = min(int(store.tables.head(chain).seq), after + limit)
@@ -54,19 +56,19 @@ def _bounded(lines: Iterator[bytes]) -> Iterator[bytes]:
             waiting = []
 
 
-def origins_held(desk: Desk, chain: StoreId) -> OriginsHeld:
+def origins_held(desk: Workspace, chain: StoreId) -> OriginDigests:
     """Which origins of a chain are kept."""
     with desk.reading() as store:
-        return OriginsHeld({str(path): digest_text(digest) for path, digest in origin_digests(store, chain).items()})
+        return OriginDigests({str(path): digest_text(digest) for path, digest in origin_digests(store, chain).items()})
 
 
-def origins_of(desk: Desk, chain: StoreId, digest: Digest) -> bytes | None:
+def origins_of(desk: Workspace, chain: StoreId, digest: Digest) -> bytes | None:
     """What a chain tells of the lines of one file, by its digest."""
     with desk.reading() as store:
         return read_origins(store, digest) if digest in origin_digests(store, chain).values() else None
 
 
-def take_stretch(desk: Desk, data: bytes) -> ChainKept:
+def take_stretch(desk: Workspace, data: bytes) -> ChainReceipt:
     """Append a stretch of somebody's chain, whole or not at all; the same again changes nothing.
 
     The first line says what is sent, then come records with what they say, then origins of lines.
@@ -79,7 +81,7 @@ def take_stretch(desk: Desk, data: bytes) -> ChainKept:
         held = store.tables.head(about.head.store)
         _refuse_ours(store, about.head.store)
         _refuse_fork(store, about.head, held)
-        reader = ChainReader(held, Here(store))
+        reader = ChainReader(held, LocalChains(store))
         items = list(reader.read(said))
         damages = reader.finish(max(about.head, held, key=lambda head: head.seq))
         if damages:
@@ -89,10 +91,10 @@ def take_stretch(desk: Desk, data: bytes) -> ChainKept:
         origins = _merged(store, about.head.store, told, reader.head)
         copied = take(store, about.head.store, items, origins)
         head = store.tables.head(about.head.store)
-    return ChainKept(head.store, int(head.seq), head.link.hex(), copied.new)
+    return ChainReceipt(head.store, int(head.seq), head.link.hex(), copied.new)
 
 
-def _merged(store: Store, chain: StoreId, lines: list[bytes], head: Head) -> dict[RepoPath, bytes]:
+def _merged(store: Store, chain: StoreId, lines: list[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
     """All origins of a chain: those that are kept, with those that came in their place; one without states is gone."""
     kept = chain_origins(store, chain)
     came = []
@@ -110,7 +112,7 @@ def _refuse_ours(store: Store, chain: StoreId) -> None:
         raise Conflict("this chain is the service's own", hint="send events to /api/v1/evidence")
 
 
-def _refuse_fork(store: Store, said: Head, held: Head) -> None:
+def _refuse_fork(store: Store, said: ChainTip, held: ChainTip) -> None:
     """Refuse an end that is held otherwise."""
     there = store.tables.record(RecordRef(said.store, Seq(said.seq))) if said.seq <= held.seq else None
     if there is not None and there.link != said.link:

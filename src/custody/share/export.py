@@ -14,8 +14,8 @@ from custody.core.wire.canonical import dump, parse
 from custody.core.wire.report import ExportReport
 from custody.share.wire.export import (
     EndLine,
+    ExportLine,
     ForkLine,
-    Line,
     OriginsLine,
     OutlineLine,
     PendingLine,
@@ -26,7 +26,7 @@ from custody.share.wire.export import (
 )
 from custody.store import Body, Store, batched
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Counts:
     written: set[Digest] = field(default_factory=set)
 
 
-def export(desk: Desk, out: BinaryIO, path: str) -> ExportReport:
+def export(desk: Workspace, out: BinaryIO, path: str) -> ExportReport:
     """Write every chain, its bodies, forks and waiting events to ``out``; ``path`` is what the report calls it."""
     with desk.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
@@ -67,13 +67,13 @@ def export(desk: Desk, out: BinaryIO, path: str) -> ExportReport:
     )
 
 
-def export_to(desk: Desk, path: Path) -> ExportReport:
+def export_to(desk: Workspace, path: Path) -> ExportReport:
     """Export into a file that appears whole or not at all."""
     with written_whole(path) as out:
         return export(desk, out, str(path))
 
 
-def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:
+def _lines(desk: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLine]:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     yield header(heads)
     for head in heads:
@@ -94,7 +94,7 @@ def _lines(desk: Desk, store: Store, counts: _Counts) -> Iterator[Line]:
         counts.pending += 1
 
 
-def _bodies(store: Store, record: Record, counts: _Counts) -> Iterator[Line]:
+def _bodies(store: Store, record: Record, counts: _Counts) -> Iterator[ExportLine]:
     """The bodies that a record needs and that no line before it has brought."""
     payload = record.entry.digest
     for digest in (payload, *sorted(_texts(store, payload))):

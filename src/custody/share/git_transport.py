@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from custody.attribution.app.context import Attributing
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.origin_maps import Earlier, origin_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.arrival import ERASED
 from custody.git import Exchange, FileAt, NoObject, Object, ObjectReader
 from custody.share.chain_exchange import stretch_lines
@@ -21,7 +21,7 @@ from custody.share.wire.sharing import (
     ABOUT,
     CHUNK_RECORDS,
     ORIGINS,
-    About,
+    ShareManifest,
     about_of,
     chunk_name,
     chunk_of,
@@ -34,11 +34,11 @@ REF = "refs/custody/"
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedRef:
     """What a reference holds: its commit, what is said of the chain, and the ids of its files by name."""
 
     commit: CommitSha
-    about: About
+    about: ShareManifest
     files: dict[bytes, str]
 
     @property
@@ -52,14 +52,14 @@ def ref_of(store: StoreId) -> str:
     return f"{REF}{store}"
 
 
-def read_shared(exchange: Exchange, ref: str, commit: str) -> Shared:
+def read_shared(exchange: Exchange, ref: str, commit: str) -> SharedRef:
     """What a fetched reference holds, or an ``InputError`` that says why it is none of custody's."""
     with exchange.objects() as objects:
         sha = CommitSha(commit)
         about = decode_about(content(objects, FileAt(sha, RepoPath(ABOUT.encode()))))
     if ref != ref_of(StoreId(about.store)):
         raise InputError(f"'{ref}' holds the chain of another store, {about.store}", hint="somebody put it there")
-    return Shared(sha, about, exchange.files(sha))
+    return SharedRef(sha, about, exchange.files(sha))
 
 
 def content(objects: ObjectReader[Object], name: str | FileAt) -> bytes:
@@ -71,7 +71,7 @@ def content(objects: ObjectReader[Object], name: str | FileAt) -> bytes:
     return found.content
 
 
-def chunk_lines(objects: ObjectReader[Object], shared: Shared, after: int) -> Iterator[list[bytes]]:
+def chunk_lines(objects: ObjectReader[Object], shared: SharedRef, after: int) -> Iterator[list[bytes]]:
     """The lines of each chunk from the one on that holds the record behind ``after``."""
     for number in range(chunk_of(after + 1), chunk_of(shared.about.seq) + 1):
         sha = shared.files.get(chunk_name(number))
@@ -81,14 +81,16 @@ def chunk_lines(objects: ObjectReader[Object], shared: Shared, after: int) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ShareRequest:
     """What to share of a chain: up to its ``head``, with texts or without."""
 
-    head: Head
+    head: ChainTip
     texts: bool
 
 
-def commit_of(exchange: Exchange, evidence: Attributing, wanted: Wanted, old: Shared | None) -> str | None:
+def commit_of(
+    exchange: Exchange, evidence: AttributionContext, wanted: ShareRequest, old: SharedRef | None
+) -> str | None:
     """The commit that shares a chain; None when ``old`` does so already."""
     store, head = evidence.store, wanted.head
     stale = old is not None and _is_stale(store, old.about, wanted)
@@ -105,7 +107,7 @@ def commit_of(exchange: Exchange, evidence: Attributing, wanted: Wanted, old: Sh
     return exchange.commit(files, parents, message, evidence.desk.now_ns() // 1_000_000_000)
 
 
-def _is_stale(store: Store, old: About, wanted: Wanted) -> bool:
+def _is_stale(store: Store, old: ShareManifest, wanted: ShareRequest) -> bool:
     """Whether the reference holds something that it must not hold any more."""
     if old.texts and not wanted.texts:
         return True
@@ -113,7 +115,9 @@ def _is_stale(store: Store, old: About, wanted: Wanted) -> bool:
     return any(record.entry.kind == ERASED for record in later)
 
 
-def _chunks(exchange: Exchange, store: Store, wanted: Wanted, old: Shared | None) -> Iterator[tuple[bytes, str]]:
+def _chunks(
+    exchange: Exchange, store: Store, wanted: ShareRequest, old: SharedRef | None
+) -> Iterator[tuple[bytes, str]]:
     chain, end = wanted.head.store, int(wanted.head.seq)
     for number in range(chunk_of(end) + 1):
         name, last = chunk_name(number), min((number + 1) * CHUNK_RECORDS, end)
@@ -125,7 +129,7 @@ def _chunks(exchange: Exchange, store: Store, wanted: Wanted, old: Shared | None
 
 
 def _origins(
-    exchange: Exchange, evidence: Attributing, chain: StoreId, ends: Sequence[CommitSha], old: Shared | None
+    exchange: Exchange, evidence: AttributionContext, chain: StoreId, ends: Sequence[CommitSha], old: SharedRef | None
 ) -> dict[bytes, str]:
     with exchange.objects() as objects:
 

@@ -13,20 +13,20 @@ from custody.core.chain_check import Damage, DamageCode, cut, misfit
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, Seq, StoreId
-from custody.core.record import Head, Record, empty_head, head_at
+from custody.core.record import ChainTip, Record, empty_head, head_at
 from custody.core.wire.arrival import ERASED, Arrival, arrival_of
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import views_from
-from custody.core.wire.report import Finding, ImportedChain, ImportReport
+from custody.core.wire.report import ImportedChain, ImportReport, IntegrityFinding
 from custody.share.chain_exchange import checked_origins
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
     EndLine,
+    ExportLine,
     ForkLine,
     Header,
-    Line,
     OriginsLine,
     OutlineLine,
     PendingLine,
@@ -36,19 +36,21 @@ from custody.share.wire.export import (
     stored_body,
 )
 from custody.store import Body, Fork, Store, erased_digest
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def import_export(desk: Desk, path: Path) -> ImportReport:
+def import_export(desk: Workspace, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
     with _readable_twice(path) as file:
         return _import(desk, file, str(path))
 
 
-def _import(desk: Desk, file: Path, path: str) -> ImportReport:
+def _import(desk: Workspace, file: Path, path: str) -> ImportReport:
     checked = _check(desk, file, path)
     if checked.damages:
-        findings = [Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages]
+        findings = [
+            IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages
+        ]
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with desk.writing() as store:
         desk.progress.start("importing", checked.lines)
@@ -65,7 +67,7 @@ def _import(desk: Desk, file: Path, path: str) -> ImportReport:
     )
 
 
-def _keep_origins(store: Store, checked: "_Checked") -> None:
+def _keep_origins(store: Store, checked: "_ExportCheck") -> None:
     """Inside a write: keep the origins of the chains that are here without their texts."""
     ours = store.tables.owned()
     for chain, files in checked.origins.items():
@@ -74,11 +76,11 @@ def _keep_origins(store: Store, checked: "_Checked") -> None:
 
 
 @dataclass(slots=True)
-class _Checked:
+class _ExportCheck:
     """What a first reading of the whole file found; nothing is written before it is through."""
 
-    promised: dict[StoreId, Head] = field(default_factory=dict)
-    reached: dict[StoreId, Head] = field(default_factory=dict)
+    promised: dict[StoreId, ChainTip] = field(default_factory=dict)
+    reached: dict[StoreId, ChainTip] = field(default_factory=dict)
     bodies: set[Digest] = field(default_factory=set)
     recent: dict[Digest, bytes] = field(default_factory=dict)
     """Bodies since the last record: the next one's payload is among them, unless an earlier record had the same."""
@@ -93,8 +95,8 @@ class _Checked:
     """Of everything before the last line; None while that has not come."""
 
 
-def _check(desk: Desk, file: Path, path: str) -> _Checked:
-    checked = _Checked()
+def _check(desk: Workspace, file: Path, path: str) -> _ExportCheck:
+    checked = _ExportCheck()
     desk.progress.start("checking", None)
     whole = hashlib.sha256()
     for number, data in _raw_lines(file):
@@ -120,7 +122,7 @@ def _check(desk: Desk, file: Path, path: str) -> _Checked:
     return checked
 
 
-def _unkept(promised: Head, reached: Head) -> Iterator[Damage]:
+def _unkept(promised: ChainTip, reached: ChainTip) -> Iterator[Damage]:
     """How a chain differs from what the first line promised of it."""
     yield from cut(reached, promised)
     if reached.seq > promised.seq or (reached.seq == promised.seq and reached.link != promised.link):
@@ -128,14 +130,14 @@ def _unkept(promised: Head, reached: Head) -> Iterator[Damage]:
         yield Damage(DamageCode.HEAD_DIFFERS, what)
 
 
-def _look(checked: _Checked, line: Line, *, first: bool) -> None:
+def _look(checked: _ExportCheck, line: ExportLine, *, first: bool) -> None:
     if first != isinstance(line, Header) or checked.digest is not None:
         raise InputError("not an export of custody", hint="make one with 'custody export'")
     match line:
         case Header(chains=chains):
             for chain in chains:
                 store = StoreId(chain.store)
-                checked.promised[store] = Head(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+                checked.promised[store] = ChainTip(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
         case BodyLine():
             _look_at_body(checked, line)
         case OutlineLine() | OriginsLine():
@@ -150,7 +152,7 @@ def _look(checked: _Checked, line: Line, *, first: bool) -> None:
             checked.digest = digest
 
 
-def _look_at_shared(checked: _Checked, line: OutlineLine | OriginsLine) -> None:
+def _look_at_shared(checked: _ExportCheck, line: OutlineLine | OriginsLine) -> None:
     """What a chain brings that came here without its texts."""
     if isinstance(line, OutlineLine):
         views_from(line.views.encode("utf-8", "surrogatepass"))
@@ -159,7 +161,7 @@ def _look_at_shared(checked: _Checked, line: OutlineLine | OriginsLine) -> None:
         checked.origins.setdefault(StoreId(line.store), []).append(line.data.encode("utf-8", "surrogatepass"))
 
 
-def _look_at_body(checked: _Checked, line: BodyLine) -> None:
+def _look_at_body(checked: _ExportCheck, line: BodyLine) -> None:
     body = stored_body(line)
     checked.bodies.add(body.digest)
     if body.data is None:
@@ -171,7 +173,7 @@ def _look_at_body(checked: _Checked, line: BodyLine) -> None:
             checked.damages.append(Damage(DamageCode.BODY_CHANGED, what))
 
 
-def _look_at_record(checked: _Checked, record: Record) -> None:
+def _look_at_record(checked: _ExportCheck, record: Record) -> None:
     if record.store not in checked.promised:
         raise InputError(f"a record of chain {record.store}, which the first line does not name")
     checked.damages.extend(misfit(checked.reached.get(record.store, empty_head(record.store)), record))
@@ -179,7 +181,7 @@ def _look_at_record(checked: _Checked, record: Record) -> None:
     checked.reached[record.store] = head_at(record)
 
 
-def _held(checked: _Checked, record: Record) -> Iterator[Damage]:
+def _held(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
     """Whether the file brings every body that a record names, and its payload is one that custody would write."""
     wanted = {record.entry.digest}
     payload = checked.recent.get(record.entry.digest)
@@ -196,7 +198,7 @@ def _held(checked: _Checked, record: Record) -> Iterator[Damage]:
         yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
 
-def _items(desk: Desk, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
+def _items(desk: Workspace, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
     """What the file brings, read again; if it is not the file that was checked, the copying transaction must fail."""
     whole = hashlib.sha256()
     for _, data in _raw_lines(file):

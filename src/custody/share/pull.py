@@ -7,22 +7,22 @@ from custody.core.chain_check import Damage
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Head, Record, empty_head
-from custody.core.wire.report import Finding
+from custody.core.record import ChainTip, Record, empty_head
+from custody.core.wire.report import IntegrityFinding
 from custody.git import Exchange, Ref
-from custody.share.chain_exchange import ChainReader, Here, checked_origins, fork_at, take
-from custody.share.git_transport import Shared, chunk_lines, content, read_shared
+from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, fork_at, take
+from custody.share.git_transport import SharedRef, chunk_lines, content, read_shared
 from custody.share.push import exchange_of
 from custody.share.remote_name import git_remote
 from custody.share.wire.sharing import PullReport, SharedChain
 from custody.store import Body, Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 UNREADABLE = "UNREADABLE"
 """The code of a finding about something that is no chain at all."""
 
 
-def pull_git(desk: Desk, name: str | None, *, dry_run: bool = False) -> PullReport:
+def pull_git(desk: Workspace, name: str | None, *, dry_run: bool = False) -> PullReport:
     """Bring every chain here that the remote has and that is not our own."""
     remote = git_remote(desk, name)
     exchange = exchange_of(desk)
@@ -51,11 +51,11 @@ def _taken(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> Shar
     except InputError as error:
         held = int(store.tables.head(chain).seq)
         return SharedChain(
-            chain, held, 0, texts=False, outcome="refused", findings=[Finding(UNREADABLE, error.message)]
+            chain, held, 0, texts=False, outcome="refused", findings=[IntegrityFinding(UNREADABLE, error.message)]
         )
 
 
-def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool) -> SharedChain:
+def _checked(exchange: Exchange, store: Store, shared: SharedRef, *, dry_run: bool) -> SharedChain:
     head, held = shared.about.head, store.tables.head(StoreId(shared.about.store))
     fork = fork_at(store, head)
     if fork is not None:
@@ -73,7 +73,7 @@ def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool)
     with exchange.objects() as objects:
 
         def items() -> Iterator[Record | Body]:
-            reader = ChainReader(begin, Here(store))
+            reader = ChainReader(begin, LocalChains(store))
             if whole or head.seq > held.seq:
                 for lines in chunk_lines(objects, shared, int(begin.seq)):
                     yield from reader.read(lines)
@@ -84,12 +84,12 @@ def _checked(exchange: Exchange, store: Store, shared: Shared, *, dry_run: bool)
 
 
 def _looked_through(
-    exchange: Exchange, store: Store, shared: Shared, begin: Head
+    exchange: Exchange, store: Store, shared: SharedRef, begin: ChainTip
 ) -> tuple[list[Damage], dict[RepoPath, bytes] | None]:
     """What is wrong with a chain behind ``begin``, and its origins, if it has any."""
     head = shared.about.head
     with exchange.objects() as objects:
-        reader = ChainReader(begin, Here(store))
+        reader = ChainReader(begin, LocalChains(store))
         if head.seq > begin.seq:
             for lines in chunk_lines(objects, shared, int(begin.seq)):
                 for _ in reader.read(lines):
@@ -100,7 +100,7 @@ def _looked_through(
     return reader.finish(head), origins
 
 
-def _told(shared: Shared, held: Head, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+def _told(shared: SharedRef, held: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
     new = max(0, shared.about.seq - int(held.seq))
     return SharedChain(
         store=shared.about.store,
@@ -108,5 +108,7 @@ def _told(shared: Shared, held: Head, outcome: str, damages: list[Damage] | None
         new=new if outcome in ("taken", "waits") else 0,
         texts=shared.about.texts,
         outcome=outcome,  # type: ignore[arg-type]
-        findings=[Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()],
+        findings=[
+            IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()
+        ],
     )

@@ -1,24 +1,24 @@
 """Share this store's chains through a git remote: sent whole and checked, or not at all."""
 
-from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.context import AttributionContext, attributing
 from custody.core.chain_check import Damage, DamageCode
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
-from custody.core.record import Head
-from custody.core.wire.report import Finding
-from custody.git import Exchange, Moved
+from custody.core.record import ChainTip
+from custody.core.wire.report import IntegrityFinding
+from custody.git import Exchange, RemoteMoveError
 from custody.share.chain_exchange import fork_at
-from custody.share.git_transport import Shared, Wanted, commit_of, read_shared, ref_of
+from custody.share.git_transport import SharedRef, ShareRequest, commit_of, read_shared, ref_of
 from custody.share.remote_name import GitRemote, git_remote
 from custody.share.wire.sharing import PushReport, SharedChain
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TRIES_MAX = 5
 """How often a push is tried again when somebody else was quicker."""
 FOLDER = "exchange"
 
 
-def push_git(desk: Desk, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PushReport:
+def push_git(desk: Workspace, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PushReport:
     """Send every chain that this store appends to or once appended to; what the remote has is left alone."""
     remote = git_remote(desk, name)
     exchange = exchange_of(desk)
@@ -27,14 +27,14 @@ def push_git(desk: Desk, name: str | None, *, texts: bool = False, dry_run: bool
     with attributing(desk) as evidence:
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
-        chains = [_sent(exchange, evidence, remote, Wanted(head, texts), dry_run=dry_run) for head in heads]
+        chains = [_sent(exchange, evidence, remote, ShareRequest(head, texts), dry_run=dry_run) for head in heads]
     found = any(chain.outcome == "refused" for chain in chains)
     return PushReport(
         outcome="found" if found else "fine", remote=remote.name, transport="git", dry_run=dry_run, chains=chains
     )
 
 
-def exchange_of(desk: Desk) -> Exchange:
+def exchange_of(desk: Workspace) -> Exchange:
     """Where this repository keeps what it exchanges with git remotes."""
     if desk.home is None:
         raise InputError("there is no repository here", hint="stand in one, or name it with -C")
@@ -42,13 +42,13 @@ def exchange_of(desk: Desk) -> Exchange:
 
 
 def _sent(
-    exchange: Exchange, evidence: Attributing, remote: GitRemote, wanted: Wanted, *, dry_run: bool
+    exchange: Exchange, evidence: AttributionContext, remote: GitRemote, wanted: ShareRequest, *, dry_run: bool
 ) -> SharedChain:
     for left in reversed(range(TRIES_MAX)):
         old = _there(exchange, remote, wanted.head.store)
         wrong = None if old is None else _contradiction(evidence, old)
         if wrong is not None:
-            return _told(wanted, old, "refused", [Finding(wrong.code.label, wrong.what)])
+            return _told(wanted, old, "refused", [IntegrityFinding(wrong.code.label, wrong.what)])
         commit = commit_of(exchange, evidence, wanted, old)
         if commit is None:
             return _told(wanted, old, "same")
@@ -56,7 +56,7 @@ def _sent(
             return _told(wanted, old, "waits")
         try:
             exchange.push(remote.push, ref_of(wanted.head.store), commit, None if old is None else old.commit)
-        except Moved:
+        except RemoteMoveError:
             if not left:
                 raise
             continue  # look again at what is there now, and go on from that
@@ -64,23 +64,25 @@ def _sent(
     raise AssertionError("the last try returns or raises")
 
 
-def _there(exchange: Exchange, remote: GitRemote, chain: StoreId) -> Shared | None:
+def _there(exchange: Exchange, remote: GitRemote, chain: StoreId) -> SharedRef | None:
     """What the remote has of a chain now."""
     ref = ref_of(chain)
     found = exchange.fetch(remote.push, [ref])
     return read_shared(exchange, ref, found[0].id) if found else None
 
 
-def _contradiction(evidence: Attributing, old: Shared) -> Damage | None:
+def _contradiction(evidence: AttributionContext, old: SharedRef) -> Damage | None:
     """Why what the remote has cannot be an earlier state of our own chain."""
-    head: Head = old.about.head
+    head: ChainTip = old.about.head
     if head.seq > evidence.store.tables.head(head.store).seq:
         what = f"the remote has {head.seq:,} records of our own chain {head.store}, more than this store wrote"
         return Damage(DamageCode.CHAIN_CUT, f"{what}: it was restored from a copy, or somebody else wrote there")
     return fork_at(evidence.store, head)
 
 
-def _told(wanted: Wanted, old: Shared | None, outcome: str, findings: list[Finding] | None = None) -> SharedChain:
+def _told(
+    wanted: ShareRequest, old: SharedRef | None, outcome: str, findings: list[IntegrityFinding] | None = None
+) -> SharedChain:
     there = 0 if old is None else old.about.seq
     return SharedChain(
         store=wanted.head.store,

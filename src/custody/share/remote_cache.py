@@ -6,13 +6,13 @@ from pathlib import Path
 from custody.attribution.app.chain_origins import chain_origins, put_origins
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING
-from custody.core.record import Head
-from custody.share.chain_exchange import ChainReader, Here, stretch_lines
+from custody.core.record import ChainTip
+from custody.share.chain_exchange import ChainReader, LocalChains, stretch_lines
 from custody.share.remote import NamedRemote
 from custody.share.service_transport import pull_service
 from custody.share.wire.sharing import PullReport
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 FOLDER = "remotes"
 RECORDS_MAX = 1000
@@ -20,7 +20,7 @@ RECORDS_MAX = 1000
 
 
 @dataclass(frozen=True)
-class CacheDesk(Desk):
+class CacheWorkspace(Workspace):
     """A desk whose store is the copy of a service's evidence; nothing of it is ever mixed into our own."""
 
     cache: Path = field(default=Path())
@@ -31,11 +31,11 @@ class CacheDesk(Desk):
         return self.cache
 
 
-def cached(desk: Desk, remote: NamedRemote) -> CacheDesk:
+def cached(desk: Workspace, remote: NamedRemote) -> CacheWorkspace:
     """A desk with everything that is here and everything that the service has, brought up to date."""
     if desk.home is None or desk.database is not None:
         raise InputError("a team database is asked as it is", hint="leave out --remote, or --database")
-    made = CacheDesk(
+    made = CacheWorkspace(
         folder=desk.folder,
         talk=desk.talk,
         progress=desk.progress,
@@ -59,10 +59,10 @@ def cached(desk: Desk, remote: NamedRemote) -> CacheDesk:
     return made
 
 
-def _copied(own: Store, copy: Store, head: Head) -> None:
+def _copied(own: Store, copy: Store, head: ChainTip) -> None:
     """Bring a chain of our own store into the copy, texts and all."""
     begin = copy.tables.head(head.store)
-    reader = ChainReader(begin, Here(copy))
+    reader = ChainReader(begin, LocalChains(copy))
     while reader.head.seq < head.seq:
         after = int(reader.head.seq)
         until = min(int(head.seq), after + RECORDS_MAX)
@@ -75,7 +75,7 @@ def _copied(own: Store, copy: Store, head: Head) -> None:
             put_origins(copy, head.store, files)
 
 
-def _said(desk: Desk, report: PullReport) -> None:
+def _said(desk: Workspace, report: PullReport) -> None:
     for chain in report.chains:
         for finding in chain.findings:
             desk.talk(f"chain {chain.store} of '{report.remote}' was left out: {finding.what}")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from custody.core.errors import InputError
-from custody.git import Address, Remote
-from custody.workspace.workspace import Desk
+from custody.git import Remote, RemoteUrl
+from custody.workspace.workspace import Workspace
 
 USUAL = "origin"
 
@@ -14,11 +14,11 @@ class GitRemote:
     """A git remote by the name that the user knows."""
 
     name: str
-    fetch: Address
-    push: Address
+    fetch: RemoteUrl
+    push: RemoteUrl
 
 
-def git_remote(desk: Desk, name: str | None) -> GitRemote:
+def git_remote(desk: Workspace, name: str | None) -> GitRemote:
     """The git remote called ``name``; without one the remote that the branch follows, or ``origin``."""
     remotes = desk.repository.remotes()
     chosen = name or _followed(desk, remotes.followed) or USUAL
@@ -32,7 +32,7 @@ def git_remote(desk: Desk, name: str | None) -> GitRemote:
     return GitRemote(chosen, desk.repository.address(found.fetch), desk.repository.address(found.push))
 
 
-def _followed(desk: Desk, followed: dict[str, str]) -> str | None:
+def _followed(desk: Workspace, followed: dict[str, str]) -> str | None:
     branch = desk.repository.head().branch
     name = (
         None if branch is None else followed.get(branch.decode("utf-8", "surrogateescape").removeprefix("refs/heads/"))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from custody.attribution.app.chain_origins import have_origins_changed, origin_digests, origin_lists, read_origins
-from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.context import AttributionContext, attributing
 from custody.attribution.app.origin_maps import origin_files
 from custody.attribution.wire.origins import FileOrigins, encode_origins
 from custody.core.chain_check import Damage, DamageCode
@@ -12,16 +12,16 @@ from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Link, Seq, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Head, Record, empty_head
+from custody.core.record import ChainTip, Record, empty_head
 from custody.core.wire.body import digest_text
-from custody.core.wire.report import Finding
-from custody.share.chain_exchange import ChainReader, Here, checked_origins, fork_at, stretch_lines, take
-from custody.share.remote import NamedRemote, Refused, RemoteService
+from custody.core.wire.report import IntegrityFinding
+from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, fork_at, stretch_lines, take
+from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire.chains import (
     NDJSON,
     STRETCH_BYTES_MAX,
     STRETCH_RECORDS_MAX,
-    ChainHeld,
+    ChainState,
     decode_held,
     decode_kept,
     decode_origins_held,
@@ -29,13 +29,13 @@ from custody.share.wire.chains import (
 from custody.share.wire.export import OriginsLine, encode_line
 from custody.share.wire.sharing import PullReport, PushReport, SharedChain, about_of, encode_about
 from custody.store import Body, Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 CHAINS = "/api/v1/chains"
 CONFLICT = 409
 
 
-def push_service(desk: Desk, remote: NamedRemote, *, texts: bool = False, dry_run: bool = False) -> PushReport:
+def push_service(desk: Workspace, remote: NamedRemote, *, texts: bool = False, dry_run: bool = False) -> PushReport:
     """Send every chain that this store appends to or once appended to, behind what the service has of it."""
     with desk.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
@@ -44,7 +44,7 @@ def push_service(desk: Desk, remote: NamedRemote, *, texts: bool = False, dry_ru
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
         chains = [
-            _Sending(service, evidence, head, texts).sent(there.get(head.store), dry_run=dry_run) for head in heads
+            _ChainUpload(service, evidence, head, texts).sent(there.get(head.store), dry_run=dry_run) for head in heads
         ]
     found = any(chain.outcome == "refused" for chain in chains)
     return PushReport(
@@ -53,15 +53,15 @@ def push_service(desk: Desk, remote: NamedRemote, *, texts: bool = False, dry_ru
 
 
 @dataclass(frozen=True, slots=True)
-class _Sending:
+class _ChainUpload:
     """One chain on its way to a service."""
 
     service: RemoteService
-    evidence: Attributing
-    head: Head
+    evidence: AttributionContext
+    head: ChainTip
     texts: bool
 
-    def sent(self, held: ChainHeld | None, *, dry_run: bool) -> SharedChain:
+    def sent(self, held: ChainState | None, *, dry_run: bool) -> SharedChain:
         """Send what the service lacks."""
         there = empty_head(self.head.store) if held is None else _head(held)
         if there.seq > self.head.seq:
@@ -77,13 +77,13 @@ class _Sending:
             return self._told(there, "waits")
         try:
             self._send_all(there, origins)
-        except Refused as error:
+        except ServiceRefusal as error:
             if error.status != CONFLICT:
                 raise
             return self._told(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
         return self._told(there, "sent")
 
-    def _send_all(self, there: Head, origins: dict[RepoPath, bytes]) -> None:
+    def _send_all(self, there: ChainTip, origins: dict[RepoPath, bytes]) -> None:
         self.evidence.desk.progress.start("sending", int(self.head.seq - there.seq))
         reached = there
         for head, lines in self._stretches(there):
@@ -99,13 +99,13 @@ class _Sending:
         if batch:
             self._post(self.head, batch)
 
-    def _post(self, head: Head, lines: list[bytes]) -> None:
+    def _post(self, head: ChainTip, lines: list[bytes]) -> None:
         about = encode_about(about_of(head, texts=self.texts, tips=[]))
         kept = decode_kept(self.service.post(CHAINS, about + b"".join(lines), NDJSON))
         if (kept.seq, kept.link) != (int(head.seq), head.link.hex()):
             raise InputError("the service did not keep what it was sent", hint="push again")
 
-    def _stretches(self, there: Head) -> Iterator[tuple[Head, list[bytes]]]:
+    def _stretches(self, there: ChainTip) -> Iterator[tuple[ChainTip, list[bytes]]]:
         """The records that the service lacks, in pieces that it takes at once."""
         store, chain, after = self.evidence.store, self.head.store, int(there.seq)
         while after < self.head.seq:
@@ -117,9 +117,9 @@ class _Sending:
                 size += sum(map(len, one))
                 after += 1
             record = next(iter(store.tables.records(chain, after=after - 1)))
-            yield Head(chain, Seq(after), record.link), lines
+            yield ChainTip(chain, Seq(after), record.link), lines
 
-    def _changed_origins(self, there: Head) -> dict[RepoPath, bytes]:
+    def _changed_origins(self, there: ChainTip) -> dict[RepoPath, bytes]:
         """What the service should be told of lines and was not; a file of which nothing is left is told empty."""
         evidence, chain = self.evidence, self.head.store
         made = origin_files(evidence, chain, evidence.repository.tips())
@@ -128,7 +128,7 @@ class _Sending:
         fresh = {path: data for path, data in made.items() if kept.get(str(path)) != digest_text(digest_of(data))}
         return fresh | {path: encode_origins(FileOrigins(1, str(path), [], [])) for path in gone}
 
-    def _told(self, there: Head, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+    def _told(self, there: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
         return SharedChain(
             store=self.head.store,
             records=int(self.head.seq),
@@ -140,7 +140,7 @@ class _Sending:
 
 
 def pull_service(
-    desk: Desk,
+    desk: Workspace,
     remote: NamedRemote,
     *,
     texts: bool = False,
@@ -158,7 +158,7 @@ def pull_service(
     )
 
 
-def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool, dry_run: bool) -> SharedChain:
+def _taken(service: RemoteService, store: Store, held: ChainState, *, texts: bool, dry_run: bool) -> SharedChain:
     there = _head(held)
     here = store.tables.head(there.store)
     if there.store in store.tables.owned():
@@ -175,10 +175,10 @@ def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool
     try:
         items, damages = _fetched(service, store, there, begin, texts=texts)
         origins = None if texts else _origins(service, store, there)
-    except Refused:
+    except ServiceRefusal:
         raise
     except InputError as error:
-        what = Finding("UNREADABLE", error.message)
+        what = IntegrityFinding("UNREADABLE", error.message)
         return SharedChain(there.store, int(here.seq), 0, texts=texts, outcome="refused", findings=[what])
     if damages:
         return _pulled(there, here, "refused", texts=texts, damages=damages)
@@ -190,10 +190,10 @@ def _taken(service: RemoteService, store: Store, held: ChainHeld, *, texts: bool
 
 
 def _fetched(
-    service: RemoteService, store: Store, there: Head, begin: Head, *, texts: bool
+    service: RemoteService, store: Store, there: ChainTip, begin: ChainTip, *, texts: bool
 ) -> tuple[list[Record | Body], list[Damage]]:
     """The records behind ``begin``, checked; a chain is held in memory until it is known to be whole."""
-    reader = ChainReader(begin, Here(store))
+    reader = ChainReader(begin, LocalChains(store))
     items: list[Record | Body] = []
     while reader.head.seq < there.seq:
         before = reader.head
@@ -206,7 +206,7 @@ def _fetched(
     return items, reader.finish(there)
 
 
-def _origins(service: RemoteService, store: Store, there: Head) -> dict[RepoPath, bytes]:
+def _origins(service: RemoteService, store: Store, there: ChainTip) -> dict[RepoPath, bytes]:
     """What the chain tells of lines; a file that is here as it is there is not fetched again."""
     path = f"{CHAINS}/{there.store}/origins"
     told = decode_origins_held(service.get(path)).files
@@ -222,15 +222,17 @@ def _origins(service: RemoteService, store: Store, there: Head) -> dict[RepoPath
     return checked_origins(files, there)
 
 
-def _there(service: RemoteService) -> dict[StoreId, ChainHeld]:
+def _there(service: RemoteService) -> dict[StoreId, ChainState]:
     return {StoreId(one.store): one for one in decode_held(service.get(CHAINS)).chains}
 
 
-def _head(held: ChainHeld) -> Head:
-    return Head(StoreId(held.store), Seq(held.seq), Link(bytes.fromhex(held.link)))
+def _head(held: ChainState) -> ChainTip:
+    return ChainTip(StoreId(held.store), Seq(held.seq), Link(bytes.fromhex(held.link)))
 
 
-def _pulled(there: Head, here: Head, outcome: str, *, texts: bool, damages: list[Damage] | None = None) -> SharedChain:
+def _pulled(
+    there: ChainTip, here: ChainTip, outcome: str, *, texts: bool, damages: list[Damage] | None = None
+) -> SharedChain:
     taken = outcome in ("taken", "same")
     return SharedChain(
         store=there.store,
@@ -242,5 +244,5 @@ def _pulled(there: Head, here: Head, outcome: str, *, texts: bool, damages: list
     )
 
 
-def _findings(damages: list[Damage] | None) -> list[Finding]:
-    return [Finding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()]
+def _findings(damages: list[Damage] | None) -> list[IntegrityFinding]:
+    return [IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()]

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.share.remote.service_book import NamedRemote, RemoteBook
-from custody.share.wire.sharing import PullReport, PushReport, RemoteReport, RemoteTold
-from custody.workspace.workspace import Desk
+from custody.share.wire.sharing import PullReport, PushReport, RemoteInfo, RemoteReport
+from custody.workspace.workspace import Workspace
 
 TOKEN_VARIABLE = "CUSTODY_TOKEN"
 """Where a token may stand for one command, instead of the one that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class SyncRequest:
     """What to share, and whether to do it."""
 
     texts: bool = False
     dry_run: bool = False
 
 
-def push(desk: Desk, name: str | None, how: Sharing) -> PushReport:
+def push(desk: Workspace, name: str | None, how: SyncRequest) -> PushReport:
     """Share what was recorded here."""
     service = _service(name)
     if service is not None:
@@ -32,7 +32,7 @@ def push(desk: Desk, name: str | None, how: Sharing) -> PushReport:
     return push_git(desk, name, texts=how.texts, dry_run=how.dry_run)
 
 
-def pull(desk: Desk, name: str | None, how: Sharing) -> PullReport:
+def pull(desk: Workspace, name: str | None, how: SyncRequest) -> PullReport:
     """Take over what others share; a git remote gives the texts that their owners put there."""
     service = _service(name)
     if service is not None:
@@ -73,7 +73,7 @@ def list_remotes() -> RemoteReport:
     """The services that the user named."""
     known = RemoteBook(os.environ).all()
     return RemoteReport(
-        remotes=[RemoteTold(one.name, one.url, one.token is not None) for _, one in sorted(known.items())]
+        remotes=[RemoteInfo(one.name, one.url, one.token is not None) for _, one in sorted(known.items())]
     )
 
 

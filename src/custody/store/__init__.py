@@ -4,17 +4,17 @@ May touch the database and the head files beside it. It never reads the spool, r
 random numbers are passed in.
 """
 
-from custody.store.db import Db, StoreDamaged, StoreUnwritable, placeholders
+from custody.store.db import DamagedStoreError, Db, StoreUnwritable, placeholders
 from custody.store.heads import Heads, KeptHead
 from custody.store.migrate import SCHEMA_VERSION
 from custody.store.project_schema import SERVICE_ROLE
-from custody.store.projection import DerivedTables, Reader, Seen
-from custody.store.record_filter import EVERYTHING, Only
+from custody.store.projection import DerivedTables, ObservedView, RecordReader
+from custody.store.record_filter import EVERYTHING, RecordFilter
 from custody.store.snapshot import claimed_until, copy_until, erased_since, own_among, own_as
 from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay
 from custody.store.store import (
-    Appended,
-    Copied,
+    AppendResult,
+    CopyResult,
     Fork,
     Store,
     Surroundings,
@@ -27,20 +27,20 @@ __all__ = [
     "EVERYTHING",
     "SCHEMA_VERSION",
     "SERVICE_ROLE",
-    "Appended",
+    "AppendResult",
     "Body",
-    "Copied",
+    "CopyResult",
+    "DamagedStoreError",
     "Db",
     "DerivedTables",
     "Fork",
     "Heads",
     "KeptHead",
-    "Only",
-    "Reader",
-    "Seen",
+    "ObservedView",
+    "RecordFilter",
+    "RecordReader",
     "SqliteDb",
     "Store",
-    "StoreDamaged",
     "StoreUnwritable",
     "Surroundings",
     "ViewWiring",

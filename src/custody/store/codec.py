@@ -7,7 +7,7 @@ own before them.
 import hashlib
 import zlib
 
-from custody.store.db import StoreDamaged
+from custody.store.db import DamagedStoreError
 
 PLAIN, ZLIB, OUTLINE = "plain", "zlib", "outline"
 BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -28,11 +28,13 @@ def encode(data: bytes) -> tuple[str, bytes]:
 
 
 def decode(codec: str, kept: bytes) -> bytes:
-    """The bytes that were encoded; ``StoreDamaged`` when they cannot be."""
+    """The bytes that were encoded; ``DamagedStoreError`` when they cannot be."""
     if codec == PLAIN:
         return kept
     if codec != ZLIB:
-        raise StoreDamaged(f"unknown codec '{codec}' of a body", hint="the store is damaged or from a newer custody")
+        raise DamagedStoreError(
+            f"unknown codec '{codec}' of a body", hint="the store is damaged or from a newer custody"
+        )
     return _unpacked(kept)
 
 
@@ -42,10 +44,10 @@ def encode_outline(outline: bytes) -> bytes:
 
 
 def decode_outline(kept: bytes) -> bytes:
-    """The outline that was encoded; ``StoreDamaged`` when it is not that any more."""
+    """The outline that was encoded; ``DamagedStoreError`` when it is not that any more."""
     outline = _unpacked(kept[_DIGEST_BYTES:])
     if hashlib.sha256(outline).digest() != kept[:_DIGEST_BYTES]:
-        raise StoreDamaged("the outline of a record is not the one that came", hint="run 'custody verify'")
+        raise DamagedStoreError("the outline of a record is not the one that came", hint="run 'custody verify'")
     return outline
 
 
@@ -54,7 +56,9 @@ def _unpacked(kept: bytes) -> bytes:
     try:
         data = unpacker.decompress(kept, BODY_BYTES_MAX)
     except zlib.error as error:
-        raise StoreDamaged(f"a body cannot be unpacked: {error}", hint="run 'custody verify'") from error
+        raise DamagedStoreError(f"a body cannot be unpacked: {error}", hint="run 'custody verify'") from error
     if not unpacker.eof or unpacker.unused_data:
-        raise StoreDamaged("a body is cut short, too large or has bytes behind its end", hint="run 'custody verify'")
+        raise DamagedStoreError(
+            "a body is cut short, too large or has bytes behind its end", hint="run 'custody verify'"
+        )
     return data

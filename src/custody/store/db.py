@@ -8,15 +8,15 @@ from typing import Protocol
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
 
-Value = None | int | str | bytes
-Row = tuple[Value, ...]
+SqlValue = None | int | str | bytes
+Row = tuple[SqlValue, ...]
 
 
 class StoreUnwritable(StoreError):
     """The store can be read but not written: a full disk, a read-only file system, somebody else's file."""
 
 
-class StoreDamaged(StoreError):
+class DamagedStoreError(StoreError):
     """The database itself says that its file is not what it wrote."""
 
 
@@ -47,13 +47,13 @@ class Db(Protocol):
     place: str
     """Where its heads are kept below the folder for heads: each database has its own."""
 
-    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """All rows of a query."""
 
-    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+    def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         """One statement."""
 
-    def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """One statement for each of ``rows``."""
 
     def writing(self) -> AbstractContextManager[None]:

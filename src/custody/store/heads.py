@@ -18,7 +18,7 @@ from pathlib import Path
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Link, Seq, StoreId
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump, parse
 from custody.store.db import StoreUnwritable
 
@@ -33,7 +33,7 @@ class KeptHead:
     """A head file as found; ``genuine`` says whether it was written here under this key."""
 
     name: str
-    head: Head | None
+    head: ChainTip | None
     genuine: bool
 
 
@@ -43,7 +43,7 @@ class Heads:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def read(self, store: StoreId) -> Head | None:
+    def read(self, store: StoreId) -> ChainTip | None:
         """The head that was remembered for ``store``, if there is one and it is genuine."""
         kept = self._read(self.folder / (_PREFIX + store))
         return kept.head if kept is not None and kept.genuine else None
@@ -53,7 +53,7 @@ class Heads:
         found = (self._read(path) for path in sorted(self.folder.glob(_PREFIX + "*")))
         return [kept for kept in found if kept is not None]
 
-    def advance(self, head: Head) -> None:
+    def advance(self, head: ChainTip) -> None:
         """Remember ``head``, unless a later one of its chain is remembered already."""
         try:
             with self._alone():
@@ -66,7 +66,7 @@ class Heads:
                 hint="free space or make the folder writable; the next write catches up",
             ) from error
 
-    def _write(self, head: Head) -> None:
+    def _write(self, head: ChainTip) -> None:
         fields = _fields(head)
         line = dump({**fields, "mac": self._mac(fields, self._key(make=True))})
         _replace(self.folder / (_PREFIX + head.store), line + b"\n")
@@ -154,15 +154,15 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _fields(head: Head) -> dict[str, str | int]:
+def _fields(head: ChainTip) -> dict[str, str | int]:
     return {"store": head.store, "seq": int(head.seq), "link": head.link.hex()}
 
 
-def _head_from(value: object) -> Head | None:
+def _head_from(value: object) -> ChainTip | None:
     match value:
         case {"store": str(store), "seq": int(seq), "link": str(link)}:
             try:
-                return Head(StoreId(store), Seq(seq), Link(bytes.fromhex(link)))
+                return ChainTip(StoreId(store), Seq(seq), Link(bytes.fromhex(link)))
             except ValueError:
                 return None  # not a link: the caller reports the file
         case _:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import StoreId
 from custody.core.project import DEFAULT_PROJECT
-from custody.store.db import Dialect, Row, StoreDamaged, StoreUnwritable, Value
+from custody.store.db import DamagedStoreError, Dialect, Row, SqlValue, StoreUnwritable
 from custody.store.project_schema import PROJECT_SETTING, SCHEMA, lock_of
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ class PostgresDb:
         named = f"{info.host}:{info.port}/{info.dbname}" + ("" if schema == SCHEMA else f"#{schema}")
         self.place = f"team-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
 
-    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """All rows of a query."""
         with translated():
             return self._connection.execute(_text(sql), values).fetchall()
 
-    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+    def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         """One statement."""
         with translated():
             self._connection.execute(_text(sql), values)
 
-    def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """One statement for each of ``rows``; inserts of plain rows many at a time, since each is a way and back."""
         with translated(), self._connection.cursor() as cursor:
             if not _is_plain(sql):
@@ -190,7 +190,7 @@ def translated() -> Iterator[None]:
         state = error.sqlstate or ""
         words = str(error).strip() or type(error).__name__
         if state in _DAMAGED:
-            raise StoreDamaged(f"the team store is damaged: {words}", hint="restore it from a backup") from error
+            raise DamagedStoreError(f"the team store is damaged: {words}", hint="restore it from a backup") from error
         if state in _UNWRITABLE:
             hint = OWNERS if state == _DENIED else None
             raise StoreUnwritable(f"the team store cannot be written: {words}", hint=hint) from error

@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
-from custody.core.record import Head, Record
+from custody.core.record import ChainTip, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.store.db import Row, Value
+from custody.store.db import Row, SqlValue
 from custody.store.rows import ALL_TABLES, TABLES, check_storable, columns_of, insert_sql, rows_of
 from custody.store.tables import PAGE, PAYLOADS, Tables, batched, integer
 
@@ -26,12 +26,12 @@ NEAR = 8
 
 _FROM_THE_START: Mapping[StoreId, int] = MappingProxyType({})
 
-Progress = Callable[[int], None]
+ProjectionProgress = Callable[[int], None]
 """Told how many more records were done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class RecordReader:
     """How records of one kind become views; another version means that views are made again."""
 
     version: int
@@ -49,10 +49,10 @@ class DerivedTables:
     calls that concern its tables.
     """
 
-    def catch_up(self, head: Head) -> None:
+    def catch_up(self, head: ChainTip) -> None:
         """Bring the rows of one chain up to its head."""
 
-    def is_current(self, head: Head) -> bool:
+    def is_current(self, head: ChainTip) -> bool:
         """Return whether the rows of one chain reach its head."""
         return True
 
@@ -70,7 +70,7 @@ class DerivedTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Generic[V_co]):
+class ObservedView(Generic[V_co]):
     """A view, the record that shows it, and which of the record's views it is."""
 
     record: Record
@@ -81,14 +81,14 @@ class Seen(Generic[V_co]):
 class Projection:
     """The view tables of one database."""
 
-    def __init__(self, tables: Tables, readers: Mapping[str, Reader], derived: Sequence[DerivedTables]) -> None:
+    def __init__(self, tables: Tables, readers: Mapping[str, RecordReader], derived: Sequence[DerivedTables]) -> None:
         self._tables = tables
         self._db = tables.db
         self._readers = dict(readers)
         self._derived = tuple(derived)
         self.version = " ".join(f"{kind}={reader.version}" for kind, reader in sorted(readers.items()))
 
-    def catch_up(self, progress: Progress) -> None:
+    def catch_up(self, progress: ProjectionProgress) -> None:
         """Bring the views of every chain up to its head, in steps that survive being killed."""
         for head in self._tables.chains():
             for derived in self._derived:
@@ -102,7 +102,7 @@ class Projection:
             while done := self._step(head.store):
                 progress(done)
 
-    def rebuild(self, progress: Progress) -> None:
+    def rebuild(self, progress: ProjectionProgress) -> None:
         """Drop every view and every index of bodies and make them again from the records."""
         with self._db.writing():
             for name in (*ALL_TABLES, "part", "erasure"):
@@ -149,21 +149,23 @@ class Projection:
         for derived in self._derived:
             derived.read_again(holding)
 
-    def look_up(self, kind: type[V], where: str, values: Sequence[Value], *, index: str | None = None) -> list[Seen[V]]:
+    def look_up(
+        self, kind: type[V], where: str, values: Sequence[SqlValue], *, index: str | None = None
+    ) -> list[ObservedView[V]]:
         """Return the views of ``kind`` whose rows match, each with the record that shows it, oldest first.
 
         ``index`` names another table whose rows stand for views of this kind.
         """
         return self._look_up((kind,), (index or TABLES[kind].name,), where, values)
 
-    def look_up_in(self, kinds: Collection[type[V]], where: str, values: Sequence[Value]) -> list[Seen[V]]:
+    def look_up_in(self, kinds: Collection[type[V]], where: str, values: Sequence[SqlValue]) -> list[ObservedView[V]]:
         """Return the views of several kinds whose rows match, each record read once, oldest first."""
         return self._look_up(kinds, [TABLES[kind].name for kind in kinds], where, values)
 
     def _look_up(
-        self, kinds: Collection[type[V]], tables: Iterable[str], where: str, values: Sequence[Value]
-    ) -> list[Seen[V]]:
-        found: list[Seen[V]] = []
+        self, kinds: Collection[type[V]], tables: Iterable[str], where: str, values: Sequence[SqlValue]
+    ) -> list[ObservedView[V]]:
+        found: list[ObservedView[V]] = []
         wanted: dict[RecordRef, set[int]] = {}
         for table in tables:
             for store, seq, n in self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values):
@@ -175,12 +177,12 @@ class Projection:
                 # Their rows are there, so rows can hold them: that costs a look at every sign and is not asked again.
                 views = self._read(record, value) or ()
                 shown = ((n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views))
-                found.extend(Seen(record, view, n) for n, view in shown if isinstance(view, expected))
+                found.extend(ObservedView(record, view, n) for n, view in shown if isinstance(view, expected))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
 
     def distinct(
-        self, kind: type[View], column: str, where: str = "1 = 1", values: Sequence[Value] = ()
-    ) -> list[Value]:
+        self, kind: type[View], column: str, where: str = "1 = 1", values: Sequence[SqlValue] = ()
+    ) -> list[SqlValue]:
         """Return the different values of a column of ``kind``, in order, without reading any record."""
         sql = f"SELECT DISTINCT {column} FROM {TABLES[kind].name} WHERE {where} ORDER BY 1"
         return [value for (value,) in self._db.rows(sql, values)]
@@ -189,11 +191,11 @@ class Projection:
         """Every view of one record."""
         return self._views(record, self._tables.payload(record)) or ()
 
-    def at(self, ref: RecordRef, n: int) -> Seen[View] | None:
+    def at(self, ref: RecordRef, n: int) -> ObservedView[View] | None:
         """One view of one record; None when it is no longer there."""
         record = self._tables.record(ref)
         views = () if record is None else self.of(record)
-        return Seen(record, views[n], n) if record is not None and n < len(views) else None
+        return ObservedView(record, views[n], n) if record is not None and n < len(views) else None
 
     def unreadable(self) -> Iterator[Record]:
         """The records that their reader could make no sense of."""

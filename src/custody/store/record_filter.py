@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from custody.core.ids import StoreId
-from custody.store.db import Value
+from custody.store.db import SqlValue
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class RecordFilter:
     """Records that stand in one of ``chains`` and are neither of one of ``kinds`` nor of an event named ``event``…
 
     Without an event everything is meant.
@@ -30,12 +30,12 @@ class Only:
         )
 
     @property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[SqlValue, ...]:
         """The values of the condition, in its order."""
         return (f"{self.event}%", *_some(self.kinds), *_some(self.chains)) if self.event else ()
 
 
-EVERYTHING: Final = Only()
+EVERYTHING: Final = RecordFilter()
 
 
 def _some(names: Sequence[str]) -> tuple[str, ...]:

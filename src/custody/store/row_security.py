@@ -39,7 +39,7 @@ _SET_SINCE = 160_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RoleRights:
     """What the role of a connection is to its schema."""
 
     there: bool
@@ -54,7 +54,7 @@ class Standing:
     """Tables without forced row-level security or without our policy."""
 
 
-def standing(db: PostgresDb) -> Standing:
+def standing(db: PostgresDb) -> RoleRights:
     """Ask the database what this connection's role may do in its schema."""
     member = "SET" if db.server_version >= _SET_SINCE else "MEMBER"
     ((there, usable, owns, down, open_tables),) = db.rows(
@@ -68,7 +68,7 @@ def standing(db: PostgresDb) -> Standing:
         " LEFT JOIN pg_roles AS role ON role.rolname = ?",
         (member, POLICY, db.schema, SERVICE_ROLE),
     )
-    return Standing(bool(there), bool(usable), bool(owns), bool(down), integer(open_tables))
+    return RoleRights(bool(there), bool(usable), bool(owns), bool(down), integer(open_tables))
 
 
 def close_tables(db: PostgresDb, project: str) -> None:

@@ -10,58 +10,60 @@ from custody.core.ids import RecordRef
 from custody.core.views import (
     Change,
     CommitLink,
-    CommitSeen,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
     Observation,
+    ObservedCommit,
+    ObservedSpan,
     Prompt,
     PullRequestFact,
     Session,
     Source,
-    SourceRead,
-    SpanSeen,
+    SourceAccess,
     ToolCall,
     TracedFile,
     View,
 )
-from custody.store.db import Row, Value
+from custody.store.db import Row, SqlValue
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ViewTable:
     """One view's table: its columns after (store_id, seq, n), and how a view fills them."""
 
     name: str
     columns: tuple[str, ...]
-    fill: Callable[[Any], tuple[Value, ...]]
+    fill: Callable[[Any], tuple[SqlValue, ...]]
 
 
-TABLES: Mapping[type[object], Table] = MappingProxyType(
+TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
     {
-        Session: Table(
+        Session: ViewTable(
             "session",
             ("agent", "session", "revision", "started_ns"),
             lambda v: (v.agent, v.id, v.revision, v.started_ns),
         ),
-        Prompt: Table("prompt", ("session", "at_ns"), lambda v: (v.session, v.at_ns)),
-        ToolCall: Table("tool_call", ("session", "call", "started_ns"), lambda v: (v.session, v.id, v.started_ns)),
-        FileEdit: Table(
+        Prompt: ViewTable("prompt", ("session", "at_ns"), lambda v: (v.session, v.at_ns)),
+        ToolCall: ViewTable("tool_call", ("session", "call", "started_ns"), lambda v: (v.session, v.id, v.started_ns)),
+        FileEdit: ViewTable(
             "file_edit",
             ("session", "path", "at_ns", "revision"),
             lambda v: (v.session, v.path.raw, v.at_ns, v.revision),
         ),
-        TracedFile: Table(
+        TracedFile: ViewTable(
             "traced_file",
             ("session", "path", "at_ns", "revision"),
             lambda v: (v.session, v.path.raw, v.at_ns, v.revision),
         ),
-        SourceRead: Table("source_read", ("session", "locator", "at_ns"), lambda v: (v.session, v.locator, v.at_ns)),
-        CommitLink: Table("commit_link", ("commit_sha", "session"), lambda v: (v.commit, v.session)),
-        PullRequestFact: Table("pull_request_fact", ("number", "session"), lambda v: (v.number, v.session)),
-        CommitSeen: Table("commit_seen", ("commit_sha", "at_ns"), lambda v: (v.commit, v.at_ns)),
-        Decision: Table(
+        SourceAccess: ViewTable(
+            "source_read", ("session", "locator", "at_ns"), lambda v: (v.session, v.locator, v.at_ns)
+        ),
+        CommitLink: ViewTable("commit_link", ("commit_sha", "session"), lambda v: (v.commit, v.session)),
+        PullRequestFact: ViewTable("pull_request_fact", ("number", "session"), lambda v: (v.number, v.session)),
+        ObservedCommit: ViewTable("commit_seen", ("commit_sha", "at_ns"), lambda v: (v.commit, v.at_ns)),
+        Decision: ViewTable(
             "decision",
             ("agent", "at_ns", "id", "target", "commit_sha", "head", "unreviewed"),
             lambda v: (
@@ -74,18 +76,18 @@ TABLES: Mapping[type[object], Table] = MappingProxyType(
                 int(v.unreviewed),
             ),
         ),
-        DuplicateAnswer: Table(
+        DuplicateAnswer: ViewTable(
             "duplicate_answer", ("head", "other", "at_ns"), lambda v: (v.head, v.other_head, v.at_ns)
         ),
-        Source: Table("source", ("url",), lambda v: (v.url,)),
-        Change: Table("change", ("base", "head"), lambda v: (v.base, v.head)),
-        FileState: Table("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),
-        SpanSeen: Table(
+        Source: ViewTable("source", ("url",), lambda v: (v.url,)),
+        Change: ViewTable("change", ("base", "head"), lambda v: (v.base, v.head)),
+        FileState: ViewTable("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),
+        ObservedSpan: ViewTable(
             "span",
             ("execution", "span", "parent", "session", "at_ns"),
             lambda v: (v.execution, v.id, v.parent, v.session, v.ended_ns if v.started_ns is None else v.started_ns),
         ),
-        Observation: Table(
+        Observation: ViewTable(
             "observation",
             ("agent", "session", "event", "at_ns"),
             lambda v: (v.agent, v.session, v.event, v.at_ns),
@@ -95,7 +97,7 @@ TABLES: Mapping[type[object], Table] = MappingProxyType(
 
 INT_MAX = 2**63 - 1
 
-HASH_TABLE = Table("edit_hash", ("hash",), lambda _: ())
+HASH_TABLE = ViewTable("edit_hash", ("hash",), lambda _: ())
 """Filled from edits, one row per hash."""
 
 ALL_TABLES = (*(table.name for table in TABLES.values()), HASH_TABLE.name)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
-from custody.core.record import Head, Record
+from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import CONTINUES
 from custody.core.wire.body import parts
 from custody.core.wire.canonical import parse
@@ -12,7 +12,7 @@ from custody.store.store import Store
 from custody.store.tables import Body, batched, integer, raw
 
 
-def copy_until(source: Store, heads: Sequence[Head], into: Store) -> None:
+def copy_until(source: Store, heads: Sequence[ChainTip], into: Store) -> None:
     """Copy these chains as far as their heads say into an empty store."""
     into.copy(_items(source, heads))
     with into.db.writing():
@@ -42,7 +42,7 @@ def own_among(store: Store, named: Collection[StoreId]) -> StoreId | None:
     return own if own in named else None
 
 
-def erased_since(source: Store, heads: Sequence[Head]) -> int:
+def erased_since(source: Store, heads: Sequence[ChainTip]) -> int:
     """How many records up to these heads lost something to an erasure that was recorded behind them."""
     until = {head.store: int(head.seq) for head in heads}
     sayers: dict[Digest, list[RecordRef]] = {}
@@ -56,7 +56,7 @@ def erased_since(source: Store, heads: Sequence[Head]) -> int:
     return sum(_is_until(ref, until) for ref in lost)
 
 
-def claimed_until(source: Store, heads: Sequence[Head], at_ns: int) -> int:
+def claimed_until(source: Store, heads: Sequence[ChainTip], at_ns: int) -> int:
     """How many records behind these heads, or of other chains, claim a moment that is not later."""
     (row,) = source.db.rows("SELECT count(*) FROM record WHERE at_ns <= ?", (at_ns,))
     among = "SELECT count(*) FROM record WHERE store_id = ? AND seq <= ? AND at_ns <= ?"
@@ -69,7 +69,7 @@ def _is_until(ref: RecordRef, until: Mapping[StoreId, int]) -> bool:
     return ref.seq <= until.get(ref.store, 0)
 
 
-def _items(source: Store, heads: Sequence[Head]) -> Iterator[Record | Body]:
+def _items(source: Store, heads: Sequence[ChainTip]) -> Iterator[Record | Body]:
     """The records of each chain in order, each behind the bodies that it needs and that did not come before."""
     brought: set[Digest] = set()
     for head in heads:
@@ -82,7 +82,7 @@ def _items(source: Store, heads: Sequence[Head]) -> Iterator[Record | Body]:
             yield from records
 
 
-def _until(source: Store, head: Head) -> Iterator[Record]:
+def _until(source: Store, head: ChainTip) -> Iterator[Record]:
     return takewhile(lambda record: record.seq <= head.seq, source.tables.records(head.store))
 
 

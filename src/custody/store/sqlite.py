@@ -14,7 +14,7 @@ from pathlib import Path
 
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
-from custody.store.db import Db, Dialect, Row, StoreDamaged, StoreUnwritable, Value
+from custody.store.db import DamagedStoreError, Db, Dialect, Row, SqlValue, StoreUnwritable
 from custody.store.file_birth import birth_ns
 from custody.store.seal import Seal
 
@@ -57,17 +57,17 @@ class SqliteDb:
         self._verified = self.sealed()
         """How far chains were verified, as long as nobody else writes; sealed again when this closes."""
 
-    def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """All rows of a query."""
         with self._translated():
             return self.connection.execute(sql, values).fetchall()
 
-    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+    def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         """One statement."""
         with self._translated():
             self.connection.execute(sql, values)
 
-    def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """One statement for each of ``rows``."""
         with self._translated():
             self.connection.executemany(sql, rows)
@@ -319,7 +319,7 @@ def _ours(path: Path, error: sqlite3.Error) -> StoreError:
             )
     for prefix, words in _DAMAGED.items():
         if name.startswith(prefix):
-            return StoreDamaged(
+            return DamagedStoreError(
                 f"the store '{path}' {words} ({error})",
                 hint="run 'custody verify'; to restore, move the file away and import an export",
             )

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from custody.core.ids import PENDING, Digest, EventId, StoreId
-from custody.core.record import Head, Record, chained, head_at
+from custody.core.record import ChainTip, Record, chained, head_at
 from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, continues, erased
 from custody.core.wire.canonical import Json
 from custody.store.db import Db
 from custody.store.heads import Heads
 from custody.store.migrate import migrate
-from custody.store.projection import DerivedTables, Progress, Projection, Reader
+from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
 from custody.store.sqlite import vanishes
 from custody.store.tables import Body, Tables, erased_digest
 
@@ -34,12 +34,12 @@ class Surroundings:
 class ViewWiring:
     """What views are made by: a reader for each kind of record, and the tables that packages derive from records."""
 
-    readers: Mapping[str, Reader]
+    readers: Mapping[str, RecordReader]
     derived: tuple[Callable[["Store"], DerivedTables], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendResult:
     """What an append did: the records it made, and the events that were there already."""
 
     made: tuple[Record, ...]
@@ -47,7 +47,7 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyResult:
     """What copying a chain did: records that are new here, known already, and in conflict with one that is here."""
 
     store: StoreId
@@ -64,10 +64,10 @@ class Fork:
 
 
 @dataclass(slots=True)
-class _Copying:
+class _ChainCopy:
     """How far copying one chain has come."""
 
-    held: Head
+    held: ChainTip
     until: int | None
     """How far the chain may grow by copying: our own only as far as we remember to have written it."""
     new: int = 0
@@ -101,11 +101,11 @@ class Store:
 
     def reading(self) -> AbstractContextManager[None]:
         """Open a transaction in which every read sees the store at one point in time."""
-        return self.reading()
+        return self.db.reading()
 
     def writing(self) -> AbstractContextManager[None]:
         """Open a transaction that excludes other writers; it is committed durably or rolled back whole."""
-        return self.writing()
+        return self.db.writing()
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
@@ -147,18 +147,18 @@ class Store:
 
     # --- write --------------------------------------------------------------------------------------------------------
 
-    def append(self, arrivals: Sequence[Arrival], *, chain: StoreId | None = None) -> Appended:
+    def append(self, arrivals: Sequence[Arrival], *, chain: StoreId | None = None) -> AppendResult:
         """Chain what is new, in the order given; after this returns it is durable, and the head beside it says so."""
         return self.append_what(lambda: arrivals, chain=chain)
 
-    def append_what(self, look: Callable[[], Sequence[Arrival]], *, chain: StoreId | None = None) -> Appended:
+    def append_what(self, look: Callable[[], Sequence[Arrival]], *, chain: StoreId | None = None) -> AppendResult:
         """The same for what ``look`` gives, which looks alone among writers: what it saw still holds then."""
         made: list[Record] = []
         known: list[EventId] = []
         with self.writing():
             arrivals = look()
             if not arrivals:
-                return Appended((), ())
+                return AppendResult((), ())
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
             fresh, again = self._parted(arrivals)
             for arrival in fresh:
@@ -170,9 +170,9 @@ class Store:
                 known.append(arrival.entry.event)
             self.views.read_on(head.store)
         self._remember(head)
-        return Appended(tuple(made), tuple(known))
+        return AppendResult(tuple(made), tuple(known))
 
-    def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> Appended:
+    def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> AppendResult:
         """Forget these bodies for good: a record says who and why, digests and links still check, views let go."""
         made: list[Record] = []
         with self.writing():
@@ -188,11 +188,11 @@ class Store:
             self.views.read_on(head.store)
         self._remember(head)
         self.db.scrub()
-        return Appended(tuple(made), ())
+        return AppendResult(tuple(made), ())
 
-    def copy(self, items: Iterable[Record | Body | Fork]) -> list[Copied]:
+    def copy(self, items: Iterable[Record | Body | Fork]) -> list[CopyResult]:
         """Copy verified chains verbatim, all or none: what is here is passed over, a place taken makes a fork."""
-        copying: dict[StoreId, _Copying] = {}
+        copying: dict[StoreId, _ChainCopy] = {}
         returned: list[Digest] = []
         with self.writing():
             for item in items:
@@ -203,14 +203,14 @@ class Store:
                 else:
                     if item.store not in copying:
                         held = self._chain(item.store, owned=False)
-                        copying[item.store] = _Copying(held, self._written_until(item.store))
+                        copying[item.store] = _ChainCopy(held, self._written_until(item.store))
                     self._copy_record(item, copying[item.store])
             for store in copying:
                 self.views.read_on(store)
             self._read_returned(returned)
         for store in copying:
             self._remember(self.tables.head(store))
-        return [Copied(store, c.new, c.known, c.forked) for store, c in copying.items()]
+        return [CopyResult(store, c.new, c.known, c.forked) for store, c in copying.items()]
 
     def _copy_body(self, body: Body) -> bool:
         """Keep copied bytes or their outline; True when more of a body is here now than was before."""
@@ -231,7 +231,7 @@ class Store:
             if self.tables.drop_outline(digest):
                 self.views.read_again(digest)
 
-    def _copy_record(self, record: Record, chain: "_Copying") -> None:
+    def _copy_record(self, record: Record, chain: "_ChainCopy") -> None:
         there = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
         if there is not None and there.link == record.link:
             chain.known += 1
@@ -246,7 +246,7 @@ class Store:
             self.tables.put_fork(record)
             chain.forked += 1
 
-    def catch_up(self, progress: Progress = lambda _: None) -> None:
+    def catch_up(self, progress: ProjectionProgress = lambda _: None) -> None:
         """Bring every view up to the chains' heads."""
         self.views.catch_up(progress)
 
@@ -259,7 +259,7 @@ class Store:
 
     # --- which chain --------------------------------------------------------------------------------------------------
 
-    def _own_head(self) -> Head:
+    def _own_head(self) -> ChainTip:
         """The head to append to; a new chain when this database finds itself copied, restored or cut short."""
         settings = {str(name): str(value) for name, value in self.db.rows("SELECT name, value FROM setting")}
         stamp = self.db.stamp()
@@ -272,7 +272,7 @@ class Store:
         event = EventId(f"{CONTINUES}-{fresh.store}")
         return head_at(self._keep(fresh, continues(event, own, self._around.now_ns())))
 
-    def _reaches_its_head(self, own: Head) -> bool:
+    def _reaches_its_head(self, own: ChainTip) -> bool:
         """Whether the table still holds what the head file remembers: appending to less would make a fork."""
         if self._around.heads is None:
             return True
@@ -293,7 +293,7 @@ class Store:
         known = self._around.heads.read(store) if self._around.heads else None
         return max(self.tables.head(store).seq, known.seq if known else 0)
 
-    def _begin(self, stamp: str) -> Head:
+    def _begin(self, stamp: str) -> ChainTip:
         store = StoreId(self._around.token())
         for name, value in (("store_id", store), ("stamp", stamp)):
             self.db.run(
@@ -303,7 +303,7 @@ class Store:
             )
         return self._chain(store, owned=True)
 
-    def _chain(self, store: StoreId, *, owned: bool) -> Head:
+    def _chain(self, store: StoreId, *, owned: bool) -> ChainTip:
         head = self.tables.head(store)
         if head.seq == 0:
             self.db.run("INSERT INTO chain (store_id, owned) VALUES (?, ?) ON CONFLICT DO NOTHING", (store, int(owned)))
@@ -311,7 +311,7 @@ class Store:
             self._remember(head)
         return head
 
-    def _keep(self, head: Head, arrival: Arrival) -> Record:
+    def _keep(self, head: ChainTip, arrival: Arrival) -> Record:
         record = chained(head, arrival.entry)
         self._keep_bodies(arrival)
         self.tables.put_record(record)
@@ -345,7 +345,7 @@ class Store:
         for digest in returned:
             self.views.read_again(digest)
 
-    def _remember(self, head: Head) -> None:
+    def _remember(self, head: ChainTip) -> None:
         # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
         if self._around.heads is not None and head.store != PENDING:
             self._around.heads.advance(head)

@@ -8,12 +8,12 @@ from typing import TypeVar
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
-from custody.core.record import Entry, Head, Record, empty_head
+from custody.core.record import ChainTip, Record, RecordDraft, empty_head
 from custody.core.wire.arrival import ERASED, LOST
 from custody.core.wire.body import digest_from, join, parts
 from custody.core.wire.canonical import Json, parse
 from custody.store.codec import BODY_BYTES_MAX, OUTLINE, PLAIN, decode, decode_outline, encode, encode_outline
-from custody.store.db import Db, Row, StoreDamaged, Value
+from custody.store.db import DamagedStoreError, Db, Row, SqlValue
 
 PAGE = 500
 """Rows read at a time: bounds memory, not answers."""
@@ -54,17 +54,17 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEvents:
     """Events and observations with their content that are in a chain already."""
 
     events: set[EventId]
     contents: set[tuple[NaturalKey, Digest]]
 
-    def holds(self, entry: Entry) -> bool:
+    def holds(self, entry: RecordDraft) -> bool:
         """Whether this very event, or the same observation with the same content, is among them."""
         return entry.event in self.events or (entry.key, entry.digest) in self.contents
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RecordDraft) -> None:
         """One more."""
         self.events.add(entry.event)
         self.contents.add((entry.key, entry.digest))
@@ -76,16 +76,16 @@ class Tables:
     def __init__(self, db: Db) -> None:
         self.db = db
 
-    def chains(self) -> list[Head]:
+    def chains(self) -> list[ChainTip]:
         """The head of every chain that holds a record, by store id."""
         stores = self.db.rows(_STORES)
         heads = (self.head(StoreId(str(store))) for (store,) in stores)
         return [head for head in heads if head.seq > 0]
 
-    def head(self, store: StoreId) -> Head:
+    def head(self, store: StoreId) -> ChainTip:
         """How far ``store``'s chain reaches here."""
         last = self.db.rows("SELECT seq, link FROM record WHERE store_id = ? ORDER BY seq DESC LIMIT 1", (store,))
-        return Head(store, Seq(integer(last[0][0])), Link(raw(last[0][1]))) if last else empty_head(store)
+        return ChainTip(store, Seq(integer(last[0][0])), Link(raw(last[0][1]))) if last else empty_head(store)
 
     def records(self, store: StoreId, *, after: int = 0) -> Iterator[Record]:
         """The records of one chain in order, from the one behind ``after``."""
@@ -93,7 +93,7 @@ class Tables:
             yield from page
             after = page[-1].seq
 
-    def records_where(self, where: str, values: Sequence[Value]) -> list[Record]:
+    def records_where(self, where: str, values: Sequence[SqlValue]) -> list[Record]:
         """The records for which one of this package's own conditions holds."""
         return [_record(row) for row in self.db.rows(f"SELECT {_RECORD} FROM record WHERE {where}", values)]
 
@@ -161,7 +161,7 @@ class Tables:
         )
         return [_record(row) for row in rows]
 
-    def is_known(self, entry: Entry) -> bool:
+    def is_known(self, entry: RecordDraft) -> bool:
         """Whether this very event, or the same observation with the same content, is in a chain already."""
         return bool(
             self.db.rows("SELECT 1 FROM record WHERE event_id = ? LIMIT 1", (entry.event,))
@@ -170,9 +170,9 @@ class Tables:
             )
         )
 
-    def known_among(self, entries: Iterable[Entry]) -> Known:
+    def known_among(self, entries: Iterable[RecordDraft]) -> KnownEvents:
         """Which of these events and observations are in a chain already: ``is_known`` for many."""
-        known = Known(set(), set())
+        known = KnownEvents(set(), set())
         for some in batched(entries, NAMES):
             events, keys, digests = zip(*((one.event, one.key, one.digest) for one in some), strict=True)
             marks = ", ".join("?" * len(some))
@@ -396,7 +396,7 @@ def _record_row(record: Record) -> Row:
 
 def _record(row: Row) -> Record:
     store, seq, event, kind, key, at_ns, digest, link = row
-    entry = Entry(EventId(str(event)), str(kind), NaturalKey(str(key)), integer(at_ns), Digest(raw(digest)))
+    entry = RecordDraft(EventId(str(event)), str(kind), NaturalKey(str(key)), integer(at_ns), Digest(raw(digest)))
     return Record(StoreId(str(store)), Seq(integer(seq)), entry, Link(raw(link)))
 
 
@@ -411,15 +411,15 @@ def _payload(data: bytes) -> Json:
     try:
         return parse(data, bytes_max=BODY_BYTES_MAX)
     except InputError as error:
-        raise StoreDamaged(
+        raise DamagedStoreError(
             f"a record's payload is not what was stored: {error}", hint="run 'custody verify'"
         ) from error
 
 
-def integer(value: Value) -> int:
+def integer(value: SqlValue) -> int:
     """A number from a row."""
     if not isinstance(value, int):
-        raise StoreDamaged("a number is missing from a row", hint="run 'custody verify'")
+        raise DamagedStoreError("a number is missing from a row", hint="run 'custody verify'")
     return value
 
 
@@ -428,8 +428,8 @@ def key_digest(text: str) -> Digest:
     return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
-def raw(value: Value) -> bytes:
+def raw(value: SqlValue) -> bytes:
     """Bytes from a row."""
     if not isinstance(value, bytes):
-        raise StoreDamaged("bytes are missing from a row", hint="run 'custody verify'")
+        raise DamagedStoreError("bytes are missing from a row", hint="run 'custody verify'")
     return value

@@ -8,7 +8,7 @@ from custody.core.project import DEFAULT_PROJECT
 from custody.store.migrate import SCHEMA_VERSION, migrate
 from custody.store.postgres import PostgresDb, connect
 from custody.store.project_schema import schema_of
-from custody.store.row_security import Standing, close_tables, is_bound, standing, step_down
+from custody.store.row_security import RoleRights, close_tables, is_bound, standing, step_down
 
 INITIALISE = "run 'custody project init-database' with the address of the database's owner"
 
@@ -59,11 +59,11 @@ def drop_project(url: str, project: str) -> None:
         db.close()
 
 
-def _is_current(db: PostgresDb, found: Standing) -> bool:
+def _is_current(db: PostgresDb, found: RoleRights) -> bool:
     return found.usable and not found.open_tables and db.version() == SCHEMA_VERSION
 
 
-def _bring_up_to_date(db: PostgresDb, project: str, found: Standing) -> None:
+def _bring_up_to_date(db: PostgresDb, project: str, found: RoleRights) -> None:
     if not found.owns:
         raise _not_initialised(db, found)
     if not found.there:
@@ -73,7 +73,7 @@ def _bring_up_to_date(db: PostgresDb, project: str, found: Standing) -> None:
     close_tables(db, project)
 
 
-def _not_initialised(db: PostgresDb, found: Standing) -> StoreError:
+def _not_initialised(db: PostgresDb, found: RoleRights) -> StoreError:
     if not found.usable:
         return StoreError("the team database was not initialised for this role", hint=INITIALISE)
     if found.open_tables:

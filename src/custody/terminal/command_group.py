@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-Table = Mapping[str, tuple[str, str]]
+CommandTable = Mapping[str, tuple[str, str]]
 """Every part with the module that has it in its ``VERBS``, and its one-line help: the overview imports none."""
 
 
-class Parts(click.Group):
+class CommandGroup(click.Group):
     """A group that knows its parts from a table."""
 
-    def __init__(self, *args: Any, parts: Table = MappingProxyType({}), **more: Any) -> None:
+    def __init__(self, *args: Any, parts: CommandTable = MappingProxyType({}), **more: Any) -> None:
         super().__init__(*args, **more)
         self._parts = parts
 

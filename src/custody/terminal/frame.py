@@ -11,7 +11,7 @@ from custody.core.errors import EXIT, InputError, Outcome
 from custody.core.project import DEFAULT_PROJECT, project_name
 from custody.core.wire.report import Report, encode_report
 from custody.workspace.resources import CommandResources
-from custody.workspace.workspace import Desk, Progress
+from custody.workspace.workspace import Progress, Workspace
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -35,7 +35,7 @@ database_option = click.option(
 """For verbs about a team's database itself: there people look for it behind the verb."""
 
 
-def the_desk(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Desk:
+def the_desk(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Workspace:
     """Where this verb works, from the options before the verb, or at the repository that it was given itself.
 
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
@@ -45,7 +45,7 @@ def the_desk(ctx: click.Context, at: Path | None = None, *, is_service: bool = F
     if not path.is_dir():
         raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
     project = ctx.meta.get("custody.project") or DEFAULT_PROJECT
-    return Desk(
+    return Workspace(
         path,
         database,
         talk=say,
@@ -64,11 +64,11 @@ def _resources(ctx: click.Context) -> CommandResources:
     return shared
 
 
-OpenRemote = Callable[[Desk, str | None], Desk]
+OpenRemote = Callable[[Workspace, str | None], Workspace]
 """Opens a service's evidence beside that of a workspace; without a name, that of the only service."""
 
 
-def remote_desk(ctx: click.Context, name: str | None) -> Desk:
+def remote_desk(ctx: click.Context, name: str | None) -> Workspace:
     """Where this verb works when it is to answer from a service's evidence beside our own."""
     opener: OpenRemote = ctx.meta["custody.remotes"]
     return opener(the_desk(ctx), name)

@@ -6,21 +6,21 @@ The files at the top are pure: they may import ``core`` and the standard library
 from custody.trust.model import (
     Account,
     Approval,
-    Author,
-    Decided,
+    ChangeAuthor,
+    DecisionEntry,
     Overridden,
-    Standing,
-    Step,
+    ScoreStep,
+    TrustStanding,
     UnknownAgent,
 )
 
 __all__ = [
     "Account",
     "Approval",
-    "Author",
-    "Decided",
+    "ChangeAuthor",
+    "DecisionEntry",
     "Overridden",
-    "Standing",
-    "Step",
+    "ScoreStep",
+    "TrustStanding",
     "UnknownAgent",
 ]

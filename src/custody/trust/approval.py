@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from custody.core.glob import matches
-from custody.trust.model import Against, Approval, Author, Never, Trust
+from custody.trust.model import Approval, ChangeAuthor, Never, ReviewReason, Trust
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import against_record, against_size, lines_max
 
@@ -23,7 +23,7 @@ _DRAW_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedPath:
     """A path that a change touches; ``odd`` says what about it cannot be read line by line, if anything."""
 
     path: str
@@ -31,7 +31,7 @@ class Touched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
+class ProposedChange:
     """A change that is to land: its head, how many lines it adds and removes, what it touches.
 
     ``people`` are the names and addresses that its commits are signed with; ``unknown_lines`` were written by nobody
@@ -40,7 +40,7 @@ class Proposed:
 
     head: str
     lines: int
-    touched: tuple[Touched, ...] = ()
+    touched: tuple[TouchedPath, ...] = ()
     areas: tuple[str, ...] = ()
     people: frozenset[str] = frozenset()
     unknown_lines: int = 0
@@ -48,7 +48,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class BudgetUse:
     """Lines that landed without review within the budget's window: the agent's, the operator's, each area's."""
 
     agent: int = 0
@@ -57,14 +57,14 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ApprovalCase:
     """Everything that is known when it is asked whether a change of one author may land."""
 
-    change: Proposed
-    author: Author
+    change: ProposedChange
+    author: ChangeAuthor
     trust: Trust
     now_ns: int
-    spent: Spent = Spent()
+    spent: BudgetUse = BudgetUse()
     approver: str | None = None
     rejected_by: str | None = None
     """Who rejected this very change before, if anybody did."""
@@ -76,19 +76,19 @@ class Case:
     """What in the log is not as it was written; None when nothing was found, or another check tells it."""
 
 
-def may_land(case: Case, rules: TrustRules) -> Approval:
+def may_land(case: ApprovalCase, rules: TrustRules) -> Approval:
     """Whether the change may land without review, as far as this author goes; with every reason against it."""
     against = tuple(one for say in NEVERS for one in say(case, rules))
     if not against and is_drawn(case.change.head, rules):
-        against = (Against(Never.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),)
+        against = (ReviewReason(Never.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),)
     return Approval(against)
 
 
-def nobody_known(change: Proposed, *, persons: int) -> Approval:
+def nobody_known(change: ProposedChange, *, persons: int) -> Approval:
     """The answer about a change of which no agent can be told: nobody's record speaks for it."""
     if persons and not change.unknown_lines:
-        return Approval((Against(Never.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),))
-    return Approval((Against(Never.UNKNOWN, "it cannot be told which agent wrote the change"),))
+        return Approval((ReviewReason(Never.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),))
+    return Approval((ReviewReason(Never.UNKNOWN, "it cannot be told which agent wrote the change"),))
 
 
 def is_drawn(head: str, rules: TrustRules) -> bool:
@@ -106,7 +106,7 @@ def budget_of(trust: Trust, rules: TrustRules) -> int:
     return int(lines_max(trust.tier, rules) * rules.budget_tier_limits_max)
 
 
-def budget_left(case: Case, rules: TrustRules) -> int:
+def budget_left(case: ApprovalCase, rules: TrustRules) -> int:
     """How many more lines may land now: what the tightest of agent, operator and areas leaves."""
     used = max((case.spent.agent, case.spent.operator, *_of_areas(case).values()))
     return max(0, budget_of(case.trust, rules) - used)
@@ -131,24 +131,24 @@ def area_of(path: str, rules: TrustRules) -> str:
     return folder if found else ROOT
 
 
-def _unknown(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _unknown(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.change.unknown_lines:
-        yield Against(Never.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)")
+        yield ReviewReason(Never.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)")
     if case.erased:
-        yield Against(
+        yield ReviewReason(
             Never.UNKNOWN, f"{case.erased} decision(s) that may concern it were erased: nobody knows what they said"
         )
 
 
-def _record(case: Case, rules: TrustRules) -> Iterator[Against]:
+def _record(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     yield from against_record(case.trust, rules)
 
 
-def _size(case: Case, rules: TrustRules) -> Iterator[Against]:
+def _size(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     yield from against_size(case.trust, case.change.lines, rules)
 
 
-def _budget(case: Case, rules: TrustRules) -> Iterator[Against]:
+def _budget(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     most = budget_of(case.trust, rules)
     operator = case.author.operator or "nobody known"
     used = {
@@ -160,60 +160,62 @@ def _budget(case: Case, rules: TrustRules) -> Iterator[Against]:
     for whose, lines in used.items():
         # What is too large by itself was said already.
         if lines + case.change.lines > most and (lines or not alone):
-            yield Against(
+            yield ReviewReason(
                 Never.BUDGET,
                 f"{lines} line(s) {whose} landed without review in the last {rules.budget_hours:g} hour(s):"
                 f" {case.change.lines} more would exceed {most}",
             )
 
 
-def _of_areas(case: Case) -> dict[str, int]:
+def _of_areas(case: ApprovalCase) -> dict[str, int]:
     return {area: case.spent.areas.get(area, 0) for area in case.change.areas}
 
 
-def _path(case: Case, rules: TrustRules) -> Iterator[Against]:
+def _path(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     named = [
         one.path for one in case.change.touched if any(matches(pattern, one.path) for pattern in rules.review_paths)
     ]
     if named:
-        yield Against(Never.PATH, f"the rules ask for a review of {_listed(named)}")
+        yield ReviewReason(Never.PATH, f"the rules ask for a review of {_listed(named)}")
 
 
-def _kind(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _kind(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     odd = [f"{one.path} {one.odd}" for one in case.change.touched if one.odd is not None]
     if odd:
-        yield Against(Never.KIND, _listed(odd))
+        yield ReviewReason(Never.KIND, _listed(odd))
 
 
-def _self(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _self(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.approver is None:
         return
     authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
     if _plain(case.approver) in {_plain(str(author)) for author in authors}:
-        yield Against(Never.SELF, f"'{case.approver}' is an author of the change and cannot approve it")
+        yield ReviewReason(Never.SELF, f"'{case.approver}' is an author of the change and cannot approve it")
 
 
-def _rejected(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _rejected(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.rejected_by is not None:
-        yield Against(Never.REJECTED, f"this very change was rejected by {case.rejected_by}")
+        yield ReviewReason(Never.REJECTED, f"this very change was rejected by {case.rejected_by}")
 
 
-def _log(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _log(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.damage is not None:
-        yield Against(Never.LOG, f"the log is not as it was written: {case.damage}")
+        yield ReviewReason(Never.LOG, f"the log is not as it was written: {case.damage}")
 
 
-def _clock(case: Case, rules: TrustRules) -> Iterator[Against]:
+def _clock(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
-        yield Against(Never.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead")
+        yield ReviewReason(
+            Never.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead"
+        )
 
 
-def _chance(case: Case, _rules: TrustRules) -> Iterator[Against]:
+def _chance(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.chance is not None:
-        yield Against(Never.CHANCE, case.chance)
+        yield ReviewReason(Never.CHANCE, case.chance)
 
 
-NEVERS: tuple[Callable[[Case, TrustRules], Iterator[Against]], ...] = (
+NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...] = (
     *(_unknown, _record, _size, _budget, _path, _kind, _self, _rejected, _log, _clock, _chance),
 )
 

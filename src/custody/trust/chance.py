@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from custody.trust.levels import LEVELS, Case, Level, Levels
+from custody.trust.levels import LEVELS, LevelCase, LevelRate, Levels
 from custody.trust.logistic import Weights
 from custody.trust.model import DecisionType
 from custody.trust.rating import RATINGS, Ratings, logit_of, probability_of
@@ -21,7 +21,7 @@ _RATED = {"agent": "the agent's rating", "repository": "the repository's rating"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChanceSummand:
     """What one thing adds to the log-odds; ``value`` is the rate, rating or score behind it, ``samples`` its weight."""
 
     name: str
@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class AcceptanceChance:
     """The chance of acceptance of one change, what it may be at worst, and the parts whose sum its log-odds are.
 
     ``samples`` is how many decisions about the agent here it rests on, faded. ``inputs`` are what was weighed.
@@ -40,7 +40,7 @@ class Chance:
     probability: float
     low: float
     logit: float
-    account: tuple[Part, ...]
+    account: tuple[ChanceSummand, ...]
     samples: float
     inputs: tuple[float, ...]
 
@@ -63,11 +63,13 @@ class Chances:
         sizes = [0.0 for _ in rules.complexity_lines_min]
         self._weights = Weights([*fixed, *sizes], rules.weight_variance, len(fixed), rules.weight_max)
 
-    def predict(self, case: Case) -> Chance:
+    def predict(self, case: LevelCase) -> AcceptanceChance:
         """The chance of a change as of the moment at which it is opened; asking changes nothing."""
         return self._said(case, case.opened_ns)
 
-    def learn(self, case: Case, decision: DecisionType, decided_ns: int, said: Chance | None = None) -> None:
+    def learn(
+        self, case: LevelCase, decision: DecisionType, decided_ns: int, said: AcceptanceChance | None = None
+    ) -> None:
         """Learn how a change was decided; ``said`` is what was predicted, without it what would be said now."""
         good = is_good(decision)
         inputs = self._said(case, decided_ns).inputs if said is None else said.inputs
@@ -82,7 +84,7 @@ class Chances:
         score = moved(self._score(case, decided_ns), value, self._rules.ema_alpha)
         self._scores[key] = (score, max(decided_ns, since_ns))
 
-    def _said(self, case: Case, now_ns: int) -> Chance:
+    def _said(self, case: LevelCase, now_ns: int) -> AcceptanceChance:
         levels = self._levels.of(case, now_ns)
         ratings = self._ratings.of(case)
         score = self._score(case, now_ns)
@@ -94,34 +96,34 @@ class Chances:
         probability = min(max(probability_of(logit), self._rules.chance_min), self._rules.chance_max)
         samples = levels[-1].samples
         low = wilson(probability, samples + self._rules.prior_samples["agent"], self._rules.chance_deviations)
-        return Chance(probability, max(low, self._rules.chance_min), logit, account, samples, inputs)
+        return AcceptanceChance(probability, max(low, self._rules.chance_min), logit, account, samples, inputs)
 
-    def _score(self, case: Case, now_ns: int) -> float:
+    def _score(self, case: LevelCase, now_ns: int) -> float:
         """The document's score with its plain formula, of the agent in the repository."""
         score, since_ns = self._scores.get((case.agent, case.repository), (self._rules.start_score, now_ns))
         return decayed(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
 
     def _account(
         self,
-        levels: list[Level],
+        levels: list[LevelRate],
         ratings: list[float],
         score: float,
         inputs: tuple[float, ...],
         weights: list[float],
         lines: int | None,
-    ) -> Iterator[Part]:
+    ) -> Iterator[ChanceSummand]:
         # No level counts more than a wider one: else what is good news at both could lower the sum.
         counting = list(accumulate(weights[: len(LEVELS)], min))
         for level in levels:
             place = LEVELS.index(level.name)
-            yield Part(_named(level), counting[place] * inputs[place], level.rate, level.samples)
+            yield ChanceSummand(_named(level), counting[place] * inputs[place], level.rate, level.samples)
         later = zip(inputs[len(LEVELS) :], weights[len(LEVELS) :], strict=True)
         points_of = [value * weight for value, weight in later]
         for name, rating, points in zip(RATINGS, ratings, points_of, strict=False):
-            yield Part(_RATED[name], points, rating)
-        yield Part("the document's score", points_of[len(RATINGS)], score)
+            yield ChanceSummand(_RATED[name], points, rating)
+        yield ChanceSummand("the document's score", points_of[len(RATINGS)], score)
         if lines is not None:
-            yield Part("the size", math.fsum(points_of[len(RATINGS) + 1 :]), float(lines))
+            yield ChanceSummand("the size", math.fsum(points_of[len(RATINGS) + 1 :]), float(lines))
 
 
 def is_good(decision: DecisionType) -> bool:
@@ -140,7 +142,7 @@ def wilson(share: float, samples: float, deviations: float) -> float:
     return (share + square / 2.0 - root) / (1.0 + square)
 
 
-def _beyond(levels: list[Level]) -> list[float]:
+def _beyond(levels: list[LevelRate]) -> list[float]:
     """What each of the five levels says beyond the one above, in log-odds; one that is not known says nothing."""
     inputs, above = [0.0 for _ in LEVELS], 0.0
     for level in levels:
@@ -150,5 +152,5 @@ def _beyond(levels: list[Level]) -> list[float]:
     return inputs
 
 
-def _named(level: Level) -> str:
+def _named(level: LevelRate) -> str:
     return level.name if level.of is None or level.name in ("everyone", "repository") else f"{level.name} {level.of}"

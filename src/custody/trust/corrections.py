@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from custody.core.ids import AgentName
-from custody.trust.model import Entry, Overridden, Recovered, Standing
+from custody.trust.model import Entry, Overridden, RecoveryEntry, TrustStanding
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
@@ -11,7 +11,7 @@ UNSPECIFIED = "unspecified"
 """The reason of a recovery for which nobody gave one."""
 
 
-def against_recovery(agent: AgentName, entry: Recovered, standing: Standing, rules: TrustRules) -> str | None:
+def against_recovery(agent: AgentName, entry: RecoveryEntry, standing: TrustStanding, rules: TrustRules) -> str | None:
     """Why a recovery does not count; None when it does."""
     if not standing.samples:
         return "nothing was decided about the agent before"

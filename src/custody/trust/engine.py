@@ -9,18 +9,28 @@ from dataclasses import dataclass
 from custody.core.ids import AgentName
 from custody.trust.corrections import overrides_in
 from custody.trust.fold import Fold, faded
-from custody.trust.model import Account, Entry, Folded, Order, Overridden, Running, Standing, Step, Trust
+from custody.trust.model import (
+    Account,
+    CurrentModel,
+    Entry,
+    FoldState,
+    Order,
+    Overridden,
+    ScoreStep,
+    Trust,
+    TrustStanding,
+)
 from custody.trust.rules import TrustRules
 from custody.trust.score import confidence_of, samples_of
 from custody.trust.tiers import tier_of
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class FoldResult:
     """What some entries did, and where that leaves the fold."""
 
-    steps: tuple[Step, ...]
-    folded: Folded
+    steps: tuple[ScoreStep, ...]
+    folded: FoldState
 
 
 def replay(
@@ -29,7 +39,7 @@ def replay(
     rules: TrustRules,
     *,
     now_ns: int | None = None,
-    running: Running | None = None,
+    running: CurrentModel | None = None,
 ) -> Account:
     """Fold everything that was recorded about ``agent`` into what each entry did and where it stands at ``now_ns``.
 
@@ -43,27 +53,32 @@ def replay(
 
 
 def carry(
-    agent: AgentName, folded: Folded, entries: Iterable[Entry], rules: TrustRules, *, running: Running | None = None
-) -> Carried:
+    agent: AgentName,
+    folded: FoldState,
+    entries: Iterable[Entry],
+    rules: TrustRules,
+    *,
+    running: CurrentModel | None = None,
+) -> FoldResult:
     """Go on from ``folded`` with ``entries``, in whatever order they come: see ``follows`` for which may."""
     ordered = sorted(entries, key=order_of)
     fold = Fold(agent, rules, folded, overrides_in(agent, ordered), running)
     for entry in ordered:
         fold.take(entry)
     last = order_of(ordered[-1]) if ordered else folded.last
-    return Carried(tuple(fold.steps), Folded(fold.standing, tuple(fold.waiting), last))
+    return FoldResult(tuple(fold.steps), FoldState(fold.standing, tuple(fold.waiting), last))
 
 
 def standing_at(
-    agent: AgentName, folded: Folded, now_ns: int, rules: TrustRules, *, running: Running | None = None
-) -> Standing:
+    agent: AgentName, folded: FoldState, now_ns: int, rules: TrustRules, *, running: CurrentModel | None = None
+) -> TrustStanding:
     """Where a fold leaves the agent once everything that waited long enough until ``now_ns`` has settled."""
     fold = Fold(agent, rules, folded, running=running)
     fold.settle(_end(folded, now_ns))
     return fold.standing
 
 
-def follows(folded: Folded, entries: Sequence[Entry]) -> bool:
+def follows(folded: FoldState, entries: Sequence[Entry]) -> bool:
     """Whether ``folded`` may be carried on with ``entries``, as far as they alone can tell.
 
     An override speaks of what was folded already, and so does whatever is earlier in order. That no entry has a name
@@ -78,17 +93,17 @@ def order_of(entry: Entry) -> Order:
     return entry.at_ns, entry.record
 
 
-def beginning(rules: TrustRules) -> Folded:
+def beginning(rules: TrustRules) -> FoldState:
     """A fold of nothing."""
-    return Folded(newcomer(rules))
+    return FoldState(newcomer(rules))
 
 
-def newcomer(rules: TrustRules) -> Standing:
+def newcomer(rules: TrustRules) -> TrustStanding:
     """Where an agent stands about which nothing was decided."""
-    return Standing(rules.start_score)
+    return TrustStanding(rules.start_score)
 
 
-def trust_at(standing: Standing, now_ns: int, rules: TrustRules) -> Trust:
+def trust_at(standing: TrustStanding, now_ns: int, rules: TrustRules) -> Trust:
     """What an agent's standing is worth at a moment."""
     score, earned = faded(standing, now_ns, rules)
     samples = samples_of(standing, rules)
@@ -96,7 +111,7 @@ def trust_at(standing: Standing, now_ns: int, rules: TrustRules) -> Trust:
     return Trust(score, tier_of(score, rules), confidence_of(samples, rules), meaningful, standing, earned)
 
 
-def _end(folded: Folded, now_ns: int | None) -> int:
+def _end(folded: FoldState, now_ns: int | None) -> int:
     """Until when approvals settle: a clock that was set back takes nothing back."""
     last_ns = 0 if folded.last is None else folded.last[0]
     return last_ns if now_ns is None else max(last_ns, now_ns)

@@ -12,15 +12,15 @@ from typing import assert_never
 from custody.core.ids import AgentName
 from custody.trust.corrections import UNSPECIFIED, against_override, against_recovery
 from custody.trust.model import (
-    Decided,
+    CurrentModel,
+    DecisionEntry,
     DecisionType,
     Entry,
-    Folded,
+    FoldState,
     Overridden,
-    Recovered,
-    Running,
-    Standing,
-    Step,
+    RecoveryEntry,
+    ScoreStep,
+    TrustStanding,
 )
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decayed, is_rubber_stamp, lifted, moved, step_of, weight_of
@@ -35,13 +35,13 @@ class Fold:
         self,
         agent: AgentName,
         rules: TrustRules,
-        start: Folded,
+        start: FoldState,
         overrides: Mapping[str, Overridden] = _NONE,
-        running: Running | None = None,
+        running: CurrentModel | None = None,
     ) -> None:
         self.standing = start.standing
         self.waiting = list(start.waiting)
-        self.steps: list[Step] = []
+        self.steps: list[ScoreStep] = []
         self._agent = agent
         self._rules = rules
         self._overrides = overrides
@@ -58,13 +58,13 @@ class Fold:
             return
         self._seen.add(entry.id)
         match entry:
-            case Decided():
+            case DecisionEntry():
                 self._decided(entry)
             case Overridden():
                 against = against_override(self._agent, entry)
                 note = against or f"counts in the place of '{entry.target}'"
                 self._pass_over(entry, note, counts=against is None)
-            case Recovered():
+            case RecoveryEntry():
                 self._recovered(entry)
             case _:
                 assert_never(entry)
@@ -79,7 +79,7 @@ class Fold:
             note = f"landed without review {self._rules.settle_days_min:g} day(s) before and was not taken back"
             self._count(entry, entry.decision, (note,), settled_ns=settles_ns(entry, self._rules))
 
-    def _decided(self, entry: Decided) -> None:
+    def _decided(self, entry: DecisionEntry) -> None:
         override = self._overrides.get(entry.id)
         decision = entry.decision if override is None else override.decision
         rising = self._rules.decision_values[decision.value] > self._before(entry.at_ns)[0]
@@ -91,7 +91,7 @@ class Fold:
             self._count(entry, decision, tuple(_notes(entry, override, self._rules)))
             self._answer(entry)
 
-    def _wait(self, entry: Decided) -> None:
+    def _wait(self, entry: DecisionEntry) -> None:
         """Nobody looked at it: it has a place in the log and no weight."""
         if entry.id in self._reverted or entry.names & self._reviewed:
             self._pass_over(entry, "landed without review; what was decided about it counts", decision=entry.decision)
@@ -103,7 +103,7 @@ class Fold:
         note = f"landed without review: counts after {self._rules.settle_days_min:g} day(s) unless it is taken back"
         self._pass_over(entry, note, decision=entry.decision)
 
-    def _answer(self, entry: Decided) -> None:
+    def _answer(self, entry: DecisionEntry) -> None:
         """What a decision says about approvals that wait: a revert ends one, a review counts in its place."""
         if entry.reverts is not None:
             self._reverted.add(entry.reverts)
@@ -113,7 +113,7 @@ class Fold:
             self.waiting = [one for one in self.waiting if not one.names & entry.names]
 
     def _count(
-        self, entry: Decided, decision: DecisionType, notes: tuple[str, ...], *, settled_ns: int | None = None
+        self, entry: DecisionEntry, decision: DecisionType, notes: tuple[str, ...], *, settled_ns: int | None = None
     ) -> None:
         at_ns = entry.at_ns if settled_ns is None else settled_ns
         value = self._rules.decision_values[decision.value]
@@ -132,7 +132,7 @@ class Fold:
             earned=moved(earned, value, self._step(entry, value, earned)[1]),
         )
         self.steps.append(
-            Step(
+            ScoreStep(
                 entry,
                 before,
                 after,
@@ -145,7 +145,7 @@ class Fold:
             )
         )
 
-    def _step(self, entry: Decided, value: float, before: float) -> tuple[float, float]:
+    def _step(self, entry: DecisionEntry, value: float, before: float) -> tuple[float, float]:
         """The weight of a decision, and how far it moves a score that stands at ``before``."""
         rising = value > before
         weight = weight_of(entry.stakes, self._rules, rising=rising)
@@ -153,10 +153,10 @@ class Fold:
         # What was held against one model is held against the next: else a new name would wash it away.
         return weight, size * self._rules.inherit_share if rising and self._is_inherited(entry) else size
 
-    def _is_inherited(self, entry: Decided) -> bool:
+    def _is_inherited(self, entry: DecisionEntry) -> bool:
         return self._running is not None and entry.model != self._running.model
 
-    def _recovered(self, entry: Recovered) -> None:
+    def _recovered(self, entry: RecoveryEntry) -> None:
         against = against_recovery(self._agent, entry, self.standing, self._rules)
         if against is not None:
             self._pass_over(entry, against)
@@ -171,29 +171,29 @@ class Fold:
             earned=lifted(earned, entry.boost, self._rules),
         )
         notes = ("no reason was given",) if entry.reason in (None, UNSPECIFIED) else ()
-        self.steps.append(Step(entry, before, after, counts=True, notes=notes))
+        self.steps.append(ScoreStep(entry, before, after, counts=True, notes=notes))
 
     def _pass_over(
         self, entry: Entry, note: str, *, counts: bool = False, decision: DecisionType | None = None
     ) -> None:
         before, _ = self._before(entry.at_ns)
-        self.steps.append(Step(entry, before, before, counts=counts, decision=decision, notes=(note,)))
+        self.steps.append(ScoreStep(entry, before, before, counts=counts, decision=decision, notes=(note,)))
 
     def _before(self, at_ns: int) -> tuple[float, float]:
         return faded(self.standing, at_ns, self._rules)
 
 
-def is_unreviewed(entry: Decided) -> bool:
+def is_unreviewed(entry: DecisionEntry) -> bool:
     """Whether nobody looked and it would speak for the agent; what speaks against it counts at once."""
     return entry.unreviewed and entry.reverts is None and entry.decision is not DecisionType.REJECTED
 
 
-def settles_ns(entry: Decided, rules: TrustRules) -> int:
+def settles_ns(entry: DecisionEntry, rules: TrustRules) -> int:
     """When an approval without review counts, unless something is decided about it before."""
     return entry.at_ns + round(rules.settle_days_min * NS_PER_DAY)
 
 
-def faded(standing: Standing, at_ns: int, rules: TrustRules) -> tuple[float, float]:
+def faded(standing: TrustStanding, at_ns: int, rules: TrustRules) -> tuple[float, float]:
     """The score at a moment, and what of it was earned: silence takes trust away from both and gives to the first."""
     earned = standing.score if standing.earned is None else standing.earned
     if standing.since_ns is None:
@@ -203,7 +203,7 @@ def faded(standing: Standing, at_ns: int, rules: TrustRules) -> tuple[float, flo
     return decayed(standing.score, idle_days, rules), kept
 
 
-def _notes(entry: Decided, override: Overridden | None, rules: TrustRules) -> Iterator[str]:
+def _notes(entry: DecisionEntry, override: Overridden | None, rules: TrustRules) -> Iterator[str]:
     if override is not None:
         yield f"was {entry.decision.value}; overridden by {override.actor}: {override.reason}"
     if entry.reverts is not None:

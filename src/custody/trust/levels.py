@@ -15,11 +15,11 @@ LEVELS = ("everyone", "repository", "area", "agent", "operator")
 NO_RATE = 0.5
 """Everyone's rate before anything was decided."""
 
-Key = tuple[str, ...]
+LevelKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LevelCase:
     """A change that was proposed: by which agent, in which repository and parts of it, run by whom, how large, when.
 
     No areas, no operator and no lines mean that nobody said.
@@ -34,7 +34,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelRate:
     """What is known at one level: the rate of good changes, and the faded number of decisions of its own behind it."""
 
     name: str
@@ -48,9 +48,9 @@ class Levels:
 
     def __init__(self, rules: TrustRules) -> None:
         self._rules = rules
-        self._counts: dict[Key, tuple[float, float, int]] = {}
+        self._counts: dict[LevelKey, tuple[float, float, int]] = {}
 
-    def of(self, case: Case, now_ns: int) -> list[Level]:
+    def of(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
         """The levels of a change, the widest first; of several areas the one that speaks most against it."""
         priors = self._rules.prior_samples
         found = [self._level(("everyone",), now_ns, NO_RATE, self._rules.everyone_prior_samples)]
@@ -68,19 +68,19 @@ class Levels:
             found.append(self._level(key, now_ns, found[-1].rate, priors["agent"]))
         return found
 
-    def learn(self, case: Case, *, good: bool, at_ns: int) -> None:
+    def learn(self, case: LevelCase, *, good: bool, at_ns: int) -> None:
         """Count a decision at every level of the change."""
         for key in _keys(case):
             better, worse, since_ns = self._faded(key, at_ns)
             self._counts[key] = (better + good, worse + (not good), since_ns)
 
-    def _level(self, key: Key, now_ns: int, above: float, prior: float) -> Level:
+    def _level(self, key: LevelKey, now_ns: int, above: float, prior: float) -> LevelRate:
         better, worse, _ = self._faded(key, now_ns)
         samples = better + worse
         of = key[-1] if key[1:] else None
-        return Level(key[0], (better + prior * above) / (samples + prior), samples, of)
+        return LevelRate(key[0], (better + prior * above) / (samples + prior), samples, of)
 
-    def _faded(self, key: Key, now_ns: int) -> tuple[float, float, int]:
+    def _faded(self, key: LevelKey, now_ns: int) -> tuple[float, float, int]:
         """The counts of a level at a moment, and the moment; a clock that was set back fades nothing."""
         better, worse, since_ns = self._counts.get(key, (0.0, 0.0, now_ns))
         if now_ns <= since_ns:
@@ -91,7 +91,7 @@ class Levels:
         return better * share, worse * share, now_ns
 
 
-def _keys(case: Case) -> Iterator[Key]:
+def _keys(case: LevelCase) -> Iterator[LevelKey]:
     yield ("everyone",)
     yield ("repository", case.repository)
     for area in dict.fromkeys(case.areas):

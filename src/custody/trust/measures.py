@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 CALIBRATION_BINS = 15
 
-Told = tuple[float, bool]
+ForecastOutcome = tuple[float, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassRate:
     """What is let through: its share of everything, and the share of bad ones in it; None where nothing passes."""
 
     coverage: float
     bad_share: float | None
 
 
-def log_loss(told: Sequence[Told]) -> float:
+def log_loss(told: Sequence[ForecastOutcome]) -> float:
     """The mean surprise of the outcomes; chances must lie between 0 and 1.
 
     >>> round(log_loss([(0.5, True), (0.5, False)]) - math.log(2), 9)
@@ -29,7 +29,7 @@ def log_loss(told: Sequence[Told]) -> float:
     return -math.fsum(math.log(chance if good else 1.0 - chance) for chance, good in told) / len(told)
 
 
-def brier(told: Sequence[Told]) -> float:
+def brier(told: Sequence[ForecastOutcome]) -> float:
     """The mean squared error.
 
     >>> brier([(0.5, True), (1.0, True)])
@@ -38,7 +38,7 @@ def brier(told: Sequence[Told]) -> float:
     return math.fsum((good - chance) ** 2 for chance, good in told) / len(told)
 
 
-def auc(told: Sequence[Told]) -> float | None:
+def auc(told: Sequence[ForecastOutcome]) -> float | None:
     """How often a good one was said to be likelier than a bad one, ties by half; None when there is only one kind.
 
     >>> auc([(0.9, True), (0.4, False), (0.4, True)]), auc([(0.9, True)])
@@ -59,30 +59,30 @@ def auc(told: Sequence[Told]) -> float | None:
     return (ranks - goods * (goods + 1) / 2.0) / (goods * bads)
 
 
-def calibration_error(told: Sequence[Told]) -> float:
+def calibration_error(told: Sequence[ForecastOutcome]) -> float:
     """How far what was said is from what came true, over bins of equal width, each by its share of all.
 
     >>> calibration_error([(0.9, True), (0.9, True), (0.9, False), (0.9, False)])
     0.4
     """
-    bins: list[list[Told]] = [[] for _ in range(CALIBRATION_BINS)]
+    bins: list[list[ForecastOutcome]] = [[] for _ in range(CALIBRATION_BINS)]
     for chance, good in told:
         bins[min(int(chance * CALIBRATION_BINS), CALIBRATION_BINS - 1)].append((chance, good))
     gaps = (abs(math.fsum(chance - good for chance, good in one)) for one in bins if one)
     return math.fsum(gaps) / len(told)
 
 
-def passed_from(told: Sequence[Told], least: float) -> Passed:
+def passed_from(told: Sequence[ForecastOutcome], least: float) -> PassRate:
     """What is let through when every chance from ``least`` on is.
 
     >>> passed_from([(0.95, True), (0.9, False), (0.2, True)], 0.9)
     Passed(coverage=0.6666666666666666, bad_share=0.5)
     """
     through = [good for chance, good in told if chance >= least]
-    return Passed(len(through) / len(told), _bad_share(through))
+    return PassRate(len(through) / len(told), _bad_share(through))
 
 
-def passed_best(told: Sequence[Told], share: float) -> Passed:
+def passed_best(told: Sequence[ForecastOutcome], share: float) -> PassRate:
     """What is let through when the likeliest ``share`` is; of equals at its end, the mean.
 
     >>> passed_best([(0.9, True), (0.8, False), (0.8, True), (0.1, False)], 0.5)
@@ -90,13 +90,13 @@ def passed_best(told: Sequence[Told], share: float) -> Passed:
     """
     wanted = round(len(told) * share)
     if not wanted:
-        return Passed(0.0, None)
+        return PassRate(0.0, None)
     ordered = sorted((chance for chance, _ in told), reverse=True)
     edge = ordered[wanted - 1]
     above = [good for chance, good in told if chance > edge]
     at_edge = [good for chance, good in told if chance == edge]
     bad = sum(not good for good in above) + (wanted - len(above)) * sum(not good for good in at_edge) / len(at_edge)
-    return Passed(wanted / len(told), bad / wanted)
+    return PassRate(wanted / len(told), bad / wanted)
 
 
 def _bad_share(goods: Sequence[bool]) -> float | None:

@@ -59,7 +59,7 @@ class Stakes:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionEntry:
     """A decision about a change; ``reverts`` is the id of the decision whose change it takes back.
 
     ``unreviewed``: the change landed because a rule said so, and nobody looked. ``head`` is the commit that the rule
@@ -101,7 +101,7 @@ class Overridden:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryEntry:
     """That somebody lifted the agent's score by ``boost``."""
 
     id: str
@@ -112,21 +112,21 @@ class Recovered:
     reason: str | None = None
 
 
-Entry = Decided | Overridden | Recovered
+Entry = DecisionEntry | Overridden | RecoveryEntry
 
 Order = tuple[int, RecordRef]
 """What entries are sorted by: when, and for those of one moment their place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class CurrentModel:
     """The model that an agent runs now, None where that is not known: decisions about another one count for less."""
 
     model: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TrustStanding:
     """Where an agent stands right after an entry: ``score`` as of ``since_ns``, from which on it fades.
 
     ``active_ns`` is its last decision; ``recovered_ns`` its last recovery, which is no activity. ``inherited`` of its
@@ -151,19 +151,19 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldState:
     """Where a fold stands after its last entry: all that the next entry needs of what came before.
 
     ``waiting`` are approvals without review that do not count yet, the oldest first.
     """
 
-    standing: Standing
-    waiting: tuple[Decided, ...] = ()
+    standing: TrustStanding
+    waiting: tuple[DecisionEntry, ...] = ()
     last: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScoreStep:
     """What one entry did: the score as it had faded until then, the score after it, and how large a step it took.
 
     ``decision`` is the one that counts, an override included; None for what is no decision. ``weight`` and ``size`` are
@@ -191,8 +191,8 @@ class Step:
 class Account:
     """Every entry about an agent in order with what it did, and where that leaves the agent."""
 
-    steps: tuple[Step, ...]
-    standing: Standing
+    steps: tuple[ScoreStep, ...]
+    standing: TrustStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Trust:
     tier: TrustTier
     confidence: float
     meaningful: bool
-    standing: Standing
+    standing: TrustStanding
     earned: float
 
 
@@ -230,7 +230,7 @@ class Never(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class ReviewReason:
     """One reason for a review: its code, and a sentence."""
 
     code: Never
@@ -238,7 +238,7 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class ChangeAuthor:
     """An agent that wrote a part of the change, as attribution tells it: by its name, its model, and who runs it."""
 
     agent: str
@@ -253,7 +253,7 @@ class Approval:
     It compares and prints like the bool that the document speaks of.
     """
 
-    against: tuple[Against, ...] = ()
+    against: tuple[ReviewReason, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:

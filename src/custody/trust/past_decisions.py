@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from custody.trust.approval import Touched
-from custody.trust.chance import Chance, Chances, is_good
-from custody.trust.levels import Case
-from custody.trust.model import Account, Decided, DecisionType, Recovered
+from custody.trust.approval import TouchedPath
+from custody.trust.chance import AcceptanceChance, Chances, is_good
+from custody.trust.levels import LevelCase
+from custody.trust.model import Account, DecisionEntry, DecisionType, RecoveryEntry
 from custody.trust.risk import Risk
 from custody.trust.rules import TrustRules
 
-Source = Literal["records", "git"]
+DecisionSource = Literal["records", "git"]
 
 HERE = "here"
 """The one repository that a store's decisions are about."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastDecision:
     """One thing that counts about an agent: a decision as it stands, or a recovery.
 
     ``opened_ns`` is when the change was proposed, at the latest when it was decided. ``touched`` is None where nobody
@@ -29,26 +29,26 @@ class Past:
     """
 
     agent: str
-    entry: Decided | Recovered
+    entry: DecisionEntry | RecoveryEntry
     opened_ns: int
-    touched: tuple[Touched, ...] | None = None
-    source: Source = "records"
+    touched: tuple[TouchedPath, ...] | None = None
+    source: DecisionSource = "records"
 
     @property
-    def case(self) -> Case | None:
+    def case(self) -> LevelCase | None:
         """The change, as its chance is asked for; None of a recovery, which is about none."""
-        if not isinstance(self.entry, Decided):
+        if not isinstance(self.entry, DecisionEntry):
             return None
         entry = self.entry
-        return Case(self.agent, HERE, entry.areas, entry.operator, entry.stakes.lines, self.opened_ns)
+        return LevelCase(self.agent, HERE, entry.areas, entry.operator, entry.stakes.lines, self.opened_ns)
 
     @property
     def is_change(self) -> bool:
         """Whether a change was proposed; a revert and a recovery are about one that was before."""
-        return isinstance(self.entry, Decided) and self.entry.reverts is None
+        return isinstance(self.entry, DecisionEntry) and self.entry.reverts is None
 
 
-def pasts_of(agent: str, account: Account, opened: dict[str, int]) -> Iterator[Past]:
+def pasts_of(agent: str, account: Account, opened: dict[str, int]) -> Iterator[PastDecision]:
     """What counts of an agent's account, each decision as it stands after overrides and when it counts.
 
     ``opened`` has the moment of opening by the decision's id, where it is known.
@@ -57,11 +57,11 @@ def pasts_of(agent: str, account: Account, opened: dict[str, int]) -> Iterator[P
         entry = step.entry
         if not step.counts:
             continue
-        if isinstance(entry, Recovered):
-            yield Past(agent, entry, entry.at_ns)
-        elif isinstance(entry, Decided) and step.decision is not None:
+        if isinstance(entry, RecoveryEntry):
+            yield PastDecision(agent, entry, entry.at_ns)
+        elif isinstance(entry, DecisionEntry) and step.decision is not None:
             stands = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False)
-            yield Past(agent, stands, min(opened.get(entry.id, entry.at_ns), entry.at_ns))
+            yield PastDecision(agent, stands, min(opened.get(entry.id, entry.at_ns), entry.at_ns))
 
 
 def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]]:
@@ -77,7 +77,7 @@ def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]
     return sorted(decided + opened)
 
 
-def moments_of(pasts: Iterable[Past]) -> list[tuple[int, int]]:
+def moments_of(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
     """When each was opened and decided; what is no change was never opened."""
     return [(one.opened_ns if one.is_change else one.entry.at_ns, one.entry.at_ns) for one in pasts]
 
@@ -86,12 +86,12 @@ def moments_of(pasts: Iterable[Past]) -> list[tuple[int, int]]:
 class _Bet:
     """What was said of a change when it was opened, and whether risk control would have let it through."""
 
-    chance: Chance
+    chance: AcceptanceChance
     passed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Landed:
+class _MergedChange:
     """What is needed of a change that was good so far, should it be taken back."""
 
     low: float
@@ -99,16 +99,16 @@ class _Landed:
     decided_ns: int
 
 
-class Memory:
+class ChanceMemory:
     """Chances and risk control, told what happened in order."""
 
     def __init__(self, rules: TrustRules, target: float | None = None) -> None:
         self.chances = Chances(rules)
         self.risk = Risk(rules, target)
         self._open: dict[str, _Bet] = {}
-        self._landed: dict[str, _Landed] = {}
+        self._landed: dict[str, _MergedChange] = {}
 
-    def open(self, past: Past, now_ns: int) -> Chance:
+    def open(self, past: PastDecision, now_ns: int) -> AcceptanceChance:
         """Say what the chance of a change is."""
         case = past.case
         assert case is not None, "only a change is opened"
@@ -116,10 +116,10 @@ class Memory:
         self._open[_name(past)] = _Bet(chance, self.risk.passes(chance.low, now_ns))
         return chance
 
-    def decide(self, past: Past) -> None:
+    def decide(self, past: PastDecision) -> None:
         """Learn what was decided; a recovery lifts a score and teaches nothing about changes."""
         entry, case = past.entry, past.case
-        if not isinstance(entry, Decided) or case is None:
+        if not isinstance(entry, DecisionEntry) or case is None:
             return
         if not past.is_change:
             self._take_back(past, entry, case)
@@ -131,18 +131,18 @@ class Memory:
         good = is_good(entry.decision)
         self.risk.learn(bet.chance.low, good=good, passed=bet.passed, at_ns=entry.at_ns)
         if good:
-            self._landed[_name(past)] = _Landed(bet.chance.low, bet.passed, entry.at_ns)
+            self._landed[_name(past)] = _MergedChange(bet.chance.low, bet.passed, entry.at_ns)
 
-    def _take_back(self, past: Past, entry: Decided, case: Case) -> None:
+    def _take_back(self, past: PastDecision, entry: DecisionEntry, case: LevelCase) -> None:
         self.chances.learn(case, DecisionType.REJECTED, entry.at_ns)
         landed = self._landed.pop(f"{past.agent} {entry.reverts}", None)
         if landed is not None:
             self.risk.take_back(landed.low, passed=landed.passed, decided_ns=landed.decided_ns, at_ns=entry.at_ns)
 
 
-def remembered(pasts: Sequence[Past], rules: TrustRules, until_ns: int) -> Memory:
+def remembered(pasts: Sequence[PastDecision], rules: TrustRules, until_ns: int) -> ChanceMemory:
     """Everything that happened until a moment; what is still open then is predicted, and not learnt."""
-    memory = Memory(rules)
+    memory = ChanceMemory(rules)
     for moment, opened, place in happenings(moments_of(pasts)):
         if moment > until_ns:
             break
@@ -153,5 +153,5 @@ def remembered(pasts: Sequence[Past], rules: TrustRules, until_ns: int) -> Memor
     return memory
 
 
-def _name(past: Past) -> str:
+def _name(past: PastDecision) -> str:
     return f"{past.agent} {past.entry.id}"

@@ -6,13 +6,13 @@ that rests becomes less sure again. Three of them add up: the agent's, the repos
 
 import math
 
-from custody.trust.levels import Case
+from custody.trust.levels import LevelCase
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
 RATINGS = ("agent", "repository", "pair")
 
-Key = tuple[str, ...]
+RatingKey = tuple[str, ...]
 
 
 class Ratings:
@@ -20,13 +20,13 @@ class Ratings:
 
     def __init__(self, rules: TrustRules) -> None:
         self._rules = rules
-        self._rated: dict[Key, tuple[float, float, int]] = {}
+        self._rated: dict[RatingKey, tuple[float, float, int]] = {}
 
-    def of(self, case: Case) -> list[float]:
+    def of(self, case: LevelCase) -> list[float]:
         """The ratings of the change's agent, of its repository, and of the two together."""
         return [self._rated.get(key, (0.0, 0.0, 0))[0] for key in _keys(case)]
 
-    def learn(self, case: Case, base: float, *, good: bool, at_ns: int) -> None:
+    def learn(self, case: LevelCase, base: float, *, good: bool, at_ns: int) -> None:
         """Move the three ratings by an outcome; ``base`` is what everyone's rate is in log-odds."""
         keys = _keys(case)
         rated = [self._rested(key, at_ns) for key in keys]
@@ -37,7 +37,7 @@ class Ratings:
             moved = mean + variance * (good - expected) / spread
             self._rated[key] = (moved, variance - variance * variance * doubt / spread, since_ns)
 
-    def _rested(self, key: Key, now_ns: int) -> tuple[float, float, int]:
+    def _rested(self, key: RatingKey, now_ns: int) -> tuple[float, float, int]:
         most = self._rules.rating_variance
         mean, variance, since_ns = self._rated.get(key, (0.0, most, now_ns))
         if now_ns <= since_ns:
@@ -67,5 +67,5 @@ def logit_of(probability: float) -> float:
     return math.log(probability / (1.0 - probability))
 
 
-def _keys(case: Case) -> tuple[Key, Key, Key]:
+def _keys(case: LevelCase) -> tuple[RatingKey, RatingKey, RatingKey]:
     return ("agent", case.agent), ("repository", case.repository), ("pair", case.repository, case.agent)

@@ -25,7 +25,7 @@ _NAMED = re.compile(r"\b([0-9a-f]{7,64})\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommitText:
     """A commit as far as labels need it: its message, when it was made, and the files that it touches."""
 
     sha: str
@@ -39,15 +39,15 @@ class Said:
 class Labels:
     """Which commits were taken back or quickly mended, by which commit; the first that says so counts."""
 
-    reverted: Mapping[str, Said] = field(default_factory=dict)
-    mended: Mapping[str, Said] = field(default_factory=dict)
+    reverted: Mapping[str, CommitText] = field(default_factory=dict)
+    mended: Mapping[str, CommitText] = field(default_factory=dict)
 
 
-def labels_of(commits: Iterable[Said], rules: TrustRules) -> Labels:
+def labels_of(commits: Iterable[CommitText], rules: TrustRules) -> Labels:
     """What later commits say about earlier ones; in whatever order the commits come."""
-    known = _Known(sorted(commits, key=lambda one: (one.at_ns, one.sha)))
-    reverted: dict[str, Said] = {}
-    mended: dict[str, Said] = {}
+    known = _CommitIndex(sorted(commits, key=lambda one: (one.at_ns, one.sha)))
+    reverted: dict[str, CommitText] = {}
+    mended: dict[str, CommitText] = {}
     for later in known.ordered:
         for earlier in known.taken_back(later):
             reverted.setdefault(earlier.sha, later)
@@ -56,18 +56,18 @@ def labels_of(commits: Iterable[Said], rules: TrustRules) -> Labels:
     return Labels(reverted, {sha: by for sha, by in mended.items() if sha not in reverted})
 
 
-class _Known:
+class _CommitIndex:
     """Commits by id, by its first digits and by subject."""
 
-    def __init__(self, ordered: Sequence[Said]) -> None:
+    def __init__(self, ordered: Sequence[CommitText]) -> None:
         self.ordered = ordered
-        self._by_start: dict[str, list[Said]] = {}
-        self._by_subject: dict[str, list[Said]] = {}
+        self._by_start: dict[str, list[CommitText]] = {}
+        self._by_subject: dict[str, list[CommitText]] = {}
         for one in ordered:
             self._by_start.setdefault(one.sha[:DIGITS_MIN], []).append(one)
             self._by_subject.setdefault(one.subject, []).append(one)
 
-    def taken_back(self, later: Said) -> Iterator[Said]:
+    def taken_back(self, later: CommitText) -> Iterator[CommitText]:
         """The commits that ``later`` says it takes back: by id where it names one, else by their subject."""
         title = _TITLE.match(later.subject)
         names = _TAKES_BACK.findall(later.message) + (_ALSO.findall(later.message) if title else [])
@@ -77,7 +77,7 @@ class _Known:
             return
         yield from self._titled(title[1], later)
 
-    def mended(self, later: Said, within_ns: int) -> Iterator[Said]:
+    def mended(self, later: CommitText, within_ns: int) -> Iterator[CommitText]:
         """The commits that ``later`` mends: it says that it mends, names them, touches a file of theirs, and is quick.
 
         A trailer ``Fixes:`` says all of it by itself.
@@ -93,17 +93,17 @@ class _Known:
                     if later.at_ns - earlier.at_ns <= within_ns and later.files & earlier.files:
                         yield earlier
 
-    def _named(self, name: str, later: Said) -> Iterator[Said]:
+    def _named(self, name: str, later: CommitText) -> Iterator[CommitText]:
         name = name.lower()
         fitting = [one for one in self._by_start.get(name[:DIGITS_MIN], ()) if one.sha.startswith(name)]
         # A name that fits two commits names neither.
         if len(fitting) == 1 and _is_before(fitting[0], later):
             yield fitting[0]
 
-    def _titled(self, subject: str, later: Said) -> Iterator[Said]:
+    def _titled(self, subject: str, later: CommitText) -> Iterator[CommitText]:
         fitting = [one for one in self._by_subject.get(subject, ()) if _is_before(one, later)]
         yield from fitting[-1:]
 
 
-def _is_before(earlier: Said, later: Said) -> bool:
+def _is_before(earlier: CommitText, later: CommitText) -> bool:
     return earlier.sha != later.sha and earlier.at_ns <= later.at_ns

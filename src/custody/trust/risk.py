@@ -17,7 +17,7 @@ from custody.trust.tail import share_at_most, surprise_of
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class RiskControl:
     """What risk control allows, and how it has kept its word.
 
     ``threshold`` is None while nothing may be let through; ``bound`` is the largest plausible share of bad changes
@@ -62,10 +62,10 @@ class Risk:
         self._in_force: tuple[float | None, float | None, float] = (None, None, 0.0)
         self._next: tuple[int, tuple[float | None, float | None, float]] | None = None
 
-    def control(self, at_ns: int) -> Control:
+    def control(self, at_ns: int) -> RiskControl:
         """What is allowed at a moment: by what was learnt before its day began."""
         threshold, bound, samples = self._allowed(at_ns)
-        return Control(self._target, threshold, bound, samples, self._seen, self._passed, self._failed)
+        return RiskControl(self._target, threshold, bound, samples, self._seen, self._passed, self._failed)
 
     def passes(self, low: float, at_ns: int) -> bool:
         """Whether a change with this lower bound is let through at a moment."""

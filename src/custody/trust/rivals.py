@@ -7,14 +7,14 @@ the agent in the repository.
 from dataclasses import replace
 from typing import Protocol
 
-from custody.trust.chance import Chance, Chances, is_good
-from custody.trust.levels import Case
+from custody.trust.chance import AcceptanceChance, Chances, is_good
+from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType, Stakes, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, complexity_of, decayed, moved, step_of, weight_of
 from custody.trust.tiers import lines_max, tier_of
 
-Key = tuple[str, str]
+RivalKey = tuple[str, str]
 
 
 class Rival(Protocol):
@@ -22,10 +22,10 @@ class Rival(Protocol):
 
     name: str
 
-    def predict(self, place: int, case: Case) -> float:
+    def predict(self, place: int, case: LevelCase) -> float:
         """The chance that the change is accepted, when it is opened."""
 
-    def learn(self, place: int, case: Case, decision: DecisionType, decided_ns: int) -> None:
+    def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """How it was decided."""
 
 
@@ -37,11 +37,11 @@ class Constant:
     def __init__(self) -> None:
         self._good, self._all = 1, 2
 
-    def predict(self, place: int, case: Case) -> float:
+    def predict(self, place: int, case: LevelCase) -> float:
         """The rate."""
         return self._good / self._all
 
-    def learn(self, place: int, case: Case, decision: DecisionType, decided_ns: int) -> None:
+    def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Count it."""
         self._good += is_good(decision)
         self._all += 1
@@ -53,14 +53,14 @@ class BetaPerAgent:
     name = "Beta per agent"
 
     def __init__(self) -> None:
-        self._counts: dict[Key, tuple[int, int]] = {}
+        self._counts: dict[RivalKey, tuple[int, int]] = {}
 
-    def predict(self, place: int, case: Case) -> float:
+    def predict(self, place: int, case: LevelCase) -> float:
         """The mean of the agent's distribution."""
         good, every = self._counts.get(_key(case), (1, 2))
         return good / every
 
-    def learn(self, place: int, case: Case, decision: DecisionType, decided_ns: int) -> None:
+    def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Count it."""
         good, every = self._counts.get(_key(case), (1, 2))
         self._counts[_key(case)] = (good + is_good(decision), every + 1)
@@ -73,20 +73,20 @@ class DocumentScore:
         self.name = "document's score, with stakes" if stakes else "document's score"
         self._rules = rules if stakes else replace(rules, profile="document")
         self._stakes = stakes
-        self._scores: dict[Key, tuple[float, int]] = {}
+        self._scores: dict[RivalKey, tuple[float, int]] = {}
 
-    def predict(self, place: int, case: Case) -> float:
+    def predict(self, place: int, case: LevelCase) -> float:
         """The score, faded until the change was opened."""
         return self._score(case, case.opened_ns)
 
-    def approves(self, case: Case) -> bool | None:
+    def approves(self, case: LevelCase) -> bool | None:
         """Whether the document's own policy lets the change pass: its tier's limit; None where the size is unknown."""
         if case.lines is None:
             return None
         tier = tier_of(self._score(case, case.opened_ns), self._rules)
         return tier is not TrustTier.UNTRUSTED and case.lines <= lines_max(tier, self._rules)
 
-    def learn(self, place: int, case: Case, decision: DecisionType, decided_ns: int) -> None:
+    def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Move the score by a step."""
         before = self._score(case, decided_ns)
         value = self._rules.decision_values[decision.value]
@@ -96,40 +96,40 @@ class DocumentScore:
             max(decided_ns, since_ns),
         )
 
-    def _step(self, case: Case, *, rising: bool) -> float:
+    def _step(self, case: LevelCase, *, rising: bool) -> float:
         if not self._stakes:
             return self._rules.ema_alpha
         complexity = None if case.lines is None else complexity_of(case.lines, self._rules)
         weight = weight_of(Stakes(complexity, case.lines), self._rules, rising=rising)
         return step_of(weight, self._rules, rising=rising)
 
-    def _score(self, case: Case, now_ns: int) -> float:
+    def _score(self, case: LevelCase, now_ns: int) -> float:
         score, since_ns = self._scores.get(_key(case), (self._rules.start_score, now_ns))
         return decayed(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
 
 
-class Ours:
+class ChanceModel:
     """The chance of acceptance, which learns from what it said."""
 
     name = "ours"
 
     def __init__(self, rules: TrustRules) -> None:
         self._chances = Chances(rules)
-        self._said: dict[int, Chance] = {}
+        self._said: dict[int, AcceptanceChance] = {}
 
-    def predict(self, place: int, case: Case) -> float:
+    def predict(self, place: int, case: LevelCase) -> float:
         """The chance."""
         self._said[place] = said = self._chances.predict(case)
         return said.probability
 
-    def said(self, place: int) -> Chance:
+    def said(self, place: int) -> AcceptanceChance:
         """What was said of a change that is not decided yet."""
         return self._said[place]
 
-    def learn(self, place: int, case: Case, decision: DecisionType, decided_ns: int) -> None:
+    def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Learn from the outcome and from what was said."""
         self._chances.learn(case, decision, decided_ns, self._said.pop(place))
 
 
-def _key(case: Case) -> Key:
+def _key(case: LevelCase) -> RivalKey:
     return case.agent, case.repository

@@ -5,7 +5,7 @@ Stakes scale the step that a decision takes, never the value that it moves to.
 
 import math
 
-from custody.trust.model import ChangeComplexity, Stakes, Standing
+from custody.trust.model import ChangeComplexity, Stakes, TrustStanding
 from custody.trust.rules import TrustRules
 
 NS_PER_DAY = 86_400 * 1_000_000_000
@@ -103,10 +103,10 @@ def confidence_of(samples: float, rules: TrustRules) -> float:
     return min(samples / rules.confident_samples_min, 1.0)
 
 
-def samples_of(standing: Standing, rules: TrustRules) -> float:
+def samples_of(standing: TrustStanding, rules: TrustRules) -> float:
     """How many decisions a standing rests on; one about another model than the one asked about is worth less.
 
-    >>> samples_of(Standing(0.5, accepted=10, inherited=4), TrustRules())
+    >>> samples_of(TrustStanding(0.5, accepted=10, inherited=4), TrustRules())
     8.0
     """
     return standing.samples - standing.inherited * (1.0 - rules.inherit_share)

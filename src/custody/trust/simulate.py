@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from custody.core.ids import AgentName
-from custody.trust.approval import Case, Proposed, Spent, budget_since_ns, may_land
+from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, may_land
 from custody.trust.chance import is_good
 from custody.trust.engine import beginning, trust_at
 from custody.trust.fold import Fold
-from custody.trust.model import Approval, Author, Decided, DecisionType, Never
-from custody.trust.past_decisions import Memory, Past, Source, happenings, moments_of
+from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, Never
+from custody.trust.past_decisions import ChanceMemory, DecisionSource, PastDecision, happenings, moments_of
 from custody.trust.rules import TrustRules
 
 NO_SIZE = "TRUST-NO-SIZE"
@@ -22,16 +22,16 @@ NO_SIZE = "TRUST-NO-SIZE"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SimulatedChange:
     """A change, what the policy would have said when it was opened, and what became of it.
 
     ``passed``: risk control lets it through as well. ``reasons`` are the codes of what was against it.
     """
 
     agent: str
-    entry: Decided
+    entry: DecisionEntry
     opened_ns: int
-    source: Source
+    source: DecisionSource
     reasons: tuple[str, ...]
     score: float
     chance: float
@@ -57,7 +57,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class PolicyTally:
     """Of so many changes: what lands without review, and what of that was bad."""
 
     changes: int = 0
@@ -79,21 +79,21 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulationResult:
     """Every change of the period as a policy judges it."""
 
     rules: TrustRules
-    judged: tuple[Judged, ...]
-    controlled: Tally = field(default_factory=Tally)
+    judged: tuple[SimulatedChange, ...]
+    controlled: PolicyTally = field(default_factory=PolicyTally)
     """What lands when risk control has to let it through from the first decision on."""
 
-    def tally(self) -> Tally:
+    def tally(self) -> PolicyTally:
         """All changes."""
         return tally(self.judged)
 
-    def by_agent(self) -> dict[str, Tally]:
+    def by_agent(self) -> dict[str, PolicyTally]:
         """The changes of each agent, by name."""
-        by_agent: dict[str, list[Judged]] = {}
+        by_agent: dict[str, list[SimulatedChange]] = {}
         for one in self.judged:
             by_agent.setdefault(one.agent, []).append(one)
         return {agent: tally(by_agent[agent]) for agent in sorted(by_agent)}
@@ -104,11 +104,13 @@ class Simulated:
         return dict(sorted(counted.items(), key=lambda row: (-row[1], row[0])))
 
 
-def tally(judged: Iterable[Judged], lands: Callable[[Judged], bool] = lambda one: one.approved) -> Tally:
+def tally(
+    judged: Iterable[SimulatedChange], lands: Callable[[SimulatedChange], bool] = lambda one: one.approved
+) -> PolicyTally:
     """Count changes, and those of them that land."""
     every = list(judged)
     landed = [one for one in every if lands(one)]
-    return Tally(
+    return PolicyTally(
         changes=len(every),
         approved=len(landed),
         lines=sum(one.lines for one in landed),
@@ -119,13 +121,13 @@ def tally(judged: Iterable[Judged], lands: Callable[[Judged], bool] = lambda one
 
 
 def simulate(
-    pasts: Sequence[Past],
+    pasts: Sequence[PastDecision],
     rules: TrustRules,
     since_ns: int,
     step: Callable[[int], None] = lambda _count: None,
-) -> Simulated:
+) -> SimulationResult:
     """Judge every change opened since a moment by ``rules``, on what had happened until then."""
-    play = _Play(pasts, rules, since_ns)
+    play = _Simulation(pasts, rules, since_ns)
     for moment, opened, place in happenings(moments_of(pasts)):
         if opened:
             play.open(pasts[place], moment)
@@ -133,28 +135,28 @@ def simulate(
             play.decide(pasts[place])
             step(1)
     judged = tuple(play.judged)
-    return Simulated(rules, judged, tally(judged, lambda one: one.approved and one.passed))
+    return SimulationResult(rules, judged, tally(judged, lambda one: one.approved and one.passed))
 
 
-class _Play:
+class _Simulation:
     """A simulation under way."""
 
-    def __init__(self, pasts: Sequence[Past], rules: TrustRules, since_ns: int) -> None:
-        self.judged: list[Judged] = []
+    def __init__(self, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int) -> None:
+        self.judged: list[SimulatedChange] = []
         self._rules = rules
         self._since_ns = since_ns
-        self._memory = Memory(rules)
+        self._memory = ChanceMemory(rules)
         self._folds: dict[str, Fold] = {}
-        self._landed: list[Judged] = []
+        self._landed: list[SimulatedChange] = []
         self._opened: set[tuple[str, str]] = set()
-        self._reverted = {(one.agent, one.entry.reverts) for one in pasts if isinstance(one.entry, Decided)}
+        self._reverted = {(one.agent, one.entry.reverts) for one in pasts if isinstance(one.entry, DecisionEntry)}
 
-    def open(self, past: Past, now_ns: int) -> None:
+    def open(self, past: PastDecision, now_ns: int) -> None:
         """Judge a change that is proposed now."""
         chance = self._memory.open(past, now_ns)
         entry = past.entry
         self._opened.add((past.agent, entry.id))
-        if now_ns < self._since_ns or not isinstance(entry, Decided):
+        if now_ns < self._since_ns or not isinstance(entry, DecisionEntry):
             return
         reverted = (past.agent, entry.id) in self._reverted
         trust = trust_at(self._standing(past.agent, now_ns).standing, now_ns, self._rules)
@@ -162,15 +164,15 @@ class _Play:
         passed = control.passes(chance.low)
         # Risk control speaks once enough was decided about everybody, as it does when a change is really judged.
         decides = control.seen >= self._rules.chance_decisions_min
-        case = Case(
+        case = ApprovalCase(
             change=_proposed(past, entry),
-            author=Author(past.agent, entry.model, entry.operator),
+            author=ChangeAuthor(past.agent, entry.model, entry.operator),
             trust=trust,
             now_ns=now_ns,
             spent=self._spent(past, entry, now_ns),
             chance=f"at least {chance.low:.3f}" if decides and not passed else None,
         )
-        judged = Judged(
+        judged = SimulatedChange(
             agent=past.agent,
             entry=entry,
             opened_ns=now_ns,
@@ -187,7 +189,7 @@ class _Play:
         if judged.approved:
             self._landed.append(judged)
 
-    def decide(self, past: Past) -> None:
+    def decide(self, past: PastDecision) -> None:
         """Take in what was decided."""
         if past.is_change and (past.agent, past.entry.id) not in self._opened:
             self.open(past, past.entry.at_ns)
@@ -201,23 +203,23 @@ class _Play:
         fold.settle(now_ns)
         return fold
 
-    def _spent(self, past: Past, entry: Decided, now_ns: int) -> Spent:
+    def _spent(self, past: PastDecision, entry: DecisionEntry, now_ns: int) -> BudgetUse:
         since_ns = budget_since_ns(now_ns, self._rules)
         self._landed = landed = [one for one in self._landed if one.opened_ns > since_ns]
-        return Spent(
+        return BudgetUse(
             agent=sum(one.lines for one in landed if one.agent == past.agent),
             operator=sum(one.lines for one in landed if one.entry.operator == entry.operator),
             areas={area: sum(one.lines for one in landed if area in one.entry.areas) for area in entry.areas},
         )
 
 
-def _proposed(past: Past, entry: Decided) -> Proposed:
+def _proposed(past: PastDecision, entry: DecisionEntry) -> ProposedChange:
     # A size that nobody recorded is no small one; the reason is said apart.
     lines = entry.stakes.lines or 0
-    return Proposed(head=entry.commit or entry.id, lines=lines, touched=past.touched or (), areas=entry.areas)
+    return ProposedChange(head=entry.commit or entry.id, lines=lines, touched=past.touched or (), areas=entry.areas)
 
 
-def _reasons(approval: Approval, entry: Decided) -> tuple[str, ...]:
+def _reasons(approval: Approval, entry: DecisionEntry) -> tuple[str, ...]:
     codes = tuple(dict.fromkeys(approval.codes))
     if entry.stakes.lines is not None:
         return codes

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.trust.chance import is_good
-from custody.trust.levels import Case
+from custody.trust.levels import LevelCase
 from custody.trust.measures import (
-    Passed,
-    Told,
+    ForecastOutcome,
+    PassRate,
     auc,
     brier,
     calibration_error,
@@ -20,8 +20,8 @@ from custody.trust.measures import (
 )
 from custody.trust.model import DecisionType
 from custody.trust.past_decisions import happenings
-from custody.trust.risk import Control, Risk
-from custody.trust.rivals import BetaPerAgent, Constant, DocumentScore, Ours, Rival
+from custody.trust.risk import Risk, RiskControl
+from custody.trust.rivals import BetaPerAgent, ChanceModel, Constant, DocumentScore, Rival
 from custody.trust.rules import TrustRules
 
 BEST_SHARE = 0.5
@@ -29,16 +29,16 @@ BEST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class DecidedChange:
     """A change with how and when it was decided."""
 
-    case: Case
+    case: LevelCase
     decision: DecisionType
     decided_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PredictionQuality:
     """How good somebody's predictions were; ``policy`` is what the document's own policy would let pass."""
 
     name: str
@@ -47,28 +47,28 @@ class Measured:
     brier: float
     auc: float | None
     calibration_error: float
-    passed: Passed
-    best: Passed
-    policy: Passed | None
+    passed: PassRate
+    best: PassRate
+    policy: PassRate | None
 
 
 @dataclass(frozen=True, slots=True)
-class Benched:
+class BenchResult:
     """Everybody's figures over what is scored and over the second half of the stream, and risk control's word."""
 
-    scored: tuple[Measured, ...]
-    later: tuple[Measured, ...]
-    controls: tuple[Control, ...]
+    scored: tuple[PredictionQuality, ...]
+    later: tuple[PredictionQuality, ...]
+    controls: tuple[RiskControl, ...]
 
 
 def bench(
-    stream: Sequence[Settled],
+    stream: Sequence[DecidedChange],
     rules: TrustRules,
     targets: Iterable[float],
     step: Callable[[int], None] = lambda _count: None,
-) -> Benched:
+) -> BenchResult:
     """Replay a stream and measure everybody; the first part, by opening, is learnt from and not scored."""
-    play = _Play(stream, rules, targets)
+    play = _StreamReplay(stream, rules, targets)
     for _, opened, place in happenings([(one.case.opened_ns, one.decided_ns) for one in stream]):
         if opened:
             play.open(place)
@@ -80,16 +80,16 @@ def bench(
     later = by_opening[max(len(stream) // 2, len(by_opening) - len(scored)) :]
     end_ns = max((one.decided_ns for one in stream), default=0)
     controls = tuple(risk.control(end_ns) for risk in play.risks)
-    return Benched(tuple(play.measured(scored)), tuple(play.measured(later)), controls)
+    return BenchResult(tuple(play.measured(scored)), tuple(play.measured(later)), controls)
 
 
-class _Play:
+class _StreamReplay:
     """A replay under way."""
 
-    def __init__(self, stream: Sequence[Settled], rules: TrustRules, targets: Iterable[float]) -> None:
+    def __init__(self, stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> None:
         self._stream = stream
         self._rules = rules
-        self._ours = Ours(rules)
+        self._ours = ChanceModel(rules)
         self._documents = (DocumentScore(rules, stakes=False), DocumentScore(rules, stakes=True))
         self._rivals: tuple[Rival, ...] = (Constant(), *self._documents, BetaPerAgent(), self._ours)
         self._told: list[list[float]] = [[0.0] * len(stream) for _ in self._rivals]
@@ -118,7 +118,7 @@ class _Play:
         for risk, passed in zip(self.risks, self._let.pop(place), strict=True):
             risk.learn(low, good=is_good(one.decision), passed=passed, at_ns=one.decided_ns)
 
-    def measured(self, places: Sequence[int]) -> Iterator[Measured]:
+    def measured(self, places: Sequence[int]) -> Iterator[PredictionQuality]:
         """Everybody's figures over some changes; nothing when there are none."""
         goods = [is_good(self._stream[place].decision) for place in places]
         policies: dict[str, Sequence[bool | None]] = {
@@ -132,8 +132,8 @@ class _Play:
                 yield _measured(rival.name, said, policy, self._rules.bench_chance_min)
 
 
-def _measured(name: str, told: Sequence[Told], policy: Passed | None, least: float) -> Measured:
-    return Measured(
+def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | None, least: float) -> PredictionQuality:
+    return PredictionQuality(
         name=name,
         count=len(told),
         log_loss=log_loss(told),
@@ -146,7 +146,7 @@ def _measured(name: str, told: Sequence[Told], policy: Passed | None, least: flo
     )
 
 
-def _by_policy(approved: Sequence[bool | None], goods: Sequence[bool]) -> Passed | None:
+def _by_policy(approved: Sequence[bool | None], goods: Sequence[bool]) -> PassRate | None:
     """What a policy lets pass of the changes whose size is known; None when it is known of none."""
     known = [(float(one), good) for one, good in zip(approved, goods, strict=False) if one is not None]
     return passed_from(known, 1.0) if known else None

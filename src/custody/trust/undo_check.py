@@ -13,11 +13,11 @@ from enum import Enum
 
 from custody.trust.rules import TrustRules
 
-Lines = Mapping[bytes, int]
+LineCounts = Mapping[bytes, int]
 """How often each line stands in a file; none in one that is not there."""
 
 
-class Taken(Enum):
+class UndoShare(Enum):
     """How much of a commit was taken back."""
 
     WHOLE = "whole"
@@ -44,12 +44,12 @@ class Undone:
         """What was taken back of what was left."""
         return self.taken / self.left if self.left else 0.0
 
-    def how_much(self, rules: TrustRules) -> Taken:
+    def how_much(self, rules: TrustRules) -> UndoShare:
         """In a word."""
         if not self.taken:
-            return Taken.NOTHING if self.left and self.left == self.changed else Taken.GONE
+            return UndoShare.NOTHING if self.left and self.left == self.changed else UndoShare.GONE
         enough = self.left >= self.changed * rules.revert_left_min and self.share >= rules.revert_share_min
-        return Taken.WHOLE if enough else Taken.PARTIAL
+        return UndoShare.WHOLE if enough else UndoShare.PARTIAL
 
 
 UNDONE_NOTHING = Undone()
@@ -59,10 +59,10 @@ UNDONE_NOTHING = Undone()
 class States:
     """One file before and after the earlier commit, and before and after the later one."""
 
-    old: Lines
-    new: Lines
-    then: Lines
-    now: Lines
+    old: LineCounts
+    new: LineCounts
+    then: LineCounts
+    now: LineCounts
 
 
 def undone_lines(states: States) -> Undone:
@@ -86,12 +86,12 @@ def has_word(line: bytes) -> bool:
     return any(byte > 127 or chr(byte).isalnum() for byte in line)
 
 
-def lines_of(text: bytes) -> Lines:
+def lines_of(text: bytes) -> LineCounts:
     """The lines of a file, without the white space around them."""
     return Counter(line.strip() for line in text.splitlines())
 
 
-def _telling(old: Lines, new: Lines) -> Iterable[bytes]:
+def _telling(old: LineCounts, new: LineCounts) -> Iterable[bytes]:
     """The lines of which there are more or fewer than before: those with a word in them, where there are any."""
     changed = [line for line in {**old, **new} if old.get(line, 0) != new.get(line, 0)]
     return [line for line in changed if has_word(line)] or changed

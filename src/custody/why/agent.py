@@ -11,12 +11,12 @@ from custody.trust.app.decisions import agents_in, asked_at, settled
 from custody.trust.app.show import trust_line
 from custody.trust.app.standing import standing_of
 from custody.why.report import ChangeLink, LikeChange, StandingLink
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 LIKES_MAX = 5
 
 
-def standing_link(desk: Desk, store: Store, agent: AgentName) -> StandingLink:
+def standing_link(desk: Workspace, store: Store, agent: AgentName) -> StandingLink:
     """Where the agent stands now, by the rules in force."""
     asked = asked_at(desk)
     at = text_from(asked.now_ns)

@@ -7,13 +7,13 @@ from custody.cite.wire.registry import ReadingWord
 from custody.core.wire.report import Report
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
+class ChainLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
     """One link of the chain; ``records`` are those that show it."""
 
     records: list[str] = []
 
 
-class LineLink(Link, frozen=True, kw_only=True, tag="line"):
+class LineLink(ChainLink, frozen=True, kw_only=True, tag="line"):
     """The line itself, and what is concluded about it."""
 
     path: str
@@ -22,7 +22,7 @@ class LineLink(Link, frozen=True, kw_only=True, tag="line"):
     attribution: Attribution
 
 
-class CommitLink(Link, frozen=True, kw_only=True, tag="commit"):
+class ChainCommit(ChainLink, frozen=True, kw_only=True, tag="commit"):
     """A commit that the line came through; without ``commit`` it is not committed yet."""
 
     commit: str | None
@@ -31,7 +31,7 @@ class CommitLink(Link, frozen=True, kw_only=True, tag="commit"):
     subject: str | None = None
 
 
-class CallLink(Link, frozen=True, kw_only=True, tag="call"):
+class CallLink(ChainLink, frozen=True, kw_only=True, tag="call"):
     """A call of a tool: the one that wrote the line, or one that it was made inside of."""
 
     id: str
@@ -44,13 +44,13 @@ class CallLink(Link, frozen=True, kw_only=True, tag="call"):
     prompt: str | None
 
 
-class SubagentLink(Link, frozen=True, kw_only=True, tag="subagent"):
+class SubagentLink(ChainLink, frozen=True, kw_only=True, tag="subagent"):
     """The subagent that made the call before this link."""
 
     id: str
 
 
-class PromptLink(Link, frozen=True, kw_only=True, tag="prompt"):
+class PromptLink(ChainLink, frozen=True, kw_only=True, tag="prompt"):
     """What was asked; ``named`` when the call names it, else it is the last before the call. An erased text is null."""
 
     id: str
@@ -75,14 +75,14 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
     records: list[str]
 
 
-class SourcesLink(Link, frozen=True, kw_only=True, tag="sources"):
+class SourcesLink(ChainLink, frozen=True, kw_only=True, tag="sources"):
     """The sources that the session read before the line was written, newest first; ``more`` were read before those."""
 
     sources: list[SourceLine]
     more: int
 
 
-class SessionLink(Link, frozen=True, kw_only=True, tag="session"):
+class SessionLink(ChainLink, frozen=True, kw_only=True, tag="session"):
     """The session that all of it happened in."""
 
     agent: str
@@ -92,7 +92,7 @@ class SessionLink(Link, frozen=True, kw_only=True, tag="session"):
     started: str | None
 
 
-class StandingLink(Link, frozen=True, kw_only=True, tag="standing"):
+class StandingLink(ChainLink, frozen=True, kw_only=True, tag="standing"):
     """What the agent has earned by now; without decisions about it there is no score."""
 
     agent: str
@@ -113,7 +113,7 @@ class LikeChange(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class ChangeLink(Link, frozen=True, kw_only=True, tag="change"):
+class ChangeLink(ChainLink, frozen=True, kw_only=True, tag="change"):
     """The change that brought the line, and what was found to be like it; null where nobody looked."""
 
     head: str
@@ -121,7 +121,7 @@ class ChangeLink(Link, frozen=True, kw_only=True, tag="change"):
     likes: list[LikeChange] | None
 
 
-class EndLink(Link, frozen=True, kw_only=True, tag="end"):
+class EndLink(ChainLink, frozen=True, kw_only=True, tag="end"):
     """A place where the chain ends, or has a gap, and why."""
 
     why: str
@@ -129,7 +129,7 @@ class EndLink(Link, frozen=True, kw_only=True, tag="end"):
 
 AnyLink = (
     LineLink
-    | CommitLink
+    | ChainCommit
     | CallLink
     | SubagentLink
     | PromptLink

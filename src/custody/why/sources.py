@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from custody.attribution import Trace
 from custody.cite.app.source_numbers import page_source_number
 from custody.core.ids import SessionId
-from custody.core.views import Reading, SourceRead
+from custody.core.views import Reading, SourceAccess
 from custody.core.wire.time import text_from
 from custody.git import Repository
 from custody.intake.transcript_paths import work_trees
 from custody.ledger.queries.readings import locators_read_by
 from custody.ledger.queries.sessions import first_session_views
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from custody.why.queries import readings_of_source
 from custody.why.report import SourceLine, SourcesLink
 
@@ -37,7 +37,7 @@ def sources_before(repository: Repository, store: Store, trace: Trace, at_ns: in
     return SourcesLink(sources=lines, more=found.total - len(found.locators))
 
 
-def _line(store: Store, seen: Sequence[Seen[SourceRead]], trees: Sequence[str]) -> SourceLine:
+def _line(store: Store, seen: Sequence[ObservedView[SourceAccess]], trees: Sequence[str]) -> SourceLine:
     reads = [one.view for one in seen]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)

@@ -9,7 +9,7 @@ from custody.capture.typed_field import fields, string
 from custody.core.ids import CallId
 from custody.core.views import ToolCall
 from custody.intake.queries import calls_of_session
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 
 STARTING = frozenset(("Agent", "Task"))
 """The tools that start a subagent, by all the names that they have had."""
@@ -26,7 +26,7 @@ def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
     return None
 
 
-def _started(store: Store, seen: Seen[ToolCall]) -> str | None:
+def _started(store: Store, seen: ObservedView[ToolCall]) -> str | None:
     said = fields(fields(store.tables.payload(seen.record)).get("payload"))
     starts = said.get("hook_event_name") == "subagentStart"
     return string(fields(said.get("tool_response")).get("agentId")) or (

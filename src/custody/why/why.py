@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from custody.attribution import Attributed, Trace
-from custody.attribution.app.answers import Answer
-from custody.attribution.app.blame import Reporting
-from custody.attribution.app.context import Attributing, FileVersion, attributing
-from custody.attribution.app.findings import Answers
+from custody.attribution import Trace, TraceAttribution
+from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.context import AttributionContext, FileVersion, attributing
+from custody.attribution.app.findings import LineAttributor
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
@@ -26,12 +26,12 @@ from custody.ledger.queries.conversations import ConversationTables
 from custody.ledger.queries.prompts import prompts_of_session, prompts_until
 from custody.ledger.queries.sessions import session_rows
 from custody.ledger.sessions import session_ends
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from custody.why.agent import change_link, standing_link
 from custody.why.report import (
     AnyLink,
     CallLink,
-    CommitLink,
+    ChainCommit,
     EndLink,
     LineLink,
     PromptLink,
@@ -41,7 +41,7 @@ from custody.why.report import (
 )
 from custody.why.sources import sources_before
 from custody.why.subagent import starter_of
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 SECONDS_MAX = 253_402_300_799
@@ -65,7 +65,7 @@ class _Call:
     records: list[str]
 
 
-def why(desk: Desk, file: str, line: int, *, revision: str | None = None) -> WhyReport:
+def why(desk: Workspace, file: str, line: int, *, revision: str | None = None) -> WhyReport:
     """The chain from one line of a file back to what was asked, as far as evidence reaches."""
     repository = desk.repository
     path = repository.path(file, desk.folder)
@@ -76,8 +76,8 @@ def why(desk: Desk, file: str, line: int, *, revision: str | None = None) -> Why
         version = evidence.version(path, commit)
         if not 1 <= line <= len(version.lines):
             raise InputError(f"'{path.display}' has no line {line}", hint=f"it has {len(version.lines):,} line(s)")
-        (answer,) = Answers(evidence).of(version, [Lines(line, line)])
-        chain = _Chain(evidence, version, answer, Reporting(evidence).attribution(answer))
+        (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
+        chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer))
         links = list(chain.links())
         evidence.save()
         gaps = [link.why for link in links if isinstance(link, EndLink)]
@@ -95,7 +95,9 @@ def why(desk: Desk, file: str, line: int, *, revision: str | None = None) -> Why
 class _Chain:
     """The links from one answer backwards."""
 
-    def __init__(self, evidence: Attributing, version: FileVersion, answer: Answer, attribution: Attribution) -> None:
+    def __init__(
+        self, evidence: AttributionContext, version: FileVersion, answer: LineAnswer, attribution: Attribution
+    ) -> None:
         self._evidence = evidence
         self._version = version
         self._answer = answer
@@ -130,11 +132,11 @@ class _Chain:
         if self._attribution.kind == "none":
             return None
         finding, story = self._answer.finding, self._answer.story
-        if isinstance(finding, Attributed):
+        if isinstance(finding, TraceAttribution):
             return finding.candidate.trace
         return None if story is None else story.trace
 
-    def _commits(self, line: int) -> Iterator[CommitLink]:
+    def _commits(self, line: int) -> Iterator[ChainCommit]:
         """The commits that the line came through, the latest first."""
         trail = self._answer.trail or self._introduced(line)
         for sha in reversed(trail):
@@ -163,7 +165,7 @@ class _Chain:
         seen = [one for one in session_ends(store, trace.session) if one.view.agent == trace.agent]
         session = merged_session(one.view for one in seen)
         finding = self._answer.finding
-        shown_by = finding.candidate.records if isinstance(finding, Attributed) and not seen else ()
+        shown_by = finding.candidate.records if isinstance(finding, TraceAttribution) and not seen else ()
         return SessionLink(
             agent=trace.agent,
             session=trace.session,
@@ -174,7 +176,7 @@ class _Chain:
         )
 
 
-def _asked(store: Store, trace: Trace, answer: Answer) -> Iterator[AnyLink]:
+def _asked(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
     """The call that wrote the line, what it was made inside of, and the prompt that was open."""
     if answer.story is None:
         yield EndLink(why="a trace of another tool tells of the line: it names neither call nor prompt")
@@ -264,18 +266,18 @@ def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> P
     )
 
 
-def _is_withheld(store: Store, seen: Seen[Prompt]) -> bool:
+def _is_withheld(store: Store, seen: ObservedView[Prompt]) -> bool:
     return store.tables.outline(seen.record.entry.digest) is not None
 
 
-def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> Seen[Prompt] | None:
+def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> ObservedView[Prompt] | None:
     if named is None:
         return None
     prompts = prompts_of_session(store, trace.session)
     return next((seen for seen in prompts if (seen.view.agent, seen.view.id) == (trace.agent, named)), None)
 
 
-def _prompt_before(store: Store, trace: Trace, at_ns: int) -> Seen[Prompt] | None:
+def _prompt_before(store: Store, trace: Trace, at_ns: int) -> ObservedView[Prompt] | None:
     prompts = prompts_until(store, trace.session, at_ns, PROMPTS_READ_MAX)
     own = [seen for seen in prompts if seen.view.agent == trace.agent]
     return max(own, key=lambda seen: seen.view.at_ns, default=None)
@@ -305,10 +307,10 @@ def _call_link(found: _Call) -> CallLink:
     )
 
 
-def _commit_link(sha: CommitSha | None, commit: Commit | None) -> CommitLink:
+def _commit_link(sha: CommitSha | None, commit: Commit | None) -> ChainCommit:
     if commit is None:
-        return CommitLink(commit=sha)
-    return CommitLink(
+        return ChainCommit(commit=sha)
+    return ChainCommit(
         commit=sha,
         author=_words(commit.author.name),
         at=_moment(commit.author),
@@ -335,5 +337,5 @@ def _searched(attribution: Attribution) -> str:
     return f"{attribution.reason}; {looked} and {searched.commits:,} commit(s)"
 
 
-def _refs(seen: Sequence[Seen[View]]) -> list[str]:
+def _refs(seen: Sequence[ObservedView[View]]) -> list[str]:
     return [str(ref) for ref in sorted({one.record.ref for one in seen})]

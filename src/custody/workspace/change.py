@@ -7,11 +7,11 @@ from itertools import permutations
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import Ancestry, Commit, Comparison, FileDiff, Person, Repository, Shown, Walk
-from custody.workspace.period import Period
+from custody.git import Ancestry, Commit, Comparison, FileDiff, HunkDetail, Person, Repository, Walk
+from custody.workspace.period import ChangePeriod
 
 NS = 1_000_000_000
-NOT_SHOWN = {Shown.BINARY: "is a binary file", Shown.TOO_LARGE: "is too large to be compared line by line"}
+NOT_SHOWN = {HunkDetail.BINARY: "is a binary file", HunkDetail.TOO_LARGE: "is too large to be compared line by line"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeRange:
     """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``.
 
     ``files`` are all that differ, also those that only lost lines; ``commits`` are those that only ``head`` has.
@@ -33,7 +33,7 @@ class Change:
     base: CommitSha
     head: CommitSha
     fork: CommitSha
-    period: Period | None
+    period: ChangePeriod | None
     additions: tuple[Addition, ...]
     files: tuple[FileDiff, ...] = ()
     commits: tuple[Commit, ...] = ()
@@ -44,14 +44,14 @@ class Change:
         return tuple(person for commit in self.commits for person in (commit.author, commit.committer))
 
 
-def change_of(repository: Repository, typed: str) -> Change:
+def change_of(repository: Repository, typed: str) -> ChangeRange:
     """What ``BASE..HEAD``, ``BASE...HEAD`` or ``BASE`` alone brings."""
     base, head = map(repository.resolve, _sides(typed))
     brought = _commits(repository, head, without=base)
     fork = _fork(repository, base, head, brought)
     with repository.diffs([Comparison(head, fork)], renames=True) as answers:
         files = tuple(file for diff in answers for file in diff.files)
-    return Change(base, head, fork, _period(repository, fork, brought), additions_of(files), files, tuple(brought))
+    return ChangeRange(base, head, fork, _period(repository, fork, brought), additions_of(files), files, tuple(brought))
 
 
 def additions_of(files: Iterable[FileDiff]) -> tuple[Addition, ...]:
@@ -96,7 +96,7 @@ def _edge(commits: Iterable[Commit]) -> set[CommitSha]:
     return {parent for commit in commits for parent in commit.parents} - {commit.id for commit in commits}
 
 
-def _period(repository: Repository, fork: CommitSha, brought: Collection[Commit]) -> Period | None:
+def _period(repository: Repository, fork: CommitSha, brought: Collection[Commit]) -> ChangePeriod | None:
     """When the change was made, as its commits say; None when one of them does not."""
     with repository.log([fork], walk=Walk(count_max=1)) as answers:
         (base,) = answers
@@ -104,14 +104,14 @@ def _period(repository: Repository, fork: CommitSha, brought: Collection[Commit]
     seconds = [moment.seconds for moment in moments if moment is not None]
     if base.committer.at is None or not seconds or len(seconds) < len(moments):
         return None
-    return Period(base.committer.at.seconds * NS, min(seconds) * NS, max(seconds) * NS)
+    return ChangePeriod(base.committer.at.seconds * NS, min(seconds) * NS, max(seconds) * NS)
 
 
 def _addition(file: FileDiff) -> Addition | None:
     """What a changed file adds; None when it is gone, or only lost lines, or only has another name or mode."""
     if file.change.new is None:
         return None
-    if file.shown is not Shown.WHOLE:
+    if file.shown is not HunkDetail.WHOLE:
         return Addition(file.change.path, (), NOT_SHOWN[file.shown])
     lines = tuple(hunk.new_lines for hunk in file.hunks if hunk.new_lines is not None)
     return Addition(file.change.path, lines) if lines else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from custody.capture.spool import Refused, Spool
+from custody.capture.spool import RejectedFile, Spool
 from custody.core.ids import PENDING
 from custody.core.wire.arrival import lost
 from custody.store import Store, batched
@@ -35,7 +35,7 @@ def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
         store.append(some)
 
 
-def _refused(one: Refused) -> str:
+def _refused(one: RejectedFile) -> str:
     """The count of an event that was set aside, at the time that its name has."""
     at, _, _ = one.event.partition("-")
     words = f"the waiting event '{one.event}' was set aside: {one.why}"

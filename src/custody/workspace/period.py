@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class ChangePeriod:
     """When a change was made, by its commits: its base, the first of them, the last of them."""
 
     base_ns: int

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from custody.config import FILE_BYTES_MAX, Effective, Read, Setting, Source, load, nearest, rule_files
+from custody.config import FILE_BYTES_MAX, Effective, RuleFileReader, RuleSource, Setting, load, nearest, rule_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -14,10 +14,10 @@ from custody.core.wire.report import RuleInForce, RulesReport, RulesSource
 from custody.core.wire.rules_digest import rule_value, rules_digest
 from custody.git import NoObject, Object, ObjectReader, Repository, WorkFile
 from custody.workspace.wiring import rule_tables
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def rules(desk: Desk, table: str | None = None) -> RulesReport:
+def rules(desk: Workspace, table: str | None = None) -> RulesReport:
     """Every rule with its value and origin, perhaps of one table only, and the digests that evidence carries."""
     tables = rule_tables()
     if table is not None and table not in tables:
@@ -33,11 +33,11 @@ def rules(desk: Desk, table: str | None = None) -> RulesReport:
 
 
 def loaded(
-    desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None
-) -> tuple[Effective, tuple[Source, ...]]:
+    desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
+) -> tuple[Effective, tuple[RuleSource, ...]]:
     """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""
 
-    def read() -> tuple[Effective, tuple[Source, ...]]:
+    def read() -> tuple[Effective, tuple[RuleSource, ...]]:
         return read_rules(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
 
     return desk.once(("rules", desk.folder, policy, frozenset(environment.items())), read)
@@ -45,20 +45,20 @@ def loaded(
 
 def loaded_at(
     repository: Repository, commit: CommitSha, environment: Mapping[str, str] = os.environ
-) -> tuple[Effective, tuple[Source, ...]]:
+) -> tuple[Effective, tuple[RuleSource, ...]]:
     """The rules as the files of a commit set them, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
         return read_rules(_commit(repository, objects, commit), environment)
 
 
 def read_rules(
-    read: Read, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[Effective, tuple[Source, ...]]:
+    read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
+) -> tuple[Effective, tuple[RuleSource, ...]]:
     """The rules in force where ``read`` gives the files of a repository, for a user with this environment."""
     return load(rule_tables(), read, environment, policy)
 
 
-def _commit(repository: Repository, objects: ObjectReader[Object], commit: CommitSha) -> Read:
+def _commit(repository: Repository, objects: ObjectReader[Object], commit: CommitSha) -> RuleFileReader:
     with repository.tree(commit, rule_files()) as found:
         entries = {entry.path: entry for entry in found}
 
@@ -84,7 +84,7 @@ def _no_files(_path: RepoPath) -> None:
     return None
 
 
-def _work_tree(repository: Repository) -> Read:
+def _work_tree(repository: Repository) -> RuleFileReader:
     work_tree = repository.work_tree
 
     def read(path: RepoPath) -> bytes | None:

@@ -21,7 +21,7 @@ from custody.core.wire.reader_version import (
     TRACES_VERSION,
     TRANSCRIPT_VERSION,
 )
-from custody.store import DerivedTables, Reader, Store, ViewWiring
+from custody.store import DerivedTables, RecordReader, Store, ViewWiring
 
 RULES = MappingProxyType(
     {
@@ -76,8 +76,8 @@ def _views_by(name: str) -> Callable[[Json], tuple[View, ...]]:
 
 
 READERS = MappingProxyType(
-    {str(event.__struct_config__.tag): Reader(READER_VERSION, views_of) for event in GENERIC}
-    | {kind: Reader(version, _views_by(name)) for kind, (version, name) in READER_NAMES.items()}
+    {str(event.__struct_config__.tag): RecordReader(READER_VERSION, views_of) for event in GENERIC}
+    | {kind: RecordReader(version, _views_by(name)) for kind, (version, name) in READER_NAMES.items()}
 )
 """The reader of each kind of record."""
 

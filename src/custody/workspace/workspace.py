@@ -47,7 +47,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workspace:
     """Where a verb works: a folder inside a repository, a team database if the user named one, and a project of it."""
 
     folder: Path
@@ -246,7 +246,7 @@ class Desk:
         return Store(db, VIEWS, Surroundings(self.now_ns, self.token, heads))
 
 
-def has_repository(desk: Desk) -> bool:
+def has_repository(desk: Workspace) -> bool:
     """Whether the repository of this desk's project is here."""
     # Events that wait in a repository belong to one project; so does all else that is in it.
     return desk.spooled and desk.home is not None

@@ -13,7 +13,7 @@ from custody.cite.app.library import (
     citation_contract,
     executor_context,
 )
-from custody.writer.tools import Repository, with_source_ids
+from custody.writer.tools import SourceRepository, with_source_ids
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent, FunctionToolset
@@ -52,7 +52,7 @@ def source_tools(repository: Any, *tools: Callable[..., Any]) -> "FunctionToolse
     return made
 
 
-def _registering(repository: Repository) -> Callable[..., Awaitable[Any]]:
+def _registering(repository: SourceRepository) -> Callable[..., Awaitable[Any]]:
     async def register_source(
         title: str, url: str | None = None, author: str | None = None, publisher: str | None = None
     ) -> dict[str, Any]:

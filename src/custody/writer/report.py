@@ -14,11 +14,11 @@ from custody.cite.app.library import (
     cited_report,
     save_report_object,
 )
-from custody.cite.app.writing_steps import Drafting, best_of
+from custody.cite.app.writing_steps import DraftLoop, best_of
 from custody.writer.maybe_await import called
-from custody.writer.tools import Repository
+from custody.writer.tools import SourceRepository
 
-Ask: TypeAlias = Callable[[str], Any]
+ModelCall: TypeAlias = Callable[[str], Any]
 """A writer: is handed a prompt and gives a text, at once or later. Anything else that it gives is told to it."""
 Rerun: TypeAlias = Callable[[tuple[Attempt, ...]], "ResearchResults | Awaitable[ResearchResults | None] | None"]
 """Runs research again after every answer failed: is handed the answers, gives other results, or None to leave it."""
@@ -35,9 +35,9 @@ class ReportWriter:
 
     def __init__(
         self,
-        ask: Ask,
+        ask: ModelCall,
         *,
-        repository: Repository | None = None,
+        repository: SourceRepository | None = None,
         rules: CiteRules | None = None,
         rerun: Rerun | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class ReportWriter:
         about: dict[int, ResearchResults] = {}
         for runs_left in range(self._rules.reruns_max if self._rerun else 0, -1, -1):
             await self._check_known(results)
-            drafting = await self._drafted(Drafting.of(results, task, self._rules), made)
+            drafting = await self._drafted(DraftLoop.of(results, task, self._rules), made)
             about |= {id(one): results for one in drafting.attempts}
             made += drafting.attempts
             if made[-1].passed or not runs_left or self._rerun is None:
@@ -84,7 +84,7 @@ class ReportWriter:
             results = again
         return about[id(best_of(made))], tuple(made)
 
-    async def _drafted(self, drafting: Drafting, before: list[Attempt]) -> Drafting:
+    async def _drafted(self, drafting: DraftLoop, before: list[Attempt]) -> DraftLoop:
         while not drafting.is_over:
             try:
                 answer = await called(self._ask, drafting.prompt)

@@ -33,7 +33,7 @@ WRAPPED = "return_value"
 P = ParamSpec("P")
 
 
-class Repository(Protocol):
+class SourceRepository(Protocol):
     """What is needed of a repository of sources: those of ``custody.sources`` have it."""
 
     async def register(self, source: ResearchSource) -> SourceIdentity:
@@ -48,7 +48,7 @@ class Repository(Protocol):
         """Note that something rests on a source."""
 
 
-def with_source_ids(tool: Callable[P, Any], repository: Repository) -> Callable[P, Coroutine[Any, Any, Any]]:
+def with_source_ids(tool: Callable[P, Any], repository: SourceRepository) -> Callable[P, Coroutine[Any, Any, Any]]:
     """The tool, waiting or not, with a ``source_id`` in its answer for every source of it; its arguments stay.
 
     A source is a ``ResearchSource``, or fields by name with a title or an address, wherever it stands in lists and
@@ -69,7 +69,7 @@ def with_source_ids(tool: Callable[P, Any], repository: Repository) -> Callable[
 
 
 async def generate_structured_result(
-    repository: Repository,
+    repository: SourceRepository,
     findings: Sequence[HierarchicalFinding],
     clusters: Sequence[FindingCluster] = (),
     contradictions: Sequence[Contradiction] = (),
@@ -95,7 +95,7 @@ async def generate_structured_result(
     return results
 
 
-async def _tagged(value: Any, repository: Repository, depth: int) -> Any:
+async def _tagged(value: Any, repository: SourceRepository, depth: int) -> Any:
     """The value with ids; the very same object where there is no source in it."""
     if isinstance(value, ResearchSource):
         identity = await repository.register(value)
@@ -134,7 +134,7 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
     return {}
 
 
-async def _ids_of(hit: Mapping[str, Any], repository: Repository) -> dict[str, Any]:
+async def _ids_of(hit: Mapping[str, Any], repository: SourceRepository) -> dict[str, Any]:
     """The id of a hit as fields; without an id, why."""
     source = source_of_hit(hit)
     try:

@@ -3,7 +3,16 @@
 from typing import Any
 
 from custody.attribution.engine import attribute
-from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
+from custody.attribution.model import (
+    AttributionFinding,
+    Grade,
+    NoAttribution,
+    Segment,
+    Trace,
+    TraceAttribution,
+    TraceCandidate,
+    TraceEntry,
+)
 from custody.attribution.rules import AttributeRules
 from custody.core.digest import content_hash, digest_of
 from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, Seq, SessionId, StoreId
@@ -42,17 +51,17 @@ def a_trace(name: str = "t1") -> Trace:
     return Trace(name, AgentName("robot"), SessionId(name))
 
 
-def a_candidate(name: str = "t1", *entries: Entry, **fields: Any) -> Candidate:
+def a_candidate(name: str = "t1", *entries: TraceEntry, **fields: Any) -> TraceCandidate:
     """A trace that touched the file, and of which nothing else is known."""
     usual: dict[str, Any] = {"path": FILE, "at_ns": None, "revision": None, "records": (RECORD,)}
-    return Candidate(trace=a_trace(name), entries=entries, **{**usual, **fields})
+    return TraceCandidate(trace=a_trace(name), entries=entries, **{**usual, **fields})
 
 
 def an_entry(
     first: int | None = None, last: int | None = None, *, text: ContentHash | None = None, level: str = "conversation"
-) -> Entry:
+) -> TraceEntry:
     """What a trace says of a stretch: where, with which hash."""
-    return Entry(level, None if first is None or last is None else Lines(first, last), text)
+    return TraceEntry(level, None if first is None or last is None else Lines(first, last), text)
 
 
 LINKED: dict[str, Any] = {"linked": True, "link_records": (LINK_RECORD,)}
@@ -66,23 +75,25 @@ NEAR = an_entry(16, 30)
 """Line 15 is one line before it."""
 
 
-def found(*candidates: Candidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT) -> Finding:
+def found(
+    *candidates: TraceCandidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
+) -> AttributionFinding:
     return attribute(segment or a_segment(), candidates, rules, rules_digest=DIGEST)
 
 
-def answer(*candidates: Candidate, **more: Any) -> Attributed:
+def answer(*candidates: TraceCandidate, **more: Any) -> TraceAttribution:
     """The finding, which must name a trace."""
     finding = found(*candidates, **more)
-    assert isinstance(finding, Attributed), finding
+    assert isinstance(finding, TraceAttribution), finding
     return finding
 
 
-def refusal(*candidates: Candidate, **more: Any) -> str:
+def refusal(*candidates: TraceCandidate, **more: Any) -> str:
     """Why there is no answer; there must be none."""
     finding = found(*candidates, **more)
-    assert isinstance(finding, Unattributed), finding
+    assert isinstance(finding, NoAttribution), finding
     return finding.reason
 
 
-def names(finding: Attributed) -> list[str]:
+def names(finding: TraceAttribution) -> list[str]:
     return [signal.name for signal in finding.evidence.signals]

@@ -3,19 +3,19 @@
 from typing import Any
 
 from custody.attribution.answer_merge import merged
-from custody.attribution.model import Finding
+from custody.attribution.model import AttributionFinding
 from custody.core.lines import Lines
 from tests.unit.attribution.builders import LINKED, OTHER_FILE, a_candidate, a_segment, an_entry, found
 
 
-def at(first: int, last: int, name: str | None = "t1", **fields: Any) -> Finding:
+def at(first: int, last: int, name: str | None = "t1", **fields: Any) -> AttributionFinding:
     """A finding for these lines; with a link it is of tier 4, else of tier 6, and without a name it is none."""
     segment = a_segment(lines=Lines(first, last), path=fields.get("path", a_segment().path))
     entries = (an_entry(first, last),)
     return found(*([a_candidate(name, *entries, **fields)] if name else []), segment=segment)
 
 
-def lines(findings: list[Finding]) -> list[str]:
+def lines(findings: list[AttributionFinding]) -> list[str]:
     return [str(one.lines) for one in merged(findings)]
 
 

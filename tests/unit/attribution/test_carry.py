@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from custody.attribution import carry
 from custody.attribution.carry import (
-    Gap,
-    Only,
-    Words,
+    SingleOccurrence,
+    UnmatchedRange,
+    WordShare,
     align,
     gaps_between,
     matched_lines,
@@ -46,7 +46,7 @@ def test_what_is_put_in_front_or_behind_leaves_every_line_its_own_place(
 @given(ITEMS, ITEMS)
 def test_pairs_and_gaps_together_are_the_whole(old: list[str], new: list[str]) -> None:
     pairs = align(old, new)
-    gaps = list(gaps_between(pairs, Gap(0, len(old), 0, len(new))))
+    gaps = list(gaps_between(pairs, UnmatchedRange(0, len(old), 0, len(new))))
     olds = [i for i, _ in pairs] + [i for gap in gaps for i in range(gap.old_first, gap.old_end)]
     news = [j for _, j in pairs] + [j for gap in gaps for j in range(gap.new_first, gap.new_end)]
     assert (sorted(olds), sorted(news)) == (list(range(len(old))), list(range(len(new))))
@@ -133,8 +133,8 @@ def test_low_lines_go_with_a_moved_block_and_do_not_move_alone() -> None:
     assert moved(["}", *kept], [*kept, "}"], 1) == {}
 
 
-def words(old: Sequence[str], new: Sequence[str]) -> dict[int, Words]:
-    return shared_words(old, new, Gap(0, len(old), 0, len(new)))
+def words(old: Sequence[str], new: Sequence[str]) -> dict[int, WordShare]:
+    return shared_words(old, new, UnmatchedRange(0, len(old), 0, len(new)))
 
 
 def test_a_line_shares_the_words_that_stand_in_the_same_order() -> None:
@@ -157,11 +157,11 @@ def test_words_are_not_compared_where_there_are_too_many() -> None:
     wide = " ".join(f"w{n}" for n in range(2100))
     assert words([wide], [wide + " x"]) == {}
     assert words([], ["alpha"]) == words(["}"], ["alpha"]) == {}
-    assert Words((), 0).share == 0.0
+    assert WordShare((), 0).share == 0.0
 
 
 def test_only_says_whether_an_item_stands_once_in_each_text() -> None:
-    only = Only("abbc", iter("abc"))
+    only = SingleOccurrence("abbc", iter("abc"))
     assert [only(item) for item in "abcd"] == [True, False, True, False]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
-from custody.attribution.model import Attributed, Entry, Grade, Unattributed
+from custody.attribution.model import Grade, NoAttribution, TraceAttribution, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS
 from custody.attribution.tiers import COMBINATIONS, STRUCTURAL, is_enough, tier_of
@@ -102,7 +102,7 @@ def test_every_weight_has_a_signal_and_every_signal_a_weight() -> None:
     ],
 )
 def test_a_trace_is_attributed_by_what_was_seen_of_it(
-    entries: list[Entry], fields: dict[str, Any], signals: list[str], score: int, tier: int
+    entries: list[TraceEntry], fields: dict[str, Any], signals: list[str], score: int, tier: int
 ) -> None:
     finding = answer(a_candidate("t1", *entries, **fields))
     assert (names(finding), finding.evidence.score, finding.tier) == (signals, score, tier)
@@ -124,7 +124,7 @@ def test_a_trace_is_attributed_by_what_was_seen_of_it(
     ],
 )
 def test_without_a_range_or_a_link_with_hash_or_parent_there_is_no_answer(
-    entries: list[Entry], fields: dict[str, Any]
+    entries: list[TraceEntry], fields: dict[str, Any]
 ) -> None:
     assert refusal(a_candidate("t1", *entries, **fields)) == NOT_ENOUGH
 
@@ -224,7 +224,9 @@ def test_grades_rise_from_a_claim_to_an_attestation() -> None:
         ([INSIDE], {}, 0.40),
     ],
 )
-def test_a_tier_stands_for_a_fixed_confidence(entries: list[Entry], fields: dict[str, Any], confidence: float) -> None:
+def test_a_tier_stands_for_a_fixed_confidence(
+    entries: list[TraceEntry], fields: dict[str, Any], confidence: float
+) -> None:
     assert answer(a_candidate("t1", *entries, **fields)).confidence == confidence
 
 
@@ -334,5 +336,5 @@ def test_without_ranges_there_is_no_best_range() -> None:
 
 
 def test_an_answer_is_either_a_trace_or_a_reason() -> None:
-    assert isinstance(found(a_candidate("t1", INSIDE)), Attributed)
-    assert isinstance(found(a_candidate("t1", an_entry(text=OTHER_TEXT))), Unattributed)
+    assert isinstance(found(a_candidate("t1", INSIDE)), TraceAttribution)
+    assert isinstance(found(a_candidate("t1", an_entry(text=OTHER_TEXT))), NoAttribution)

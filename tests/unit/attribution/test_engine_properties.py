@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.attribution.engine import attribute
-from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment
+from custody.attribution.model import AttributionFinding, Grade, Segment, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS, look
 from custody.attribution.tiers import is_enough
@@ -37,7 +37,7 @@ NONE = 7
 
 spans = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 25), st.sampled_from((0, 1, 5, 12)))
 entries = st.builds(
-    Entry,
+    TraceEntry,
     st.sampled_from(("conversation", "change", "file")),
     st.none() | spans,
     st.sampled_from((None, TEXT, TEXT[:15], TEXT[:14], OTHER_TEXT)),
@@ -89,17 +89,17 @@ rule_sets = st.sampled_from((AttributeRules(), AttributeRules(profile="document"
 )
 
 
-def found(segment: Segment, given_: Sequence[Candidate], rules: AttributeRules) -> Finding:
+def found(segment: Segment, given_: Sequence[TraceCandidate], rules: AttributeRules) -> AttributionFinding:
     return attribute(segment, given_, rules, rules_digest=DIGEST)
 
 
-def tier(finding: Finding) -> int:
-    return finding.tier if isinstance(finding, Attributed) else NONE
+def tier(finding: AttributionFinding) -> int:
+    return finding.tier if isinstance(finding, TraceAttribution) else NONE
 
 
 @given(segments, several, rule_sets, st.randoms(use_true_random=False))
 def test_the_order_of_rows_never_matters(
-    segment: Segment, some: list[Candidate], rules: AttributeRules, chance: random.Random
+    segment: Segment, some: list[TraceCandidate], rules: AttributeRules, chance: random.Random
 ) -> None:
     shuffled = list(some)
     chance.shuffle(shuffled)
@@ -108,7 +108,7 @@ def test_the_order_of_rows_never_matters(
 
 @given(segments, several, candidates, rule_sets)
 def test_a_trace_of_another_file_changes_nothing(
-    segment: Segment, some: list[Candidate], stranger: Candidate, rules: AttributeRules
+    segment: Segment, some: list[TraceCandidate], stranger: TraceCandidate, rules: AttributeRules
 ) -> None:
     stranger = dataclasses.replace(stranger, path=OTHER_FILE)
     assert found(segment, [stranger, *some], rules) == found(segment, some, rules)
@@ -116,22 +116,24 @@ def test_a_trace_of_another_file_changes_nothing(
 
 @given(segments, several, candidates, rule_sets)
 def test_a_trace_without_enough_evidence_changes_nothing(
-    segment: Segment, some: list[Candidate], weak: Candidate, rules: AttributeRules
+    segment: Segment, some: list[TraceCandidate], weak: TraceCandidate, rules: AttributeRules
 ) -> None:
-    weak = dataclasses.replace(weak, entries=tuple(Entry(e.level, None, e.hash) for e in weak.entries), linked=False)
+    weak = dataclasses.replace(
+        weak, entries=tuple(TraceEntry(e.level, None, e.hash) for e in weak.entries), linked=False
+    )
     assert not is_enough(look(segment, weak, rules, rules_digest=DIGEST))
     assert weak.path == FILE
     assert found(segment, [weak, *some], rules) == found(segment, some, rules)
 
 
-def poorer(candidate: Candidate) -> Iterator[Candidate]:
+def poorer(candidate: TraceCandidate) -> Iterator[TraceCandidate]:
     """The candidate without its link, revision or time, or without one of its ranges, hashes or entries."""
     without: list[dict[str, Any]] = [{"linked": False}, {"revision": None}, {"precedes": False}, {"at_ns": None}]
     for fields in without:
         yield dataclasses.replace(candidate, **fields)
     for at, entry in enumerate(candidate.entries):
         before, after = candidate.entries[:at], candidate.entries[at + 1 :]
-        for less in ((Entry(entry.level, None, entry.hash),), (Entry(entry.level, entry.lines),), ()):
+        for less in ((TraceEntry(entry.level, None, entry.hash),), (TraceEntry(entry.level, entry.lines),), ()):
             yield dataclasses.replace(candidate, entries=(*before, *less, *after))
     yield dataclasses.replace(candidate, intact=False)
     yield dataclasses.replace(candidate, grade=Grade.CLAIMED)
@@ -139,7 +141,7 @@ def poorer(candidate: Candidate) -> Iterator[Candidate]:
 
 @given(segments, several, rule_sets)
 def test_dropping_evidence_never_makes_the_answer_surer(
-    segment: Segment, some: list[Candidate], rules: AttributeRules
+    segment: Segment, some: list[TraceCandidate], rules: AttributeRules
 ) -> None:
     before = tier(found(segment, some, rules))
     for at, candidate in enumerate(some):
@@ -150,7 +152,7 @@ def test_dropping_evidence_never_makes_the_answer_surer(
 
 @given(segments, candidates, rule_sets)
 def test_a_range_matches_or_overlaps_and_a_revision_is_parent_or_ancestor_never_both(
-    segment: Segment, candidate: Candidate, rules: AttributeRules
+    segment: Segment, candidate: TraceCandidate, rules: AttributeRules
 ) -> None:
     evidence = look(segment, candidate, rules, rules_digest=DIGEST)
     assert not evidence.has("range_match", "range_overlap")

@@ -7,45 +7,54 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.lineage import BETWEEN, UNKNOWN, Known, Origin, Step, carried, replayed
-from custody.attribution.origin_search import Commit, Donor, Hunk, Line, Open, Removed, Version, spliced
+from custody.attribution.lineage import BETWEEN, UNKNOWN, CapturedStep, LineOrigin, TracedText, carried, replayed
+from custody.attribution.origin_search import (
+    AddingCommit,
+    CommitHunk,
+    Donor,
+    OpenLine,
+    OpenVersion,
+    RemovedRun,
+    VersionLine,
+    spliced,
+)
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import bare, is_informative, keys_of, words_of
 from custody.core.ids import CommitSha
 from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
 
 RULES = AttributeRules()
-COMMIT = Commit(CommitSha("c" * 40), 10_000)
+COMMIT = AddingCommit(CommitSha("c" * 40), 10_000)
 TEXTS = st.lists(st.sampled_from(AGENTS_LINES + PERSONS_LINES + LOW_LINES), max_size=8)
-ORIGINS = st.sampled_from((UNKNOWN, BETWEEN, Origin(1), Origin(2), Origin(3, 0.75)))
+ORIGINS = st.sampled_from((UNKNOWN, BETWEEN, LineOrigin(1), LineOrigin(2), LineOrigin(3, 0.75)))
 
 
 @st.composite
-def known_texts(draw: st.DrawFn) -> Known:
+def known_texts(draw: st.DrawFn) -> TracedText:
     lines = draw(TEXTS)
-    return Known(lines, [draw(ORIGINS) for _ in lines])
+    return TracedText(lines, [draw(ORIGINS) for _ in lines])
 
 
-def states_of(life: Sequence[Turn]) -> list[Known]:
+def states_of(life: Sequence[Turn]) -> list[TracedText]:
     """The states after each of the agent's turns."""
-    found: list[Known] = []
+    found: list[TracedText] = []
     for turn in life:
         if turn.by_agent:
-            step = Step(len(found) + 1, turn.before, turn.after)
+            step = CapturedStep(len(found) + 1, turn.before, turn.after)
             found.append(replayed(step, found[-1] if found else None, RULES))
     return found
 
 
-def donors_of(states: Sequence[Known]) -> list[Donor]:
+def donors_of(states: Sequence[TracedText]) -> list[Donor]:
     return [
         Donor(n, n, keys_of(known.lines), known.origins, lambda lines=known.lines: lines)  # type: ignore[misc]
         for n, known in enumerate(states, start=1)
     ]
 
 
-def explained(lines: Sequence[str], donors: Sequence[Donor]) -> list[Line]:
-    hunk = Hunk(0, (), 0, tuple(lines))
-    version = Version(spliced([], [hunk]), COMMIT, RULES)
+def explained(lines: Sequence[str], donors: Sequence[Donor]) -> list[VersionLine]:
+    hunk = CommitHunk(0, (), 0, tuple(lines))
+    version = OpenVersion(spliced([], [hunk]), COMMIT, RULES)
     version.take_from(donors)
     version.take_words((), donors)
     version.follow()
@@ -70,9 +79,9 @@ def test_where_only_the_agent_wrote_every_line_that_says_something_is_the_agents
 
 @given(known_texts(), TEXTS, st.sampled_from((0.7, 0.95)))
 def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
-    old: Known, new: list[str], words_share_min: float
+    old: TracedText, new: list[str], words_share_min: float
 ) -> None:
-    newcomer = Origin(99)
+    newcomer = LineOrigin(99)
     known = carried(old, new, newcomer, words_share_min, RULES)
     assert len(known.origins) == len(new)
     allowed = {origin.state for origin in old.origins} | {newcomer.state}
@@ -82,8 +91,8 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
 
 
 @given(known_texts())
-def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: Known) -> None:
-    known = carried(old, old.lines, Origin(99), 0.7, RULES)
+def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: TracedText) -> None:
+    known = carried(old, old.lines, LineOrigin(99), 0.7, RULES)
     for line, before, after in zip(old.lines, old.origins, known.origins, strict=True):
         assert after == before or line in LOW_LINES
 
@@ -124,16 +133,16 @@ def test_a_persons_line_in_a_commit_is_never_an_agents(life: list[Turn], committ
 def test_strangers_among_donors_change_nothing(life: list[Turn], committed: list[str], foreign: list[str]) -> None:
     donors = donors_of(states_of(life))
     strange = [f"stranger_{n} = of_another_file_{n}" for n, _ in enumerate(foreign)]
-    stranger = Donor(50, 50, keys_of(strange), [Origin(50)] * len(strange), lambda: strange)
+    stranger = Donor(50, 50, keys_of(strange), [LineOrigin(50)] * len(strange), lambda: strange)
     assert explained(committed, [*donors, stranger]) == explained(committed, donors)
 
 
 @given(known_texts(), TEXTS)
-def test_kept_lines_stay_whatever_is_put_beside_them(old: Known, added: list[str]) -> None:
-    lines: list[Line | Open] = list(spliced([], []))
-    base = [Line(key, True, origin, ()) for key, origin in zip(keys_of(old.lines), old.origins, strict=True)]
-    lines = spliced(base, [Hunk(len(base), (), len(base), tuple(added))])
-    version = Version(lines, COMMIT, RULES)
-    version.take_moved(Removed(Known(added, [Origin(7)] * len(added)), [()] * len(added)))
+def test_kept_lines_stay_whatever_is_put_beside_them(old: TracedText, added: list[str]) -> None:
+    lines: list[VersionLine | OpenLine] = list(spliced([], []))
+    base = [VersionLine(key, True, origin, ()) for key, origin in zip(keys_of(old.lines), old.origins, strict=True)]
+    lines = spliced(base, [CommitHunk(len(base), (), len(base), tuple(added))])
+    version = OpenVersion(lines, COMMIT, RULES)
+    version.take_moved(RemovedRun(TracedText(added, [LineOrigin(7)] * len(added)), [()] * len(added)))
     version.follow()
     assert version.closed()[: len(base)] == base

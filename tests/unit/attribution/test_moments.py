@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.moments import IMPORTED, Moment, applied, merged, moment_of, with_taken
+from custody.attribution.moments import IMPORTED, FileSnapshot, applied, merged, moment_of, with_taken
 from custody.core.digest import digest_of
 from custody.core.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
@@ -39,7 +39,7 @@ def a_state(**fields: Any) -> FileState:
     return FileState(**{"agent": ROBOT, "session": SESSION, "path": PATH, **usual, **fields})
 
 
-def a_moment(seq: int = 1, kind: str = "hook", **fields: Any) -> Moment:
+def a_moment(seq: int = 1, kind: str = "hook", **fields: Any) -> FileSnapshot:
     return moment_of(an_edit(**fields), ref(seq), 0, kind)
 
 
@@ -142,12 +142,12 @@ OBSERVATIONS = st.lists(
 )
 
 
-def _told(moments: list[Moment]) -> list[Moment]:
+def _told(moments: list[FileSnapshot]) -> list[FileSnapshot]:
     return [replace(moment, ref=ref(0)) for moment in merged(moments)]
 
 
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
-def test_the_order_in_which_observations_arrived_never_matters(observed: list[Moment], chance: Any) -> None:
+def test_the_order_in_which_observations_arrived_never_matters(observed: list[FileSnapshot], chance: Any) -> None:
     again = list(observed)
     chance.shuffle(again)
     first = [replace(moment, ref=ref(seq)) for seq, moment in enumerate(observed)]
@@ -188,7 +188,7 @@ def test_a_piece_that_replaces_nothing_is_put_at_the_end() -> None:
     assert applied(piece, []) == (["x"], True)
 
 
-def a_piece(n: int, before: str, after: str, seq: int = 1, call: str = "c1") -> Moment:
+def a_piece(n: int, before: str, after: str, seq: int = 1, call: str = "c1") -> FileSnapshot:
     view = an_edit(id=f"e{n}", call=CallId(call), part=True, before=captured(before), after=captured(after))
     return moment_of(view, ref(seq), n)
 
@@ -208,7 +208,7 @@ def test_a_piece_is_told_of_the_lines_that_other_pieces_of_its_call_took_out() -
     ],
     ids=["of another record", "of another call", "no piece"],
 )
-def test_nothing_is_told_of_another_calls_pieces_nor_to_a_whole_file(other: Moment) -> None:
+def test_nothing_is_told_of_another_calls_pieces_nor_to_a_whole_file(other: FileSnapshot) -> None:
     assert [lines for _, lines in with_taken([a_piece(0, "moved\n", ""), other])] == [(), ()]
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.lineage import BETWEEN, UNKNOWN, Known, Origin
+from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, TracedText
 from custody.attribution.origin_search import (
-    Commit,
+    AddingCommit,
+    CommitHunk,
     Donor,
-    Hunk,
-    Line,
-    Open,
-    Removed,
-    Version,
+    OpenLine,
+    OpenVersion,
+    RemovedRun,
+    VersionLine,
     base_version,
     joined,
     spliced,
@@ -24,44 +24,44 @@ from custody.core.ids import CommitSha
 
 RULES = AttributeRules()
 SHA, EARLIER = CommitSha("c" * 40), CommitSha("b" * 40)
-COMMIT = Commit(SHA, 100)
+COMMIT = AddingCommit(SHA, 100)
 OLD = ["import alpha_module", "price = read_price()", "print_all(price)"]
-ONE, TWO = Origin(1), Origin(2)
+ONE, TWO = LineOrigin(1), LineOrigin(2)
 
 
-def opened(*texts: str) -> list[Line | Open]:
+def opened(*texts: str) -> list[VersionLine | OpenLine]:
     """A file in which every line is new."""
-    return spliced([], [Hunk(0, (), 0, texts)])
+    return spliced([], [CommitHunk(0, (), 0, texts)])
 
 
-def kept(*texts: str, origin: Origin = UNKNOWN) -> list[Line]:
-    return [Line(key_of(text), is_informative(text), origin, (EARLIER,)) for text in texts]
+def kept(*texts: str, origin: LineOrigin = UNKNOWN) -> list[VersionLine]:
+    return [VersionLine(key_of(text), is_informative(text), origin, (EARLIER,)) for text in texts]
 
 
-def a_donor(texts: Sequence[str], origins: Sequence[Origin] | Origin = ONE, **fields: Any) -> Donor:
+def a_donor(texts: Sequence[str], origins: Sequence[LineOrigin] | LineOrigin = ONE, **fields: Any) -> Donor:
     """A captured state; without a word about origins all of it is the call's."""
-    told = [origins] * len(texts) if isinstance(origins, Origin) else origins
+    told = [origins] * len(texts) if isinstance(origins, LineOrigin) else origins
     usual: dict[str, Any] = {"state": 1, "at_ns": 50, "read": lambda: texts}
     return Donor(keys=keys_of(texts), origins=told, **{**usual, **fields})
 
 
-def states(version: Version | list[Line]) -> list[int]:
-    return [line.origin.state for line in (version.closed() if isinstance(version, Version) else version)]
+def states(version: OpenVersion | list[VersionLine]) -> list[int]:
+    return [line.origin.state for line in (version.closed() if isinstance(version, OpenVersion) else version)]
 
 
-def a_version(lines: Sequence[Line | Open], *donors: Donor, commit: Commit = COMMIT) -> Version:
-    version = Version(lines, commit, RULES)
+def a_version(lines: Sequence[VersionLine | OpenLine], *donors: Donor, commit: AddingCommit = COMMIT) -> OpenVersion:
+    version = OpenVersion(lines, commit, RULES)
     version.take_from(donors)
     return version
 
 
-def removed(*texts: str, origin: Origin = ONE) -> Removed:
-    return Removed(Known(texts, [origin] * len(texts)), [(EARLIER,)] * len(texts))
+def removed(*texts: str, origin: LineOrigin = ONE) -> RemovedRun:
+    return RemovedRun(TracedText(texts, [origin] * len(texts)), [(EARLIER,)] * len(texts))
 
 
 def test_kept_lines_stay_as_they_were_and_added_ones_are_open() -> None:
-    lines = spliced(kept(*OLD, origin=TWO), [Hunk(1, (OLD[1],), 1, ("new_line_one = 1", "new_line_two = 2"))])
-    assert [isinstance(line, Open) for line in lines] == [False, True, True, False]
+    lines = spliced(kept(*OLD, origin=TWO), [CommitHunk(1, (OLD[1],), 1, ("new_line_one = 1", "new_line_two = 2"))])
+    assert [isinstance(line, OpenLine) for line in lines] == [False, True, True, False]
     assert [line.key for line in lines] == keys_of([OLD[0], "new_line_one = 1", "new_line_two = 2", OLD[2]])
 
 
@@ -91,7 +91,7 @@ def test_the_donor_that_explains_most_decides_first() -> None:
 
 def test_of_equals_the_latest_that_is_not_after_the_commit_decides() -> None:
     texts = ["line_number_one = 1"]
-    donors = [a_donor(texts, Origin(n), state=n, at_ns=at) for n, at in ((1, 50), (2, 90), (3, 150))]
+    donors = [a_donor(texts, LineOrigin(n), state=n, at_ns=at) for n, at in ((1, 50), (2, 90), (3, 150))]
     assert states(a_version(opened(*texts), *donors)) == [2]
     assert states(a_version(opened(*texts), *reversed(donors))) == [2]
 
@@ -114,7 +114,7 @@ def test_a_line_that_says_little_needs_one_that_says_something_beside_it() -> No
 
 
 def test_a_small_file_that_is_whole_as_a_call_left_it_is_that_calls() -> None:
-    def whole(lines: Sequence[Line | Open], *donors: Donor) -> list[int]:
+    def whole(lines: Sequence[VersionLine | OpenLine], *donors: Donor) -> list[int]:
         version = a_version(lines)
         version.take_whole(donors)
         return states(version)
@@ -149,15 +149,15 @@ def test_a_block_that_this_commit_removed_brings_its_origin_and_its_way() -> Non
 
 
 def test_an_edited_line_has_the_share_of_the_words_it_kept() -> None:
-    hunk = Hunk(0, ("total = price * count",), 0, ("total = price * count * rate",))
+    hunk = CommitHunk(0, ("total = price * count",), 0, ("total = price * count * rate",))
     version = a_version(spliced(kept("total = price * count", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count"))], ())
     (line,) = version.closed()
-    assert (line.origin, line.trail) == (Origin(1, 0.75), (EARLIER, SHA))
+    assert (line.origin, line.trail) == (LineOrigin(1, 0.75), (EARLIER, SHA))
 
 
 def test_below_the_threshold_an_edited_line_has_no_evidence() -> None:
-    hunk = Hunk(0, ("total = price * count",), 0, ("total = price * rate * number",))
+    hunk = CommitHunk(0, ("total = price * count",), 0, ("total = price * rate * number",))
     version = a_version(spliced(kept("total = price * count", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count"))], ())
     assert states(version) == [0]
@@ -167,7 +167,7 @@ def test_a_line_like_a_donors_at_its_place_has_the_share_of_the_words() -> None:
     donor = a_donor(["alpha_line = 1", "total = price * count * rate", "beta_line = 2"])
     version = a_version(opened("alpha_line = 1", "total = price * count * tax", "beta_line = 2"), donor)
     version.take_words((), [donor])
-    assert [line.origin for line in version.closed()] == [ONE, Origin(1, 0.75), ONE]
+    assert [line.origin for line in version.closed()] == [ONE, LineOrigin(1, 0.75), ONE]
 
 
 def test_a_line_is_not_like_one_that_is_here_as_it_is() -> None:
@@ -197,7 +197,10 @@ def test_a_bracket_at_the_end_goes_with_what_it_closes_and_a_blank_line_does_not
 
 def test_low_lines_between_two_changes_are_the_old_ones_unless_they_follow() -> None:
     old = kept("first_old = 1", "}", "second_old = 2", origin=TWO)
-    hunks = [Hunk(0, ("first_old = 1",), 0, ("first_new = 1",)), Hunk(2, ("second_old = 2",), 2, ("second_new = 2",))]
+    hunks = [
+        CommitHunk(0, ("first_old = 1",), 0, ("first_new = 1",)),
+        CommitHunk(2, ("second_old = 2",), 2, ("second_new = 2",)),
+    ]
     assert states(a_version(spliced(old, hunks))) == [0, 2, 0]
     version = a_version(spliced(old, hunks), a_donor(["first_new = 1", "}", "second_new = 2"]))
     assert states(version) == [1, 1, 1]
@@ -205,27 +208,27 @@ def test_low_lines_between_two_changes_are_the_old_ones_unless_they_follow() -> 
 
 def test_a_merge_knows_each_line_as_the_first_parent_that_has_it() -> None:
     ours, theirs = kept("ours_line = 1", origin=ONE), kept("theirs_line = 2", origin=TWO)
-    left = spliced(ours, [Hunk(1, (), 1, ("theirs_line = 2",))])
-    right = spliced(theirs, [Hunk(0, (), 0, ("ours_line = 1",))])
+    left = spliced(ours, [CommitHunk(1, (), 1, ("theirs_line = 2",))])
+    right = spliced(theirs, [CommitHunk(0, (), 0, ("ours_line = 1",))])
     lines = joined([left, right])
-    assert [line.origin.state for line in lines if isinstance(line, Line)] == [1, 2]
+    assert [line.origin.state for line in lines if isinstance(line, VersionLine)] == [1, 2]
     both = joined([spliced(ours, []), spliced(kept("ours_line = 1", origin=TWO), [])])
-    assert [line.origin for line in both if isinstance(line, Line)] == [ONE], "the first parent's word"
+    assert [line.origin for line in both if isinstance(line, VersionLine)] == [ONE], "the first parent's word"
 
 
 def test_what_no_parent_has_is_open_in_a_merge() -> None:
-    sides = [spliced(kept("a_line_of_ours = 1"), [Hunk(1, (), 1, ("conflict_resolved = 3",))]) for _ in range(2)]
-    assert [isinstance(line, Open) for line in joined(sides)] == [False, True]
+    sides = [spliced(kept("a_line_of_ours = 1"), [CommitHunk(1, (), 1, ("conflict_resolved = 3",))]) for _ in range(2)]
+    assert [isinstance(line, OpenLine) for line in joined(sides)] == [False, True]
 
 
 def test_an_old_version_is_known_by_its_text_alone() -> None:
-    assert base_version(["alpha_line = 1"]) == [Line(key_of("alpha_line = 1"), True, UNKNOWN, ())]
+    assert base_version(["alpha_line = 1"]) == [VersionLine(key_of("alpha_line = 1"), True, UNKNOWN, ())]
 
 
 def test_a_way_through_commits_has_an_end() -> None:
     rules = AttributeRules(recursions_max=2)
-    long = Removed(Known(["moved_far_away = compute_it()"], [ONE]), [(EARLIER, EARLIER, EARLIER)])
-    version = Version(opened("moved_far_away = compute_it()"), COMMIT, rules)
+    long = RemovedRun(TracedText(["moved_far_away = compute_it()"], [ONE]), [(EARLIER, EARLIER, EARLIER)])
+    version = OpenVersion(opened("moved_far_away = compute_it()"), COMMIT, rules)
     version.take_moved(long)
     assert version.closed()[0].trail == (EARLIER, SHA)
 
@@ -244,7 +247,7 @@ def test_a_line_that_the_call_found_there_is_older_than_the_call() -> None:
     version = a_version(opened(*found), donor)
     version.take_words((), [donor])
     assert states(version) == [0, 0]
-    hunk = Hunk(0, ("total = price * count * rate",), 0, ("total = price * count",))
+    hunk = CommitHunk(0, ("total = price * count * rate",), 0, ("total = price * count",))
     version = a_version(spliced(kept("total = price * count * rate", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count * rate"))], [donor])
     assert states(version) == [0], "put back as it was before the call"
@@ -264,11 +267,11 @@ def test_what_a_call_wrote_over_an_unknown_text_may_have_been_there(
 ) -> None:
     lines = ["alpha_line = 1", "beta_line = 2", "gamma_line = 3"]
     donor = a_donor(lines, at_ns=at_ns)
-    version = Version(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
+    version = OpenVersion(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
     version.take_from([donor])
     assert states(version) == expected
     later = a_donor(lines, at_ns=at_ns, state=2)
-    version = Version(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
+    version = OpenVersion(opened(*lines), COMMIT, RULES, removed=["alpha_line = 1"], overwrote={1: overwrote}.get)
     version.take_from([later])
     assert states(version) == expected, "a later call that kept these lines knows no more"
 

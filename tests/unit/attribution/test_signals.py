@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from custody.attribution.model import Candidate, Segment
+from custody.attribution.model import Segment, TraceCandidate
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS
 from custody.core.ids import CommitSha, ContentHash
@@ -26,7 +26,7 @@ from tests.unit.attribution.builders import (
 
 
 def sees(
-    name: str, candidate: Candidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
+    name: str, candidate: TraceCandidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
 ) -> str | None:
     return SIGNALS[name](segment or a_segment(), candidate, rules)
 

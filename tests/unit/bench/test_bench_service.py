@@ -14,9 +14,9 @@ from litestar.testing import TestClient
 from bench import service, service_blame, service_ingest, service_load
 from bench.bars import BenchError, at_least
 from bench.service_load import CLOCK
-from custody.server.app.intake import Intake, Refused
+from custody.server.app.intake import Intake, RejectedItem
 from custody.server.routes import blame as route
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.house.not_run import CannotBeHad
 
@@ -65,8 +65,8 @@ def test_a_part_that_is_none_is_refused() -> None:
 
 def test_what_is_sent_is_taken(tmp_path: Path) -> None:
     sent = json.dumps([service_ingest.a_trace(str(n)) for n in range(3)]).encode()
-    items = Intake(Desk(a_git_folder(tmp_path))).read("traces", sent).items
-    assert not any(isinstance(item, Refused) for item in items)
+    items = Intake(Workspace(a_git_folder(tmp_path))).read("traces", sent).items
+    assert not any(isinstance(item, RejectedItem) for item in items)
 
 
 def test_both_sides_answer_the_question_alike(monkeypatch: pytest.MonkeyPatch) -> None:

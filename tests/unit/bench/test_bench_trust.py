@@ -9,7 +9,7 @@ from typing import Any
 from bench.__main__ import main
 from bench.trust import parts_of
 from custody.trust.app.bench import read_stream
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.decisions import a_row, a_stream, written
 
 
@@ -44,7 +44,7 @@ def test_a_missed_bar_is_told_and_is_a_failure_only_when_asked(tmp_path: Path) -
 
 def test_parts_are_the_stream_again_by_agent_and_by_half(tmp_path: Path) -> None:
     rows = [a_row(n, agent=f"a{n % 3}", repo=f"r{n % 7}") for n in range(42)]
-    stream = read_stream(written(tmp_path / "s.jsonl", rows), Desk(tmp_path)).stream
+    stream = read_stream(written(tmp_path / "s.jsonl", rows), Workspace(tmp_path)).stream
     parts = parts_of("s", stream)
     assert [name.partition(": ")[2] for name in parts] == [
         *("agent a0", "agent a1", "agent a2"),

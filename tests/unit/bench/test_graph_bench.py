@@ -10,7 +10,7 @@ import pytest
 from bench.bars import BenchError
 from bench.graph import hub_sides, memory_row, ours, pair_sides, theirs
 from bench.graph_next import main, sessions_of, told_of
-from custody.graph.calls import Call, Place
+from custody.graph.calls import CallPlace, SequenceCall
 
 
 def test_both_sides_hold_the_same_edges() -> None:
@@ -70,7 +70,7 @@ def test_too_few_sessions_are_no_figure(tmp_path: Path) -> None:
 
 
 def test_where_two_calls_back_decide_the_last_one_alone_does_not_do() -> None:
-    calls = [Call(name, name, Place("t", "turn")) for name in "abcdbe" * 4]
+    calls = [SequenceCall(name, name, CallPlace("t", "turn")) for name in "abcdbe" * 4]
     told = told_of([calls] * 10)
     assert told.right["ours"] > told.right["order-1 Markov"] > told.right["popularity"]
     assert told.calibration < 0.2

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from custody.capture import database_rows as databases
-from custody.capture.database_rows import Rows, is_database, lines_in, opened
+from custody.capture.database_rows import RowSelection, is_database, lines_in, opened
 from custody.capture.line_reader import LINE_BYTES_MAX
 
-ALL = Rows(table="kv", columns=("key", "value"), key="key")
+ALL = RowSelection(table="kv", columns=("key", "value"), key="key")
 
 
 def a_database(path: Path, rows: int = 3, journal: str = "delete") -> Path:
@@ -26,7 +26,7 @@ def a_database(path: Path, rows: int = 3, journal: str = "delete") -> Path:
     return path
 
 
-def read(path: Path, rows: Rows = ALL) -> list[dict[str, object]]:
+def read(path: Path, rows: RowSelection = ALL) -> list[dict[str, object]]:
     return [json.loads(line.data) for line in lines_in(path, [rows])]
 
 
@@ -88,7 +88,7 @@ def test_what_is_asked_for_need_be_no_text(tmp_path: Path) -> None:
         db.execute("INSERT INTO kv VALUES (CAST(x'6bff' AS TEXT), 'odd')")
     odd = b"k\xff".decode("utf-8", "surrogateescape")
     with opened(path) as database:
-        asked = Rows(table="kv", columns=("value",), where="key >= ? AND key = ?", values=("a", odd), key="key")
+        asked = RowSelection(table="kv", columns=("value",), where="key >= ? AND key = ?", values=("a", odd), key="key")
         assert [row.values for row in database.rows(asked)] == [{"value": "odd"}]
 
 
@@ -103,16 +103,18 @@ def test_a_schema_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
 
 def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", 5)
-    some = Rows(table="kv", columns=("key", "hologram"), where="key >= ? AND key < ?", values=("k00001", "k00003"))
+    some = RowSelection(
+        table="kv", columns=("key", "hologram"), where="key >= ? AND key < ?", values=("k00001", "k00003")
+    )
     assert read(path, some) == [{"key": "k00001", "table": "kv"}, {"key": "k00002", "table": "kv"}]
-    assert read(path, Rows(table="nothing", columns=("key",))) == []
+    assert read(path, RowSelection(table="nothing", columns=("key",))) == []
 
 
 def test_a_view_and_a_table_that_is_a_program_are_not_read(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE VIEW seen AS SELECT key FROM kv")
-    assert read(path, Rows(table="seen", columns=("key",))) == []
+    assert read(path, RowSelection(table="seen", columns=("key",))) == []
 
 
 def test_a_row_over_the_limit_is_passed_over_and_bytes_that_are_no_text_do_not_matter(tmp_path: Path) -> None:

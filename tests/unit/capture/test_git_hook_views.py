@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from custody.capture import hook_views, snapshot_views
-from custody.core.views import CommitSeen, FileState, View
+from custody.core.views import FileState, ObservedCommit, View
 from custody.core.wire.time import ns_from
 
 AT = "2026-01-31T12:00:00Z"
@@ -27,12 +27,12 @@ def seen(event: str, **fields: Any) -> tuple[View, ...]:
 
 @pytest.mark.parametrize("event", ["post-commit", "post-merge"])
 def test_a_commit_that_was_made(event: str) -> None:
-    assert seen(event, unparsed="") == (CommitSeen(HEAD, ns_from(AT), "/w"),)  # type: ignore[arg-type]
+    assert seen(event, unparsed="") == (ObservedCommit(HEAD, ns_from(AT), "/w"),)  # type: ignore[arg-type]
 
 
 def test_commits_that_were_rewritten_into_one() -> None:
     (one,) = seen("post-rewrite", unparsed=f"{OLD} {HEAD}\n{OLDER} {HEAD} more\nrubbish\n{OLD} {HEAD}\n")
-    assert isinstance(one, CommitSeen)
+    assert isinstance(one, ObservedCommit)
     assert (one.commit, one.replaced) == (HEAD, (OLD, OLDER))
 
 

@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 
 from custody.capture import line_reader as lines
-from custody.capture.line_reader import Line, files_below, lines_of
+from custody.capture.line_reader import FileLine, files_below, lines_of
 
 
 def test_lines_are_counted_from_one_and_lose_their_ends(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\n\nb")
-    assert list(lines_of(tmp_path / "f")) == [Line(1, b"a", 2, True), Line(2, b"", 1, True), Line(3, b"b", 1, False)]
+    assert list(lines_of(tmp_path / "f")) == [
+        FileLine(1, b"a", 2, True),
+        FileLine(2, b"", 1, True),
+        FileLine(3, b"b", 1, False),
+    ]
 
 
 def test_a_line_over_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views, lines_of
 from custody.capture.agents.claude.transcript import ClaudeTranscripts
-from custody.capture.shell_sources import Outcome, opened_by
-from custody.capture.transcripts import Found
-from custody.core.views import Reading, SourceRead, View
+from custody.capture.shell_sources import CommandOutcome, opened_by
+from custody.capture.transcripts import TranscriptLine
+from custody.core.views import Reading, SourceAccess, View
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import event_from
 from tests.builders.transcripts import Transcript, a_transcript
@@ -35,7 +35,7 @@ def by_transcript(session: Transcript, folder: Path) -> list[Told]:
     session.put(folder)
     for file in reader.files(folder):
         for line in reader.read(file, lines_of(file), {}):
-            if isinstance(line, Found):
+            if isinstance(line, TranscriptLine):
                 said = {"custody": 1, "kind": "transcript", "id": line.id, "agent": "claude-code"}
                 whole = {**said, "session": line.session, "at": line.at, "payload": line.payload, "calls": line.calls}
                 event = event_from(parsed(whole))
@@ -48,7 +48,7 @@ def parsed(said: dict[str, Any]) -> Json:
 
 
 def told(views: tuple[View, ...]) -> list[Told]:
-    reads = [view for view in views if isinstance(view, SourceRead)]
+    reads = [view for view in views if isinstance(view, SourceAccess)]
     assert len({one.id for one in reads}) == len(reads), "each reading of a call has an id of its own"
     return [(one.locator, one.reading, one.code, one.failed, one.title) for one in reads]
 
@@ -229,18 +229,21 @@ def test_a_subagents_own_file_has_only_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (f"curl -fsSL {PAGE}", [(PAGE, Outcome.TOLD)]),
-        (f"curl --fail -H 'Accept: x' {PAGE}", [(PAGE, Outcome.TOLD)]),
-        (f"wget -q -O - {PAGE}", [(PAGE, Outcome.TOLD)]),
-        (f"wget {PAGE}", [(PAGE, Outcome.UNTOLD)]),
-        (f"curl -f -o page.html {PAGE}", [(PAGE, Outcome.UNTOLD)]),
-        (f"curl -f {PAGE} > page.html", [(PAGE, Outcome.UNTOLD)]),
-        (f"curl -f {PAGE} || true", [(PAGE, Outcome.UNTOLD)]),
-        (f"cd x && curl -f {PAGE}", [(PAGE, Outcome.UNTOLD)]),
-        (f"curl -f {PAGE} https://b.example", [(PAGE, Outcome.UNTOLD), ("https://b.example", Outcome.UNTOLD)]),
-        (f"python - <<'E'\nget('{PAGE}')\nE\n", [(PAGE, Outcome.UNTOLD)]),
-        (f"git clone {PAGE}", [(PAGE, Outcome.UNTOLD)]),
-        (f"for i in 1 2; do curl {PAGE}; done", [(PAGE, Outcome.UNTOLD)]),
+        (f"curl -fsSL {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
+        (f"curl --fail -H 'Accept: x' {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
+        (f"wget -q -O - {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
+        (f"wget {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"curl -f -o page.html {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"curl -f {PAGE} > page.html", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"curl -f {PAGE} || true", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"cd x && curl -f {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
+        (
+            f"curl -f {PAGE} https://b.example",
+            [(PAGE, CommandOutcome.UNTOLD), ("https://b.example", CommandOutcome.UNTOLD)],
+        ),
+        (f"python - <<'E'\nget('{PAGE}')\nE\n", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"git clone {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"for i in 1 2; do curl {PAGE}; done", [(PAGE, CommandOutcome.UNTOLD)]),
         (f"git commit -m 'see {PAGE}'", []),
         (f"cat > report.md <<'E'\n[1] {PAGE}\nE\n", []),
         (f"echo {PAGE} >> report.md", []),
@@ -248,7 +251,7 @@ def test_a_subagents_own_file_has_only_words(tmp_path: Path) -> None:
         ('curl -f "$URL"', []),
     ],
 )
-def test_what_a_command_opens(command: str, expected: list[tuple[str, Outcome]]) -> None:
+def test_what_a_command_opens(command: str, expected: list[tuple[str, CommandOutcome]]) -> None:
     assert list(opened_by(command)) == expected
 
 

@@ -11,7 +11,7 @@ from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, SourceUse, ToolUse, use_views
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.paths import RepoPath
-from custody.core.views import CommitLink, FileEdit, PullRequestFact, Reading, SourceRead
+from custody.core.views import CommitLink, FileEdit, PullRequestFact, Reading, SourceAccess
 from custody.core.wire.event_views import text_view
 
 CALL, ROOT, SHA = "call-0123456789abcdef", "/w", "0123456789abcdef0123456789abcdef01234567"
@@ -69,7 +69,7 @@ def views_of(agent: str, event: str, said: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("agent", COMMANDS)
 def test_a_command_opens_the_same_source_in_the_words_of_every_agent(agent: str) -> None:
     event, said = COMMANDS[agent]
-    (read,) = [view for view in views_of(agent, event, said) if isinstance(view, SourceRead)]
+    (read,) = [view for view in views_of(agent, event, said) if isinstance(view, SourceAccess)]
     assert (read.agent, read.id, read.call) == (agent, f"{CALL}:0", CALL)
     assert (read.locator, read.reading, read.text) == (PAGE, Reading.VERBATIM, text_view("hello"))
 
@@ -91,7 +91,7 @@ def a_use(**fields: Any) -> ToolUse:
 
 def test_a_number_that_is_left_out_stays_free() -> None:
     opened = (SourceUse("a", Reading.LISTED), None, SourceUse("b", Reading.LISTED))
-    assert [view.id for view in use_views(a_use(opened=opened)) if isinstance(view, SourceRead)] == [
+    assert [view.id for view in use_views(a_use(opened=opened)) if isinstance(view, SourceAccess)] == [
         f"{CALL}:0",
         f"{CALL}:2",
     ]

@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from custody.cite.convert import Converted
-from custody.cite.document import Form
-from custody.cite.names import Names
-from custody.cite.subject import Subject
+from custody.cite.convert import Conversion
+from custody.cite.document import MarkerForm
+from custody.cite.names import LabelIndex
+from custody.cite.subject import AuditSubject
 
 PASSING = b"""# Prices of mackerel
 
@@ -22,11 +22,11 @@ Boats were smaller than before [1, 2].
 
 def cited(data: bytes, *, linked: bool = True) -> list[str]:
     """What the markers of a report lead to, in the order of the text; a source that is not listed with a sign."""
-    subject = Subject.of(data)
-    names = Names(subject.listing.entries)
+    subject = AuditSubject.of(data)
+    names = LabelIndex(subject.listing.entries)
     found = []
     for marker in subject.markers:
-        if marker.form is Form.LINKED and not linked:
+        if marker.form is MarkerForm.LINKED and not linked:
             continue
         for label in marker.labels:
             entry = names.find(label)
@@ -36,10 +36,10 @@ def cited(data: bytes, *, linked: bool = True) -> list[str]:
 
 def listed(data: bytes) -> list[str]:
     """The addresses, else the titles, that a report lists."""
-    return [entry.url or entry.title for entry in Subject.of(data).listing.entries]
+    return [entry.url or entry.title for entry in AuditSubject.of(data).listing.entries]
 
 
-def untouched(before: bytes, converted: Converted) -> bool:
+def untouched(before: bytes, converted: Conversion) -> bool:
     """Whether the new text is the old one with exactly these changes, in order and apart from each other."""
     made, at = [], 0
     for change in converted.changes:

@@ -17,7 +17,7 @@ from custody.cite.addresses import (
     literal_of,
     why_not_public,
 )
-from custody.cite.targets import REDACTED, Target, Unfit, redirected, target_of
+from custody.cite.targets import REDACTED, RequestTarget, Unfit, redirected, target_of
 
 PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
 PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")
@@ -181,25 +181,25 @@ def test_why_an_address_is_not_asked(url: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("HTTP://EXAMPLE.org", Target("http://example.org/", "example.org", 80)),
-        ("https://example.org./a#b", Target("https://example.org/a", "example.org", 443)),
-        ("http://example.org:8080/", Target("http://example.org:8080/", "example.org", 8080)),
+        ("HTTP://EXAMPLE.org", RequestTarget("http://example.org/", "example.org", 80)),
+        ("https://example.org./a#b", RequestTarget("https://example.org/a", "example.org", 443)),
+        ("http://example.org:8080/", RequestTarget("http://example.org:8080/", "example.org", 8080)),
         (
             "https://bücher.example.org/ü",
-            Target("https://xn--bcher-kva.example.org/%C3%BC", *("xn--bcher-kva.example.org", 443)),
+            RequestTarget("https://xn--bcher-kva.example.org/%C3%BC", *("xn--bcher-kva.example.org", 443)),
         ),
-        ("http://134744072/", Target("http://8.8.8.8/", "8.8.8.8", 80)),
-        ("http://[2606:4700::1111]/", Target("http://[2606:4700::1111]/", "2606:4700::1111", 80)),
+        ("http://134744072/", RequestTarget("http://8.8.8.8/", "8.8.8.8", 80)),
+        ("http://[2606:4700::1111]/", RequestTarget("http://[2606:4700::1111]/", "2606:4700::1111", 80)),
     ],
 )
-def test_what_is_asked_is_the_address_as_the_standard_writes_it(url: str, target: Target) -> None:
+def test_what_is_asked_is_the_address_as_the_standard_writes_it(url: str, target: RequestTarget) -> None:
     assert target_of(url, PUBLIC_ONLY) == target
 
 
 @given(st.text(max_size=60).map(lambda text: f"http://{text}/") | st.text(max_size=80))
 def test_no_text_is_asked_at_what_is_not_public(url: str) -> None:
     target = target_of(url, PUBLIC_ONLY)
-    if isinstance(target, Target):
+    if isinstance(target, RequestTarget):
         literal = literal_of(target.host)
         assert literal is None or why_not_public(literal) is None
         assert literal is not None or "." in target.host

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.cite.audit import CHECKS, Audit, audit
-from custody.cite.codes import CODES, Code
+from custody.cite.codes import CODES, CitationCode
 from custody.cite.convert import convert
 from custody.cite.opened_check import CHECKS as READING_CHECKS
-from custody.cite.plan import Target
+from custody.cite.plan import ConversionTarget
 from custody.cite.record_findings import READING_CODES, RECORD_CODES
 from custody.cite.rules import CiteRules
 from custody.core.errors import RulesError
@@ -21,7 +21,7 @@ def codes(data: bytes, rules: CiteRules = RULES) -> set[str]:
     return {finding.code.value for finding in audit(data, rules).findings}
 
 
-def found(data: bytes, code: Code) -> list[tuple[int, int, str]]:
+def found(data: bytes, code: CitationCode) -> list[tuple[int, int, str]]:
     return [(one.line, one.column, one.message) for one in audit(data, RULES).findings if one.code is code]
 
 
@@ -38,29 +38,33 @@ def test_a_report_that_is_in_order_passes() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "place"),
     [
-        (b"# Title\n\nNothing here rests on anything.\n", Code.NONE, (1, 1)),
-        (changed(b"[2].", b"[7]."), Code.UNKNOWN, (3, 82)),
-        (changed(b"[1, 2]", b"[1, 9]"), Code.UNKNOWN, (5, 32)),
-        (changed(b"agency [2]", b"agency [1]").replace(b"[1, 2]", b"[1]"), Code.UNUSED, (10, 1)),
-        (changed(b"2. Annual", b"3. Annual").replace(b"2].", b"3].").replace(b", 2]", b", 3]"), Code.GAP, (10, 1)),
-        (changed(b"[1]. Catches", b"[2]. Catches").replace(b"agency [2]", b"agency [1]"), Code.ORDER, (3, 82)),
-        (changed(b"/review", b"/statistics?utm_source=x#top"), Code.TWICE, (10, 1)),
-        (changed(b"1. F", b"- [1] F").replace(b"2. A", b"- [1] Other\n- [2] A"), Code.CLASH, (10, 1)),
-        (changed(b"/review", b"/"), Code.DOMAIN, (10, 1)),
-        (changed(b"Annual review <https://example.org/review>", b"example.org"), Code.DOMAIN, (10, 1)),
-        (changed(b"<https://example.org/review>", b"javascript:alert(1)"), Code.SCHEME, (10, 1)),
-        (changed(b"Boats", b"[Boats](javascript:alert(1))"), Code.SCHEME, (5, 1)),
-        (changed(b"Annual review <https://example.org/review>", b""), Code.EMPTY, (10, 1)),
-        (changed(b"1. F", b"[1] F").replace(b"2. A", b"[2] A"), Code.LIST, (10, 1)),
-        (changed(b"[1, 2]", b"[2-1]"), Code.RANGE, (5, 32)),
-        (b"Prices rose by 12% [^1].\n\n[^1]: see [^1] https://example.org/a\n", Code.CIRCLE, (3, 1)),
-        (changed(b" [1]. C", b". C").replace(b" [2].", b"."), Code.COVERAGE, (1, 1)),
-        (changed(b"rose", b"r\xffse"), Code.TEXT, (3, 12)),
-        (changed(b"rose", b"r\x00se"), Code.TEXT, (3, 12)),
+        (b"# Title\n\nNothing here rests on anything.\n", CitationCode.NONE, (1, 1)),
+        (changed(b"[2].", b"[7]."), CitationCode.UNKNOWN, (3, 82)),
+        (changed(b"[1, 2]", b"[1, 9]"), CitationCode.UNKNOWN, (5, 32)),
+        (changed(b"agency [2]", b"agency [1]").replace(b"[1, 2]", b"[1]"), CitationCode.UNUSED, (10, 1)),
+        (
+            changed(b"2. Annual", b"3. Annual").replace(b"2].", b"3].").replace(b", 2]", b", 3]"),
+            CitationCode.GAP,
+            (10, 1),
+        ),
+        (changed(b"[1]. Catches", b"[2]. Catches").replace(b"agency [2]", b"agency [1]"), CitationCode.ORDER, (3, 82)),
+        (changed(b"/review", b"/statistics?utm_source=x#top"), CitationCode.TWICE, (10, 1)),
+        (changed(b"1. F", b"- [1] F").replace(b"2. A", b"- [1] Other\n- [2] A"), CitationCode.CLASH, (10, 1)),
+        (changed(b"/review", b"/"), CitationCode.DOMAIN, (10, 1)),
+        (changed(b"Annual review <https://example.org/review>", b"example.org"), CitationCode.DOMAIN, (10, 1)),
+        (changed(b"<https://example.org/review>", b"javascript:alert(1)"), CitationCode.SCHEME, (10, 1)),
+        (changed(b"Boats", b"[Boats](javascript:alert(1))"), CitationCode.SCHEME, (5, 1)),
+        (changed(b"Annual review <https://example.org/review>", b""), CitationCode.EMPTY, (10, 1)),
+        (changed(b"1. F", b"[1] F").replace(b"2. A", b"[2] A"), CitationCode.LIST, (10, 1)),
+        (changed(b"[1, 2]", b"[2-1]"), CitationCode.RANGE, (5, 32)),
+        (b"Prices rose by 12% [^1].\n\n[^1]: see [^1] https://example.org/a\n", CitationCode.CIRCLE, (3, 1)),
+        (changed(b" [1]. C", b". C").replace(b" [2].", b"."), CitationCode.COVERAGE, (1, 1)),
+        (changed(b"rose", b"r\xffse"), CitationCode.TEXT, (3, 12)),
+        (changed(b"rose", b"r\x00se"), CitationCode.TEXT, (3, 12)),
     ],
 )
-def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Code, place: tuple[int, int]) -> None:
-    follows = {Code.NONE: Code.COVERAGE, Code.CLASH: Code.UNUSED}
+def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: CitationCode, place: tuple[int, int]) -> None:
+    follows = {CitationCode.NONE: CitationCode.COVERAGE, CitationCode.CLASH: CitationCode.UNUSED}
     assert codes(data) <= {code.value, follows.get(code, code).value}
     assert [one[:2] for one in found(data, code)] == [place]
 
@@ -84,12 +88,12 @@ def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Code, 
 )
 def test_a_site_is_bare_however_it_is_written(entry: str, is_bare: bool) -> None:
     data = changed(b"Annual review <https://example.org/review>", entry.encode())
-    assert (Code.DOMAIN.value in codes(data)) is is_bare
+    assert (CitationCode.DOMAIN.value in codes(data)) is is_bare
 
 
 def test_every_code_has_a_check_a_meaning_and_a_remedy() -> None:
-    assert set(CODES) == set(Code)
-    assert set(CHECKS) == set(Code) - {Code.COVERAGE, Code.SUPPORT, *RECORD_CODES}
+    assert set(CODES) == set(CitationCode)
+    assert set(CHECKS) == set(CitationCode) - {CitationCode.COVERAGE, CitationCode.SUPPORT, *RECORD_CODES}
     assert tuple(READING_CHECKS) == READING_CODES
     for about in CODES.values():
         assert about.name and about.meaning.endswith(".") and not about.remedy.endswith(".")
@@ -127,12 +131,12 @@ def test_where_there_are_markers_a_link_does_not_stand_for_one() -> None:
 
 def test_columns_count_characters() -> None:
     text = "价格上涨了12%[1]，又[7]。\n\n## 来源\n\n1. 甲 <https://example.org/a>\n".encode()
-    assert found(text, Code.UNKNOWN) == [(1, 14, "[7] is not listed among the sources")]
+    assert found(text, CitationCode.UNKNOWN) == [(1, 14, "[7] is not listed among the sources")]
 
 
 def test_lines_end_as_they_end_elsewhere() -> None:
     for end in (b"\n", b"\r\n", b"\r"):
-        assert found(changed(b"[1, 2]", b"[1, 9]").replace(b"\n", end), Code.UNKNOWN)[0][:2] == (5, 32)
+        assert found(changed(b"[1, 2]", b"[1, 9]").replace(b"\n", end), CitationCode.UNKNOWN)[0][:2] == (5, 32)
 
 
 def test_the_minimum_of_coverage_is_a_rule() -> None:
@@ -158,10 +162,10 @@ def test_an_audit_is_the_same_every_time_and_in_the_order_of_the_text(data: byte
     assert places == sorted(places)
 
 
-@given(st.integers(1, 6), st.sampled_from(list(Target)), st.data())
+@given(st.integers(1, 6), st.sampled_from(list(ConversionTarget)), st.data())
 @settings(deadline=None)
 def test_a_passing_report_fails_without_all_markers_of_any_one_source(
-    count: int, to: Target, data: st.DataObject
+    count: int, to: ConversionTarget, data: st.DataObject
 ) -> None:
     said = "".join(f"Prices rose by {n}% in the year [{n}]. " for n in range(1, count + 1))
     said += data.draw(st.sampled_from(("", "Boats are small [1].", "`[1]`", "See [this](https://example.org/1).")))
@@ -170,7 +174,7 @@ def test_a_passing_report_fails_without_all_markers_of_any_one_source(
     assert codes(report) == set()
     gone = data.draw(st.integers(1, count))
     head, mark, tail = report.partition(b"\n\n## ")
-    sign = {Target.FOOTNOTES: b"^", Target.SOURCES: b"", Target.MARKERS: b"S"}[to]
+    sign = {ConversionTarget.FOOTNOTES: b"^", ConversionTarget.SOURCES: b"", ConversionTarget.MARKERS: b"S"}[to]
     less = re.sub(rb"(?<!`)\[" + re.escape(sign) + str(gone).encode() + rb"\](?!`)", b"", head)
     assert "CITE-UNUSED" in codes(less + mark + tail)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.change_findings import brought, unregistered
-from custody.cite.codes import Code
+from custody.cite.codes import CitationCode
 from custody.cite.rules import CiteRules
 
 RULES = CiteRules()
@@ -62,7 +62,7 @@ def test_ids_are_looked_up_in_the_registry_once_it_has_a_source() -> None:
     assert unregistered(b"As [S3] and [2] say.", 0) == ()
     assert unregistered(b"As [S3] says.", 3) == ()
     (found,) = unregistered(b"\n\nAs [S3] and [S4] say.", 3)
-    assert (found.code, found.line, found.column) == (Code.UNKNOWN, 3, 13)
+    assert (found.code, found.line, found.column) == (CitationCode.UNKNOWN, 3, 13)
     assert unregistered(b"As [S4] says.\n\n## Sources\n\n- [S4] [A](https://example.org/a)\n", 3) == ()
 
 

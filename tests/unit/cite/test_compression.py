@@ -16,7 +16,7 @@ from custody.cite.compression import (
     compress,
     key_sentences,
 )
-from custody.cite.events import Excerpted, Stamp
+from custody.cite.events import ExcerptEvent, Stamp
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.rules import CiteRules
 from custody.cite.source_texts import APART, known_text
@@ -33,8 +33,8 @@ def held(source: ResearchSource, text: str | None) -> Callable[[str], tuple[Rese
     return lambda source_id: (source, text) if source_id == source.source_id else None
 
 
-def passage(text: str, digest: str = "") -> Excerpted:
-    return Excerpted(stamp=Stamp(id="e", at_ns=1), number=3, digest=digest or text, text=text)
+def passage(text: str, digest: str = "") -> ExcerptEvent:
+    return ExcerptEvent(stamp=Stamp(id="e", at_ns=1), number=3, digest=digest or text, text=text)
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_a_text_is_the_snippet_and_every_passage_once() -> None:
     passages = [passage("First part."), passage("part"), passage("Second."), passage("First part.", "again")]
     assert known_text(source, passages) == f"A snippet.{APART}First part.{APART}Second."
     assert known_text(SOURCE, []) is None
-    erased = Excerpted(stamp=Stamp(id="e", at_ns=1), number=3, digest="d", text=None)
+    erased = ExcerptEvent(stamp=Stamp(id="e", at_ns=1), number=3, digest="d", text=None)
     assert known_text(SOURCE, [erased]) is None

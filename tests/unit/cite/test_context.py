@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.compression import Level
-from custody.cite.context import HEAD, Asked, Context, build_context, tokens_of
+from custody.cite.context import HEAD, Context, ContextRequest, build_context, tokens_of
 from custody.cite.model import ResearchSource
 from custody.cite.rules import CiteRules
 from custody.cite.source_rank import Attention, standings
-from custody.cite.source_texts import Candidate
+from custody.cite.source_texts import ContextCandidate
 from custody.core.errors import InputError, RulesError
 
 LONG = "The cache stores answers for later. " * 20 + "Mackerel swim north. Prices rose by 4 percent in 2024."
 
 
-def one(n: int, text: str | None = LONG, *, at: int | None = None, uses: int = 0, title: str = "") -> Candidate:
+def one(n: int, text: str | None = LONG, *, at: int | None = None, uses: int = 0, title: str = "") -> ContextCandidate:
     source = ResearchSource(title=title or f"Title {n}", url=f"https://example.org/{n}", source_id=f"S{n}")
-    return Candidate(source=source, text=text, accesses=(n if at is None else at,), uses=uses)
+    return ContextCandidate(source=source, text=text, accesses=(n if at is None else at,), uses=uses)
 
 
 candidates = st.lists(
@@ -29,7 +29,7 @@ candidates = st.lists(
     max_size=12,
 ).map(
     lambda found: [
-        Candidate(
+        ContextCandidate(
             source=ResearchSource(title=f"Title {n}", source_id=f"S{n}"), text=text, accesses=tuple(at), uses=uses
         )
         for n, (text, uses, at) in enumerate(found, start=1)
@@ -45,7 +45,7 @@ COUNTS: dict[str, Callable[[str], int] | None] = {
 }
 
 
-def built(found: list[Candidate], asked: Asked) -> Context | None:
+def built(found: list[ContextCandidate], asked: ContextRequest) -> Context | None:
     """The context, or None where the budget does not even hold its frame."""
     try:
         return build_context(found, asked)
@@ -57,10 +57,10 @@ def built(found: list[Candidate], asked: Asked) -> Context | None:
 
 @given(candidates, budgets, objectives, st.sampled_from(sorted(COUNTS)))
 def test_the_budget_is_never_exceeded_however_tokens_are_counted(
-    found: list[Candidate], budget: int, wanted: tuple[str, ...], name: str
+    found: list[ContextCandidate], budget: int, wanted: tuple[str, ...], name: str
 ) -> None:
     count = COUNTS[name]
-    asked = Asked(budget=budget, attention=Attention(objectives=wanted), count=count)
+    asked = ContextRequest(budget=budget, attention=Attention(objectives=wanted), count=count)
     made = built(found, asked)
     if made is not None:
         assert made.tokens == (count or tokens_of)(made.text) <= budget
@@ -70,9 +70,9 @@ def test_the_budget_is_never_exceeded_however_tokens_are_counted(
 
 @given(candidates, budgets, objectives, st.randoms(use_true_random=False))
 def test_the_same_sources_in_any_order_give_the_same_bytes(
-    found: list[Candidate], budget: int, wanted: tuple[str, ...], chance: random.Random
+    found: list[ContextCandidate], budget: int, wanted: tuple[str, ...], chance: random.Random
 ) -> None:
-    asked = Asked(budget=budget, attention=Attention(objectives=wanted))
+    asked = ContextRequest(budget=budget, attention=Attention(objectives=wanted))
     shuffled = list(found)
     chance.shuffle(shuffled)
     assert built(found, asked) == built(shuffled, asked)
@@ -80,9 +80,9 @@ def test_the_same_sources_in_any_order_give_the_same_bytes(
 
 @given(candidates, budgets, st.none() | st.text(max_size=400), objectives)
 def test_a_later_source_changes_no_earlier_line_while_levels_stay(
-    found: list[Candidate], budget: int, text: str | None, wanted: tuple[str, ...]
+    found: list[ContextCandidate], budget: int, text: str | None, wanted: tuple[str, ...]
 ) -> None:
-    asked = Asked(budget=budget, attention=Attention(objectives=wanted))
+    asked = ContextRequest(budget=budget, attention=Attention(objectives=wanted))
     before = built(found, asked)
     after = built([*found, one(len(found) + 1, text, at=99)], asked)
     if before is None or after is None or before.left_out or after.left_out:
@@ -93,15 +93,17 @@ def test_a_later_source_changes_no_earlier_line_while_levels_stay(
             break
         same += 1
     kept = [before.levels[f"S{n}"] for n in range(1, same + 1)]
-    prefix = build_context(found[:same], Asked(budget=10**6, held={f"S{n + 1}": level for n, level in enumerate(kept)}))
+    prefix = build_context(
+        found[:same], ContextRequest(budget=10**6, held={f"S{n + 1}": level for n, level in enumerate(kept)})
+    )
     assert before.text.startswith(prefix.text)
     assert after.text.startswith(prefix.text)
 
 
 @given(candidates, st.integers(400, 3000), st.none() | st.text(max_size=100))
-def test_levels_of_before_are_held_while_they_fit(found: list[Candidate], budget: int, text: str | None) -> None:
-    before = build_context(found, Asked(budget=budget))
-    after = build_context([*found, one(len(found) + 1, text)], Asked(budget=budget, held=before.levels))
+def test_levels_of_before_are_held_while_they_fit(found: list[ContextCandidate], budget: int, text: str | None) -> None:
+    before = build_context(found, ContextRequest(budget=budget))
+    after = build_context([*found, one(len(found) + 1, text)], ContextRequest(budget=budget, held=before.levels))
     assert after.tokens <= budget
     if before.left_out or not found:
         return
@@ -113,9 +115,9 @@ def test_levels_of_before_are_held_while_they_fit(found: list[Candidate], budget
 def test_what_stays_whole_is_what_stands_highest_and_others_are_shown_by_less() -> None:
     rules = CiteRules(recent_sources=2)
     found = [one(n) for n in range(1, 7)]
-    made = build_context(found, Asked(rules=rules, budget=20_000))
+    made = build_context(found, ContextRequest(rules=rules, budget=20_000))
     assert made.levels == {"S1": 1, "S2": 1, "S3": 1, "S4": 1, "S5": 0, "S6": 0}
-    asked = Asked(rules=rules, budget=20_000, attention=Attention(weights={"S1": 50.0, "S6": 0.0}))
+    asked = ContextRequest(rules=rules, budget=20_000, attention=Attention(weights={"S1": 50.0, "S6": 0.0}))
     assert [source_id for source_id, level in build_context(found, asked).levels.items() if level == 0] == ["S1", "S5"]
 
 
@@ -123,49 +125,49 @@ def test_what_stays_whole_is_what_stands_highest_and_others_are_shown_by_less() 
     ("budget", "levels"), [(4000, "0000"), (2000, "1100"), (600, "1111"), (500, "2211"), (200, "3332"), (90, "3333")]
 )
 def test_with_a_smaller_budget_the_lowest_lose_their_levels_first(budget: int, levels: str) -> None:
-    made = build_context([one(n) for n in range(1, 5)], Asked(budget=budget))
+    made = build_context([one(n) for n in range(1, 5)], ContextRequest(budget=budget))
     assert "".join(str(int(level)) for level in made.levels.values()) == levels
 
 
 def test_where_not_even_the_ids_fit_the_lowest_are_left_out_and_counted() -> None:
     found = [one(n) for n in range(1, 41)]
-    made = build_context(found, Asked(budget=len(HEAD) + len("38 more source(s) did not fit.\n") + 9))
+    made = build_context(found, ContextRequest(budget=len(HEAD) + len("38 more source(s) did not fit.\n") + 9))
     assert made.text == f"{HEAD}S39\nS40\n38 more source(s) did not fit.\n"
     assert made.left_out == tuple(f"S{n}" for n in range(1, 39))
 
 
 def test_a_budget_below_the_frame_is_refused_and_says_what_it_takes() -> None:
     with pytest.raises(InputError, match="a budget of 10 tokens holds no context") as refused:
-        build_context([one(1)], Asked(budget=10))
+        build_context([one(1)], ContextRequest(budget=10))
     assert refused.value.hint is not None and "takes" in refused.value.hint
 
 
 def test_no_source_is_an_empty_context() -> None:
-    made = build_context([], Asked())
+    made = build_context([], ContextRequest())
     assert (made.text, made.tokens, dict(made.levels)) == (HEAD, len(HEAD), {})
 
 
 def test_a_source_without_text_is_listed_and_named() -> None:
-    made = build_context([one(1, None), one(2)], Asked())
+    made = build_context([one(1, None), one(2)], ContextRequest())
     assert made.levels == {"S1": Level.LISTED, "S2": Level.FULL}
     assert made.without_text == ("S1",)
 
 
 def test_a_text_that_is_too_long_is_shown_by_its_key_sentences() -> None:
-    made = build_context([one(1)], Asked(rules=CiteRules(full_tokens_max=100)))
+    made = build_context([one(1)], ContextRequest(rules=CiteRules(full_tokens_max=100)))
     assert made.levels == {"S1": Level.KEY}
 
 
 def test_objectives_stand_last_so_that_another_one_changes_nothing_before() -> None:
     found = [one(1), one(2)]
-    plain = build_context(found, Asked())
-    aimed = build_context(found, Asked(attention=Attention(objectives=("compare\n caches", " "))))
+    plain = build_context(found, ContextRequest())
+    aimed = build_context(found, ContextRequest(attention=Attention(objectives=("compare\n caches", " "))))
     assert aimed.text == plain.text + "Objectives:\n- compare caches\n"
 
 
 def test_two_sources_with_one_id_are_refused() -> None:
     with pytest.raises(InputError, match="two sources have the same id"):
-        build_context([one(1), one(1)], Asked())
+        build_context([one(1), one(1)], ContextRequest())
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_two_sources_with_one_id_are_refused() -> None:
     ],
     ids=["speaks of the objective", "its title does", "was accessed last", "something rests on it", "has more weight"],
 )
-def test_what_makes_a_source_stand_higher(better: Candidate, attention: Attention) -> None:
+def test_what_makes_a_source_stand_higher(better: ContextCandidate, attention: Attention) -> None:
     others = [one(n, "Nothing of the kind.", at=2) for n in range(2, 5)]
     assert standings([*others, better], attention, CiteRules())[0].source_id == "S1"
 

@@ -16,7 +16,7 @@ from custody.cite.contract import (
     missing_citations_reminder,
     source_row,
 )
-from custody.cite.drafts import Draft, audit_draft
+from custody.cite.drafts import ReportDraft, audit_draft
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.results import HierarchicalFinding
 from custody.cite.rules import CiteRules
@@ -113,7 +113,7 @@ def test_findings_are_rows_with_the_markers_of_their_sources() -> None:
 
 def test_the_reminder_names_exactly_what_is_missing_with_its_place() -> None:
     text = "# Prices\n\nThe price rose by 12% [S9].\nCatches fell to 3,000 tonnes. Boats shrank by 3%.\n"
-    audit = audit_draft(Draft.of(text.encode(), SOURCES), CiteRules())
+    audit = audit_draft(ReportDraft.of(text.encode(), SOURCES), CiteRules())
     told = [line for line in missing_citations_reminder(audit, text).splitlines() if line.startswith("- ")]
     assert told == [
         "- 1 of 3 sentences with evidence are cited: 0.33, below 0.5",
@@ -127,12 +127,12 @@ def test_the_reminder_names_exactly_what_is_missing_with_its_place() -> None:
 
 
 def test_of_a_text_that_lacks_nothing_there_is_nothing_to_remind() -> None:
-    assert missing_citations_reminder(audit_draft(Draft.of(TEXT.encode(), SOURCES), CiteRules()), TEXT) == ""
+    assert missing_citations_reminder(audit_draft(ReportDraft.of(TEXT.encode(), SOURCES), CiteRules()), TEXT) == ""
 
 
 def test_a_reminder_has_an_end() -> None:
     text = "\n\n".join(f"Prices rose by {n}% then [S{n}]." for n in range(100, 400))
-    audit = audit_draft(Draft.of(text.encode(), SOURCES), CiteRules())
+    audit = audit_draft(ReportDraft.of(text.encode(), SOURCES), CiteRules())
     told = missing_citations_reminder(audit, text).splitlines()
     assert sum(line.startswith("- ") for line in told) == 101
     assert "- and 203 more" in told

@@ -3,12 +3,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.cite.convert import convert
-from custody.cite.document import CiteError, Form
-from custody.cite.plan import Target
-from custody.cite.subject import Subject
+from custody.cite.document import CiteError, MarkerForm
+from custody.cite.plan import ConversionTarget
+from custody.cite.subject import AuditSubject
 from tests.unit.cite.reports import a_report, cited, listed, untouched
 
-TARGETS = st.sampled_from(list(Target))
+TARGETS = st.sampled_from(list(ConversionTarget))
 
 REPORT = b"""# Report
 
@@ -50,32 +50,34 @@ Boats [2][1][3]; see [a page](https://example.org/x).
 """
 
 
-def made(text: str, to: Target = Target.FOOTNOTES) -> str:
+def made(text: str, to: ConversionTarget = ConversionTarget.FOOTNOTES) -> str:
     return convert(text.encode(), to).text.decode()
 
 
 def test_footnotes_are_numbered_by_first_use() -> None:
-    assert convert(REPORT, Target.FOOTNOTES).text == FOOTNOTES
+    assert convert(REPORT, ConversionTarget.FOOTNOTES).text == FOOTNOTES
 
 
 def test_sources_are_a_numbered_list() -> None:
-    assert convert(REPORT, Target.SOURCES).text == SOURCES
+    assert convert(REPORT, ConversionTarget.SOURCES).text == SOURCES
 
 
 def test_markers_keep_their_ids() -> None:
-    text = convert(REPORT, Target.MARKERS).text
+    text = convert(REPORT, ConversionTarget.MARKERS).text
     assert b"rose [S2], catches fell [S1][S3]" in text
     assert text.endswith(b"- [S2] Second *title* <https://example.org/two>\n- [S3] Third, without an address\n")
 
 
 def test_there_and_back_is_the_same_text() -> None:
-    markers = convert(REPORT, Target.MARKERS).text
-    assert convert(convert(FOOTNOTES, Target.SOURCES).text, Target.FOOTNOTES).text == FOOTNOTES
-    assert cited(convert(convert(markers, Target.FOOTNOTES).text, Target.MARKERS).text) == cited(markers)
+    markers = convert(REPORT, ConversionTarget.MARKERS).text
+    assert convert(convert(FOOTNOTES, ConversionTarget.SOURCES).text, ConversionTarget.FOOTNOTES).text == FOOTNOTES
+    assert cited(convert(convert(markers, ConversionTarget.FOOTNOTES).text, ConversionTarget.MARKERS).text) == cited(
+        markers
+    )
 
 
 def test_without_markers_the_list_is_headed_references() -> None:
-    for to in (Target.FOOTNOTES, Target.SOURCES):
+    for to in (ConversionTarget.FOOTNOTES, ConversionTarget.SOURCES):
         assert made("Words.\n\n## Sources\n\n- [S1] One https://example.org/1\n", to) == (
             "Words.\n\n## References\n\n1. One <https://example.org/1>\n"
         )
@@ -88,14 +90,16 @@ def test_a_source_that_is_never_cited_is_kept_after_the_others() -> None:
 
 def test_a_marker_without_source_stays_and_keeps_its_number_for_itself() -> None:
     text = "Words [2], [S1] and [^2].\n\n## Sources\n\n1. One\n2. Two\n"
-    converted = convert(text.encode(), Target.FOOTNOTES)
+    converted = convert(text.encode(), ConversionTarget.FOOTNOTES)
     assert converted.text.decode() == "Words [^1], [^3] and [^2].\n\n## Footnotes\n\n[^1]: Two\n[^3]: One\n"
     assert [str(one.labels[0]) for one in converted.left] == ["^2"]
 
 
 def test_a_number_that_is_no_marker_never_becomes_one() -> None:
     text = "Words [^a] and [1] thing.\n\n[^a]: A https://example.org/a\n"
-    assert "[1] thing" in made(text, Target.SOURCES) and cited(made(text, Target.SOURCES).encode()) == [
+    assert "[1] thing" in made(text, ConversionTarget.SOURCES) and cited(
+        made(text, ConversionTarget.SOURCES).encode()
+    ) == [
         "https://example.org/a",
         "?1",
     ]
@@ -130,7 +134,7 @@ def test_no_address_of_a_definition_is_lost(definition: str, line: str) -> None:
 def test_a_link_that_shows_a_number_stays_and_its_source_keeps_the_number() -> None:
     text = "Words [3][1], see [2](https://example.org/2).\n\n## Sources\n\n1. A https://example.org/1\n"
     text += "2. B https://example.org/2\n3. C https://example.org/3\n"
-    assert made(text, Target.SOURCES) == (
+    assert made(text, ConversionTarget.SOURCES) == (
         "Words [1][3], see [2](https://example.org/2).\n\n## Sources\n\n1. C <https://example.org/3>\n"
         "2. B <https://example.org/2>\n3. A <https://example.org/1>\n"
     )
@@ -213,8 +217,8 @@ def test_a_list_in_code_is_refused() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\n", b"no citation at all", b"# Sources\n", b"\x00", b"\xff\xfe", "é".encode("latin-1")]
 )
-@pytest.mark.parametrize("to", list(Target))
-def test_what_has_no_list_stays_as_it_is(data: bytes, to: Target) -> None:
+@pytest.mark.parametrize("to", list(ConversionTarget))
+def test_what_has_no_list_stays_as_it_is(data: bytes, to: ConversionTarget) -> None:
     assert convert(data, to).text == data
 
 
@@ -225,7 +229,7 @@ def test_line_ends_and_the_end_of_the_file_stay() -> None:
 
 def test_bytes_that_are_no_text_stay() -> None:
     data = b"Words \xff\x00 [1].\n\n## Sources\n\n1. A \xff\xfe https://example.org/1\n"
-    assert convert(data, Target.FOOTNOTES).text == (
+    assert convert(data, ConversionTarget.FOOTNOTES).text == (
         b"Words \xff\x00 [^1].\n\n## Footnotes\n\n[^1]: A \xff\xfe <https://example.org/1>\n"
     )
 
@@ -249,11 +253,11 @@ def test_an_entry_with_code_keeps_it() -> None:
 
 @given(a_report(), TARGETS)
 @settings(deadline=None)
-def test_nothing_outside_markers_and_list_changes(data: bytes, to: Target) -> None:
-    subject = Subject.of(data)
+def test_nothing_outside_markers_and_list_changes(data: bytes, to: ConversionTarget) -> None:
+    subject = AuditSubject.of(data)
     converted = convert(data, to)
     assert untouched(data, converted)
-    markers = {(marker.start, marker.end) for marker in subject.markers if marker.form is not Form.LINKED}
+    markers = {(marker.start, marker.end) for marker in subject.markers if marker.form is not MarkerForm.LINKED}
     for change in converted.changes:
         in_list = subject.in_list(change.start) or change.start == len(data)
         assert (change.start, change.end) in markers or in_list, change
@@ -261,14 +265,16 @@ def test_nothing_outside_markers_and_list_changes(data: bytes, to: Target) -> No
 
 @given(a_report(), TARGETS)
 @settings(deadline=None)
-def test_converting_twice_is_converting_once(data: bytes, to: Target) -> None:
+def test_converting_twice_is_converting_once(data: bytes, to: ConversionTarget) -> None:
     once = convert(data, to).text
     assert convert(once, to).text == once
 
 
 @given(a_report(), TARGETS, TARGETS)
 @settings(deadline=None)
-def test_citations_and_sources_survive_there_and_back(data: bytes, there: Target, back: Target) -> None:
+def test_citations_and_sources_survive_there_and_back(
+    data: bytes, there: ConversionTarget, back: ConversionTarget
+) -> None:
     converted = convert(convert(data, there).text, back).text
     assert [one for one in cited(converted) if one[0] != "?"] == [one for one in cited(data) if one[0] != "?"]
     assert sorted(listed(converted)) == sorted(listed(data))
@@ -286,7 +292,7 @@ PIECES = (
     TARGETS,
 )
 @settings(deadline=None)
-def test_wild_text_before_a_list_converts_to_the_same_twice(text: str, to: Target) -> None:
+def test_wild_text_before_a_list_converts_to_the_same_twice(text: str, to: ConversionTarget) -> None:
     data = (text + "\n\n## Sources\n\n1. One https://example.org/1\n2. Two https://example.org/2\n").encode()
     try:
         once = convert(data, to).text
@@ -300,8 +306,8 @@ def test_a_megabyte_on_one_line_is_converted() -> None:
     assert made(text).count("[^1]") == 42_001
 
 
-@pytest.mark.parametrize("to", list(Target))
-def test_a_marker_of_other_brackets_becomes_no_link_with_what_follows(to: Target) -> None:
+@pytest.mark.parametrize("to", list(ConversionTarget))
+def test_a_marker_of_other_brackets_becomes_no_link_with_what_follows(to: ConversionTarget) -> None:
     data = "A 【1】(words) and 【2】().\n\n## Sources\n\n1. One https://example.org/1\n2. Two https://example.org/2\n".encode()
     once = convert(data, to).text
     assert b"] (words) and " in once and b"] ()." in once

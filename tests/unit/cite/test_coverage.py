@@ -4,14 +4,14 @@ from custody.cite.coverage import coverage_of
 from custody.cite.evidence import carries_evidence
 from custody.cite.prose import sentences
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 
 RULES = CiteRules()
 LIST = "\n\n## Sources\n\n1. A <https://example.org/a>\n2. B <https://example.org/b>\n"
 
 
 def told(text: str) -> list[tuple[str, bool]]:
-    return [(one.text.strip(), one.cited) for one in sentences(Subject.of((text + LIST).encode()))]
+    return [(one.text.strip(), one.cited) for one in sentences(AuditSubject.of((text + LIST).encode()))]
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_items_are_prose() -> None:
 
 def test_coverage_counts_cited_among_those_with_evidence_and_names_the_places_of_the_others() -> None:
     text = "Prices rose by 12% [1]. Hello there all of you.\n\n价格下降了3个百分点左右。Thanks a lot [2]."
-    coverage = coverage_of(Subject.of((text + LIST).encode()), RULES)
+    coverage = coverage_of(AuditSubject.of((text + LIST).encode()), RULES)
     assert (coverage.cited, coverage.total, coverage.ratio) == (2, 3, 2 / 3)
     assert coverage.missing == ((3, 1),)
 
 
 def test_many_paragraphs_in_two_languages_keep_their_places() -> None:
     parts = [f"Prices rose by {n}% here.\n\n价格下降了{n}个百分点左右。他们都这么说的。" for n in range(1, 400)]
-    found = sentences(Subject.of("\n\n".join(parts).encode()))
+    found = sentences(AuditSubject.of("\n\n".join(parts).encode()))
     data = "\n\n".join(parts).encode()
     assert len(found) == 3 * 399
     for one in found:

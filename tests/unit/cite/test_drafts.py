@@ -5,28 +5,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.cite.audit import audit
-from custody.cite.codes import Code
-from custody.cite.drafts import Draft, audit_draft, cited_sections, footnoted
+from custody.cite.codes import CitationCode
+from custody.cite.drafts import ReportDraft, audit_draft, cited_sections, footnoted
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
 from custody.cite.report import CitationWarning, cited_report
 from custody.cite.rules import CiteRules
 from custody.cite.source_merge import cleaned
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 from tests.unit.cite.drafts import SOURCES, TEXT, a_passing_text, a_wild_text, some_sources, without
 
 RULES = CiteRules()
 FORMAT = FootnoteFormatter()
-ABOUT_SOURCES = {Code.DOMAIN, Code.TWICE, Code.CLASH, Code.EMPTY, Code.SCHEME}
+ABOUT_SOURCES = {CitationCode.DOMAIN, CitationCode.TWICE, CitationCode.CLASH, CitationCode.EMPTY, CitationCode.SCHEME}
 
 
 def codes(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> list[tuple[str, int, int]]:
-    found = audit_draft(Draft.of(text.encode(), sources), RULES).findings
+    found = audit_draft(ReportDraft.of(text.encode(), sources), RULES).findings
     return [(one.code.value, one.line, one.column) for one in found]
 
 
 def saved(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> str:
-    return footnoted(Draft.of(text.encode(), sources)).text.decode()
+    return footnoted(ReportDraft.of(text.encode(), sources)).text.decode()
 
 
 def test_a_text_that_cites_every_source_passes_and_becomes_footnotes() -> None:
@@ -113,7 +113,7 @@ def test_a_text_that_would_hide_its_list_fails_and_is_kept_whole(opened: str) ->
 
 def test_sections_are_named_by_their_headings() -> None:
     text = f"Words of 2024 [S2].\n\n{TEXT}".replace("## Boats", "Small `boats`\n----")
-    assert cited_sections(Draft.of(text.encode(), SOURCES), "fish") == {
+    assert cited_sections(ReportDraft.of(text.encode(), SOURCES), "fish") == {
         "S1": ("fish#Prices of mackerel", "fish#Small boats"),
         "S2": ("fish", "fish#Prices of mackerel"),
         "S7": ("fish#Small boats",),
@@ -143,7 +143,7 @@ def test_what_nobody_may_see_of_a_source_is_not_saved() -> None:
 
 def test_half_a_character_is_found_and_nothing_breaks() -> None:
     report = cited_report(TEXT.replace("rose", "r\ud800se"), SOURCES)
-    assert [one.code for one in report.audit.findings] == [Code.TEXT]
+    assert [one.code for one in report.audit.findings] == [CitationCode.TEXT]
     assert "r\ud800se" in report.text
 
 
@@ -152,11 +152,11 @@ def test_half_a_character_is_found_and_nothing_breaks() -> None:
 def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -> None:
     sources = data.draw(some_sources())
     text = data.draw(a_passing_text(sources))
-    draft = Draft.of(text.encode(), sources)
+    draft = ReportDraft.of(text.encode(), sources)
     assert audit_draft(draft, RULES).findings == ()
     made = footnoted(draft)
     first = dict.fromkeys(
-        str(use.label) if str(use.label)[0] == "S" else f"S{use.label}" for use in Subject.of(draft.whole).uses
+        str(use.label) if str(use.label)[0] == "S" else f"S{use.label}" for use in AuditSubject.of(draft.whole).uses
     )
     assert [one.source_id for one in made.sources] == list(first)
     end = "\r\n" if "\r\n" in text else "\n"
@@ -171,8 +171,8 @@ def test_removing_all_markers_of_any_one_source_makes_a_passing_text_fail(data: 
     sources = data.draw(some_sources())
     text = data.draw(a_passing_text(sources))
     gone = data.draw(st.sampled_from([str(one.source_id) for one in sources]))
-    found = audit_draft(Draft.of(without(text, gone).encode(), sources), RULES).findings
-    assert any(one.code is Code.UNUSED and f"[{gone}]" in one.message for one in found)
+    found = audit_draft(ReportDraft.of(without(text, gone).encode(), sources), RULES).findings
+    assert any(one.code is CitationCode.UNUSED and f"[{gone}]" in one.message for one in found)
 
 
 @settings(deadline=None)
@@ -181,7 +181,7 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
     sources = tuple(one for one in data.draw(some_sources()) if one.title.startswith(("Prices", "Generic", "# A_b")))
     sources = sources or SOURCES
     text = data.draw(a_passing_text(sources))
-    found = audit(footnoted(Draft.of(text.encode(), sources)).text, RULES).findings
+    found = audit(footnoted(ReportDraft.of(text.encode(), sources)).text, RULES).findings
     assert [one for one in found if one.code not in ABOUT_SOURCES] == []
 
 

@@ -14,7 +14,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from custody.cite.convert import convert
 from custody.cite.markdown_ranges import OPTIONS
-from custody.cite.plan import Target
+from custody.cite.plan import ConversionTarget
 from tests.unit.cite.reports import a_report, cited, listed
 
 SCRIPT = b"Words [1].\n\n## Sources\n\n1. <script>alert(1)</script> Generic<T> https://example.org/a>b\n"
@@ -56,18 +56,20 @@ def shown(html: str) -> str:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@given(data=a_report(), to=st.sampled_from((Target.SOURCES, Target.MARKERS)))
+@given(data=a_report(), to=st.sampled_from((ConversionTarget.SOURCES, ConversionTarget.MARKERS)))
 @settings(deadline=None, max_examples=40)
-def test_a_converted_list_shows_every_source_as_an_item_with_its_link(engine: str, data: bytes, to: Target) -> None:
+def test_a_converted_list_shows_every_source_as_an_item_with_its_link(
+    engine: str, data: bytes, to: ConversionTarget
+) -> None:
     converted = convert(data, to).text
     html = ENGINES[engine](converted.decode())
     tail = html[html.rindex("<h2>") if "<h2>" in html else html.rindex("<h3>") :]
     assert re.findall(r'<li>.*?href="([^"]*)"', tail, flags=re.DOTALL) == listed(converted)
 
 
-@given(data=a_report(), to=st.sampled_from((Target.SOURCES, Target.MARKERS)))
+@given(data=a_report(), to=st.sampled_from((ConversionTarget.SOURCES, ConversionTarget.MARKERS)))
 @settings(deadline=None, max_examples=60)
-def test_all_engines_show_the_same_markers(data: bytes, to: Target) -> None:
+def test_all_engines_show_the_same_markers(data: bytes, to: ConversionTarget) -> None:
     text = convert(data, to).text.decode()
     seen = {name: re.findall(r"\[S?\d+\]", shown(render(text))) for name, render in ENGINES.items()}
     assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
@@ -78,7 +80,7 @@ def test_footnotes_lead_where_the_list_says(engine: str) -> None:
     text = (
         b"A [2], b [1], c [2].\n\n## Sources\n\n1. [X](https://example.org/x)\n2. [Y](https://example.org/y?a=1&b=2)\n"
     )
-    leads = footnotes(ENGINES[engine](convert(text, Target.FOOTNOTES).text.decode()))
+    leads = footnotes(ENGINES[engine](convert(text, ConversionTarget.FOOTNOTES).text.decode()))
     first, second = "https://example.org/y?a=1&b=2", "https://example.org/x"
     assert leads == [first, second, first]
 
@@ -86,7 +88,7 @@ def test_footnotes_lead_where_the_list_says(engine: str) -> None:
 @given(data=a_report())
 @settings(deadline=None, max_examples=60)
 def test_all_engines_show_the_same_footnotes(data: bytes) -> None:
-    text = convert(data, Target.FOOTNOTES).text.decode()
+    text = convert(data, ConversionTarget.FOOTNOTES).text.decode()
     seen = {name: footnotes(render(text)) for name, render in ENGINES.items()}
     assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
 
@@ -94,7 +96,7 @@ def test_all_engines_show_the_same_footnotes(data: bytes) -> None:
 @given(data=a_report())
 @settings(deadline=None, max_examples=60)
 def test_every_cited_footnote_has_a_reference_and_a_definition(data: bytes) -> None:
-    converted = convert(data, Target.FOOTNOTES).text
+    converted = convert(data, ConversionTarget.FOOTNOTES).text
     known = [one for one in cited(converted, linked=False) if one[0] != "?"]
     html = by_pyromark(converted.decode())
     if known:
@@ -103,9 +105,9 @@ def test_every_cited_footnote_has_a_reference_and_a_definition(data: bytes) -> N
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("to", list(Target))
-def test_no_engine_runs_what_a_title_says(engine: str, to: Target) -> None:
+@pytest.mark.parametrize("to", list(ConversionTarget))
+def test_no_engine_runs_what_a_title_says(engine: str, to: ConversionTarget) -> None:
     html = ENGINES[engine](convert(SCRIPT, to).text.decode())
     assert "<script" not in html and "<T>" not in html
-    if engine == "pyromark" or to is not Target.FOOTNOTES:
+    if engine == "pyromark" or to is not ConversionTarget.FOOTNOTES:
         assert 'href="https://example.org/a%3Eb"' in html

@@ -13,11 +13,11 @@ from custody.cite.links import (
     FAILURES_KEPT_MAX,
     HOUR_NS,
     SECOND_NS,
-    Answer,
     Hop,
-    Look,
-    Memory,
-    Verdict,
+    LinkAnswer,
+    LinkCheck,
+    LinkMemory,
+    LinkVerdict,
     answer_of,
     failures_counted,
     held_until_ns,
@@ -33,17 +33,17 @@ from custody.core.errors import RulesError
 
 RULES = CiteRules()
 URL = "https://example.org/a"
-answers = st.sampled_from(list(Answer))
+answers = st.sampled_from(list(LinkAnswer))
 hours = st.integers(0, 72)
 
 
-def a_look(answer: Answer = Answer.HERE, **fields: Any) -> Look:
-    return Look(**{"url": URL, "answer": answer, "why": "so", "status": 200, **fields})
+def a_look(answer: LinkAnswer = LinkAnswer.HERE, **fields: Any) -> LinkCheck:
+    return LinkCheck(**{"url": URL, "answer": answer, "why": "so", "status": 200, **fields})
 
 
-def after(*looks: tuple[Answer, float]) -> Memory:
+def after(*looks: tuple[LinkAnswer, float]) -> LinkMemory:
     """The memory of looks, each so many hours after the first."""
-    memory: Memory | None = None
+    memory: LinkMemory | None = None
     for answer, at_hours in looks:
         memory = remembered(memory, a_look(answer), int(at_hours * HOUR_NS))
     assert memory is not None
@@ -53,51 +53,51 @@ def after(*looks: tuple[Answer, float]) -> Memory:
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        (Answer.HERE, Verdict.ALIVE),
-        (Answer.MOVED, Verdict.MOVED),
-        (Answer.REFUSED, Verdict.BLOCKED),
-        (Answer.ABSENT, Verdict.UNREACHABLE),
-        (Answer.SILENT, Verdict.UNREACHABLE),
+        (LinkAnswer.HERE, LinkVerdict.ALIVE),
+        (LinkAnswer.MOVED, LinkVerdict.MOVED),
+        (LinkAnswer.REFUSED, LinkVerdict.BLOCKED),
+        (LinkAnswer.ABSENT, LinkVerdict.UNREACHABLE),
+        (LinkAnswer.SILENT, LinkVerdict.UNREACHABLE),
     ],
 )
-def test_the_first_look_never_says_gone(answer: Answer, verdict: Verdict) -> None:
+def test_the_first_look_never_says_gone(answer: LinkAnswer, verdict: LinkVerdict) -> None:
     assert verdict_of(after((answer, 0)), RULES) is verdict
 
 
-@pytest.mark.parametrize("failure", [Answer.ABSENT, Answer.SILENT])
-def test_gone_is_what_failed_three_times_with_a_day_between(failure: Answer) -> None:
-    assert verdict_of(after((failure, 0), (failure, 24), (failure, 48)), RULES) is Verdict.GONE
-    assert verdict_of(after((failure, 0), (failure, 24), (failure, 47.9)), RULES) is Verdict.UNREACHABLE
-    assert verdict_of(after((failure, 0), (failure, 1), (failure, 2), (failure, 3)), RULES) is Verdict.UNREACHABLE
+@pytest.mark.parametrize("failure", [LinkAnswer.ABSENT, LinkAnswer.SILENT])
+def test_gone_is_what_failed_three_times_with_a_day_between(failure: LinkAnswer) -> None:
+    assert verdict_of(after((failure, 0), (failure, 24), (failure, 48)), RULES) is LinkVerdict.GONE
+    assert verdict_of(after((failure, 0), (failure, 24), (failure, 47.9)), RULES) is LinkVerdict.UNREACHABLE
+    assert verdict_of(after((failure, 0), (failure, 1), (failure, 2), (failure, 3)), RULES) is LinkVerdict.UNREACHABLE
 
 
 def test_an_answer_in_between_begins_the_count_anew() -> None:
-    for answer in (Answer.HERE, Answer.MOVED):
-        memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24), (answer, 36), (Answer.ABSENT, 48))
-        assert verdict_of(memory, RULES) is Verdict.UNREACHABLE
+    for answer in (LinkAnswer.HERE, LinkAnswer.MOVED):
+        memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24), (answer, 36), (LinkAnswer.ABSENT, 48))
+        assert verdict_of(memory, RULES) is LinkVerdict.UNREACHABLE
         assert failures_counted(memory, RULES) == 1
 
 
 def test_being_turned_away_says_nothing_about_the_page() -> None:
-    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24), (Answer.REFUSED, 36))
-    assert verdict_of(memory, RULES) is Verdict.BLOCKED
-    assert verdict_of(remembered(memory, a_look(Answer.SILENT), 48 * HOUR_NS), RULES) is Verdict.GONE
+    memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24), (LinkAnswer.REFUSED, 36))
+    assert verdict_of(memory, RULES) is LinkVerdict.BLOCKED
+    assert verdict_of(remembered(memory, a_look(LinkAnswer.SILENT), 48 * HOUR_NS), RULES) is LinkVerdict.GONE
 
 
 def test_another_address_begins_anew() -> None:
-    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 24))
-    memory = remembered(memory, a_look(Answer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
+    memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24))
+    memory = remembered(memory, a_look(LinkAnswer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
     assert failures_counted(memory, RULES) == 1
 
 
 def test_count_and_spacing_are_rules() -> None:
-    memory = after((Answer.ABSENT, 0), (Answer.ABSENT, 1))
-    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=1)) is Verdict.GONE
-    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=2)) is Verdict.UNREACHABLE
+    memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 1))
+    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=1)) is LinkVerdict.GONE
+    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=2)) is LinkVerdict.UNREACHABLE
 
 
 @given(st.lists(st.tuples(answers, hours), min_size=1, max_size=30))
-def test_gone_needs_that_many_failures_that_far_apart(said: list[tuple[Answer, int]]) -> None:
+def test_gone_needs_that_many_failures_that_far_apart(said: list[tuple[LinkAnswer, int]]) -> None:
     at, looks = 0, []
     for answer, later in said:
         at += later
@@ -107,26 +107,26 @@ def test_gone_needs_that_many_failures_that_far_apart(said: list[tuple[Answer, i
     for answer, moment in looks:
         if answer in FAILURES:
             run.append(moment)
-        elif answer is not Answer.REFUSED:
+        elif answer is not LinkAnswer.REFUSED:
             run.clear()
     spaced: list[float] = []
     for moment in run:
         if not spaced or moment - spaced[-1] >= 24:
             spaced.append(moment)
     is_gone = looks[-1][0] in FAILURES and len(spaced) >= 3
-    assert (verdict_of(memory, RULES) is Verdict.GONE) == is_gone
+    assert (verdict_of(memory, RULES) is LinkVerdict.GONE) == is_gone
     assert is_gone <= (at >= 48)
 
 
 @given(st.integers(FAILURES_KEPT_MAX, 200), st.integers(1, 30))
 def test_many_failures_are_remembered_in_bounds_and_still_come_to_an_end(count: int, minutes: int) -> None:
-    memory = after(*((Answer.SILENT, n * minutes / 60) for n in range(count)))
+    memory = after(*((LinkAnswer.SILENT, n * minutes / 60) for n in range(count)))
     first = memory.failures_ns[0]
     assert len(memory.failures_ns) <= FAILURES_KEPT_MAX
     assert (first, memory.failures_ns[-1]) == (0, memory.at_ns)
     for day in range(1, 4):
-        memory = remembered(memory, a_look(Answer.SILENT), memory.at_ns + day * DAY_NS)
-    assert verdict_of(memory, RULES) is Verdict.GONE
+        memory = remembered(memory, a_look(LinkAnswer.SILENT), memory.at_ns + day * DAY_NS)
+    assert verdict_of(memory, RULES) is LinkVerdict.GONE
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=120))
@@ -135,23 +135,23 @@ def test_forgetting_never_makes_a_verdict_harsher(gaps: list[int]) -> None:
     for gap in gaps:
         at += gap * SECOND_NS
         moments.append(at)
-        memory = remembered(memory, a_look(Answer.SILENT), at)
+        memory = remembered(memory, a_look(LinkAnswer.SILENT), at)
     assert memory is not None
-    whole = Memory(last=memory.last, at_ns=at, failures_ns=tuple(moments))
+    whole = LinkMemory(last=memory.last, at_ns=at, failures_ns=tuple(moments))
     assert failures_counted(memory, RULES) <= failures_counted(whole, RULES)
 
 
 def test_where_no_server_answered_no_failure_is_told() -> None:
-    silent, absent = a_look(Answer.SILENT, status=None), a_look(Answer.ABSENT, status=None)
-    refused = a_look(Answer.REFUSED, status=None)
+    silent, absent = a_look(LinkAnswer.SILENT, status=None), a_look(LinkAnswer.ABSENT, status=None)
+    refused = a_look(LinkAnswer.REFUSED, status=None)
     assert told([silent, absent, refused]) == (refused,)
-    heard = a_look(Answer.ABSENT, status=404)
+    heard = a_look(LinkAnswer.ABSENT, status=404)
     assert told([silent, absent, heard]) == (silent, absent, heard)
     assert told([]) == ()
 
 
 def test_what_was_found_out_becomes_stale() -> None:
-    here, failed = after((Answer.HERE, 0)), after((Answer.SILENT, 0))
+    here, failed = after((LinkAnswer.HERE, 0)), after((LinkAnswer.SILENT, 0))
     assert is_stale(None, 0, RULES)
     assert [is_stale(here, day * DAY_NS, RULES) for day in (0, 29, 30, 31)] == [False, False, True, True]
     assert [is_stale(failed, hour * HOUR_NS, RULES) for hour in (0, 23, 24)] == [False, False, True]
@@ -160,10 +160,10 @@ def test_what_was_found_out_becomes_stale() -> None:
 
 def test_patience_has_a_bound() -> None:
     assert held_until_ns(None, RULES) is None
-    assert held_until_ns(after((Answer.HERE, 0)), RULES) is None
-    asked = remembered(None, a_look(Answer.REFUSED, retry_seconds=60), HOUR_NS)
+    assert held_until_ns(after((LinkAnswer.HERE, 0)), RULES) is None
+    asked = remembered(None, a_look(LinkAnswer.REFUSED, retry_seconds=60), HOUR_NS)
     assert held_until_ns(asked, RULES) == HOUR_NS + 60 * SECOND_NS
-    greedy = remembered(None, a_look(Answer.REFUSED, retry_seconds=10**12), HOUR_NS)
+    greedy = remembered(None, a_look(LinkAnswer.REFUSED, retry_seconds=10**12), HOUR_NS)
     assert held_until_ns(greedy, RULES) == 25 * HOUR_NS
 
 
@@ -175,27 +175,27 @@ SILENT = {*range(301, 400), 408, 425, *range(500, 600)} - HERE
 @pytest.mark.parametrize("status", range(200, 1000))
 def test_every_status_has_an_answer(status: int) -> None:
     answer = answer_of(status)
-    assert (answer is Answer.HERE) == (status in HERE)
-    assert (answer is Answer.ABSENT) == (status in ABSENT)
-    assert (answer is Answer.SILENT) == (status in SILENT)
-    assert answer is not Answer.MOVED
+    assert (answer is LinkAnswer.HERE) == (status in HERE)
+    assert (answer is LinkAnswer.ABSENT) == (status in ABSENT)
+    assert (answer is LinkAnswer.SILENT) == (status in SILENT)
+    assert answer is not LinkAnswer.MOVED
 
 
 @pytest.mark.parametrize(
     ("hops", "answer", "location"),
     [
-        ([("", 200)], Answer.HERE, None),
-        ([("", 301), ("/b", 200)], Answer.MOVED, "/b"),
-        ([("", 308), ("/b", 301), ("/c", 200)], Answer.MOVED, "/c"),
-        ([("", 302), ("/b", 200)], Answer.HERE, None),
-        ([("", 302), ("/b", 301), ("/c", 200)], Answer.HERE, None),
-        ([("", 301), ("/b", 302), ("/c", 200)], Answer.MOVED, "/b"),
-        ([("", 301), ("/b", 404)], Answer.ABSENT, None),
-        ([("", 301), ("/b", 500)], Answer.SILENT, None),
-        ([("", 301), ("/b", 403)], Answer.REFUSED, None),
+        ([("", 200)], LinkAnswer.HERE, None),
+        ([("", 301), ("/b", 200)], LinkAnswer.MOVED, "/b"),
+        ([("", 308), ("/b", 301), ("/c", 200)], LinkAnswer.MOVED, "/c"),
+        ([("", 302), ("/b", 200)], LinkAnswer.HERE, None),
+        ([("", 302), ("/b", 301), ("/c", 200)], LinkAnswer.HERE, None),
+        ([("", 301), ("/b", 302), ("/c", 200)], LinkAnswer.MOVED, "/b"),
+        ([("", 301), ("/b", 404)], LinkAnswer.ABSENT, None),
+        ([("", 301), ("/b", 500)], LinkAnswer.SILENT, None),
+        ([("", 301), ("/b", 403)], LinkAnswer.REFUSED, None),
     ],
 )
-def test_where_redirects_lead(hops: list[tuple[str, int]], answer: Answer, location: str | None) -> None:
+def test_where_redirects_lead(hops: list[tuple[str, int]], answer: LinkAnswer, location: str | None) -> None:
     look = look_from([Hop(f"https://example.org{path}", status) for path, status in hops])
     wanted = None if location is None else f"https://example.org{location}"
     assert (look.url, look.answer, look.location) == ("https://example.org", answer, wanted)
@@ -203,7 +203,7 @@ def test_where_redirects_lead(hops: list[tuple[str, int]], answer: Answer, locat
 
 def test_the_same_page_under_https_has_not_moved() -> None:
     look = look_from([Hop("http://example.org/a", 301), Hop("https://example.org/a", 200)])
-    assert (look.answer, look.location) == (Answer.HERE, None)
+    assert (look.answer, look.location) == (LinkAnswer.HERE, None)
 
 
 def test_a_redirect_to_the_front_page_is_told() -> None:

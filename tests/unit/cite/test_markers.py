@@ -1,6 +1,6 @@
 import pytest
 
-from custody.cite.document import Form
+from custody.cite.document import MarkerForm
 from custody.cite.markdown_ranges import lay_out
 from custody.cite.markers import find_markers
 from custody.cite.source_list import find_listing
@@ -111,7 +111,7 @@ def test_a_name_of_a_link_that_is_a_number_is_a_marker() -> None:
 def test_a_link_that_shows_a_listed_number_is_a_marker() -> None:
     layout = lay_out(("Prices rose [3](https://example.org/3) [[4]](#ref-4)." + NUMBERED).encode())
     found = find_markers(layout, find_listing(layout))
-    assert [(one.form, str(one.labels[0])) for one in found] == [(Form.LINKED, "3"), (Form.LINKED, "4")]
+    assert [(one.form, str(one.labels[0])) for one in found] == [(MarkerForm.LINKED, "3"), (MarkerForm.LINKED, "4")]
 
 
 def test_a_megabyte_on_one_line_is_read() -> None:

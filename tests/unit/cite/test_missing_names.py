@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.codes import Code
-from custody.cite.missing_names import Holding, Judged, Tracker, no_file, no_issue, no_package, no_symbol
-from custody.cite.subject import Found, Subject
+from custody.cite.codes import CitationCode
+from custody.cite.missing_names import LineTimes, RepositoryContent, Tracker, no_file, no_issue, no_package, no_symbol
+from custody.cite.subject import AuditSubject, CheckFinding
 
 TEXTS = {
     "README.md": "",
@@ -27,24 +27,24 @@ def _ever(wanted: Collection[str]) -> set[str]:
     return {"src/pack/gone.py"} & set(wanted)
 
 
-HOLDING = Holding(TEXTS, TEXTS.get, _ever, [TEXTS["pyproject.toml"]], ["json"])
-ALL: Judged = dict.fromkeys(range(1, 50), 1000)
+HOLDING = RepositoryContent(TEXTS, TEXTS.get, _ever, [TEXTS["pyproject.toml"]], ["json"])
+ALL: LineTimes = dict.fromkeys(range(1, 50), 1000)
 
 
-def files(text: str, report: str = "docs/report.md", judged: Judged = ALL) -> list[str]:
-    return [one.message for one in no_file(Subject.of(text.encode()), judged, HOLDING, report).found]
+def files(text: str, report: str = "docs/report.md", judged: LineTimes = ALL) -> list[str]:
+    return [one.message for one in no_file(AuditSubject.of(text.encode()), judged, HOLDING, report).found]
 
 
-def symbols(text: str, report: str = "report.md", judged: Judged = ALL) -> list[str]:
-    return [one.message for one in no_symbol(Subject.of(text.encode()), judged, HOLDING, report)]
+def symbols(text: str, report: str = "report.md", judged: LineTimes = ALL) -> list[str]:
+    return [one.message for one in no_symbol(AuditSubject.of(text.encode()), judged, HOLDING, report)]
 
 
 def packages(text: str) -> list[str]:
-    return [one.message for one in no_package(Subject.of(text.encode()), ALL, HOLDING)]
+    return [one.message for one in no_package(AuditSubject.of(text.encode()), ALL, HOLDING)]
 
 
-def issues(text: str, tracker: Tracker, judged: Judged = ALL) -> list[str]:
-    return [one.message for one in no_issue(Subject.of(text.encode()), judged, tracker)]
+def issues(text: str, tracker: Tracker, judged: LineTimes = ALL) -> list[str]:
+    return [one.message for one in no_issue(AuditSubject.of(text.encode()), judged, tracker)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_plan_and_a_history_of_changes_tell_of_other_times() -> None:
 
 def test_a_report_of_which_most_files_are_missing_speaks_of_another_place() -> None:
     text = "Files: " + ", ".join(f"`src/their/{n}.py`" for n in ("ast", "bits", "code", "dump")) + ".\n"
-    result = no_file(Subject.of(text.encode()), ALL, HOLDING, "report.md")
+    result = no_file(AuditSubject.of(text.encode()), ALL, HOLDING, "report.md")
     assert result == ([], True)
     here = text + "\n" + " ".join(f"`{path}`" for path in TEXTS if "/" in path)
     assert len(files(here, "report.md")) == 4, "it names as much that is here"
@@ -180,11 +180,16 @@ def test_a_dependency_that_is_named_or_may_not_be_meant_is_not(text: str) -> Non
 
 def test_without_a_manifest_nothing_is_said_of_dependencies() -> None:
     bare = replace(HOLDING, manifests=[])
-    assert list(no_package(Subject.of(b"`requests` is a dependency."), ALL, bare)) == []
+    assert list(no_package(AuditSubject.of(b"`requests` is a dependency."), ALL, bare)) == []
 
 
 @given(st.text(alphabet="`#/.:ab src/pack/core.py[]()\n", max_size=80))
 def test_any_text_gives_findings_at_their_places(text: str) -> None:
-    subject = Subject.of(text.encode())
-    made: list[Found] = [*no_file(subject, ALL, HOLDING, "a/b.md").found, *no_symbol(subject, ALL, HOLDING, "a/b.md")]
-    assert all(0 <= one.at < len(text.encode()) and one.code in (Code.NOFILE, Code.NOSYMBOL) for one in made)
+    subject = AuditSubject.of(text.encode())
+    made: list[CheckFinding] = [
+        *no_file(subject, ALL, HOLDING, "a/b.md").found,
+        *no_symbol(subject, ALL, HOLDING, "a/b.md"),
+    ]
+    assert all(
+        0 <= one.at < len(text.encode()) and one.code in (CitationCode.NOFILE, CitationCode.NOSYMBOL) for one in made
+    )

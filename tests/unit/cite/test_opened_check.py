@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.codes import Code
-from custody.cite.opened_check import CHECKS, Written
-from custody.cite.readings import Opening, Readings, is_page
+from custody.cite.codes import CitationCode
+from custody.cite.opened_check import CHECKS, WritingTimes
+from custody.cite.readings import PageReading, Readings, is_page
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 from custody.core.views import Reading
 
 PAGE = "https://example.org/a"
@@ -28,19 +28,19 @@ CITING, QUOTING, LISTING = 3, 5, 9
 ALL = dict.fromkeys(range(1, 20), 1000)
 
 
-def opening(reading: Reading = Reading.VERBATIM, at: int = 500, url: str = PAGE, **more: object) -> Opening:
-    return Opening(url, reading, at, **more)  # type: ignore[arg-type]
+def opening(reading: Reading = Reading.VERBATIM, at: int = 500, url: str = PAGE, **more: object) -> PageReading:
+    return PageReading(url, reading, at, **more)  # type: ignore[arg-type]
 
 
-def failed(code: int | None = None) -> Opening:
+def failed(code: int | None = None) -> PageReading:
     return opening(Reading.ATTEMPTED, failed=True, code=code)
 
 
 def found(
-    openings: Sequence[Opening], text: str = REPORT, lines: Mapping[int, int | None] = ALL
-) -> list[tuple[Code, int, str]]:
-    subject = Subject.of(text.encode())
-    written = Written(lines, Readings(openings))
+    openings: Sequence[PageReading], text: str = REPORT, lines: Mapping[int, int | None] = ALL
+) -> list[tuple[CitationCode, int, str]]:
+    subject = AuditSubject.of(text.encode())
+    written = WritingTimes(lines, Readings(openings))
     made = [one for check in CHECKS.values() for one in check(subject, written, CiteRules())]
     return [(one.code, subject.layout.place(one.at).line, one.message) for one in made]
 
@@ -61,9 +61,9 @@ def test_a_source_that_was_read_before_is_fine() -> None:
         ([opening(url="https://example.org/A")], None),
     ],
 )
-def test_what_was_never_opened_is_named_where_it_is_listed(openings: list[Opening], why: str | None) -> None:
-    unread = [one for one in found(openings) if one[0] is Code.UNREAD]
-    assert unread == ([] if why is None else [(Code.UNREAD, LISTING, f"[1] was never opened: {why}")])
+def test_what_was_never_opened_is_named_where_it_is_listed(openings: list[PageReading], why: str | None) -> None:
+    unread = [one for one in found(openings) if one[0] is CitationCode.UNREAD]
+    assert unread == ([] if why is None else [(CitationCode.UNREAD, LISTING, f"[1] was never opened: {why}")])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_another_spelling_of_the_page_is_the_page(opened: str) -> None:
     ],
     ids=["a program was given it", "a program was given the host", "it has moved"],
 )
-def test_a_doubt_never_accuses(doubt: Opening) -> None:
+def test_a_doubt_never_accuses(doubt: PageReading) -> None:
     assert found([doubt]) == []
     assert found([doubt, opening(at=2000)]) == []
     assert found([doubt, opening(Reading.SUMMARISED)]) == []
@@ -97,9 +97,9 @@ def test_a_doubt_never_accuses(doubt: Opening) -> None:
 def test_what_was_opened_only_afterwards_is_named_where_it_is_cited_first() -> None:
     second = 1_000_000_000
     late = found([opening(at=1000 + 150 * second)])
-    assert late == [(Code.LATE, CITING, "[1] was opened only 2 minutes after this was written")]
+    assert late == [(CitationCode.LATE, CITING, "[1] was opened only 2 minutes after this was written")]
     assert found([opening(Reading.LISTED, at=1), opening(at=1000 + 3 * second)]) == [
-        (Code.LATE, CITING, "[1] was opened only 3 seconds after this was written")
+        (CitationCode.LATE, CITING, "[1] was opened only 3 seconds after this was written")
     ]
     assert found([opening(), opening(at=2000)]) == [], "it was opened before as well"
 
@@ -110,7 +110,7 @@ def test_a_line_of_which_nobody_knows_when_it_was_written_is_never_late() -> Non
 
 def test_a_quotation_from_a_page_that_was_only_summed_up_is_named() -> None:
     ((code, line, message),) = found([opening(Reading.SUMMARISED, text="They closed the grounds.")])
-    assert (code, line) == (Code.SUMMARY, QUOTING)
+    assert (code, line) == (CitationCode.SUMMARY, QUOTING)
     assert message.endswith("from [1], of which only a summary was read, which does not have these words")
     words = "It says: “The northern  grounds were closed for a year”."
     ((_, _, message),) = found([opening(Reading.SUMMARISED, text=words)])
@@ -120,7 +120,7 @@ def test_a_quotation_from_a_page_that_was_only_summed_up_is_named() -> None:
 
 def test_a_quotation_of_its_own_block_counts() -> None:
     text = f"> The northern grounds were closed for a whole year [1].\n\n## Sources\n\n1. A page <{PAGE}>\n"
-    assert [(code, line) for code, line, _ in found([opening(Reading.SUMMARISED)], text)] == [(Code.SUMMARY, 1)]
+    assert [(code, line) for code, line, _ in found([opening(Reading.SUMMARISED)], text)] == [(CitationCode.SUMMARY, 1)]
 
 
 def test_a_term_in_quotation_marks_is_no_quotation() -> None:
@@ -131,7 +131,7 @@ def test_a_term_in_quotation_marks_is_no_quotation() -> None:
 def test_only_lines_that_records_tell_of_are_judged() -> None:
     assert found([], lines={CITING: 1000}) == [], "the list is not the agent's"
     assert found([opening(at=2000)], lines={QUOTING: 1000, LISTING: 1000}) == [
-        (Code.LATE, QUOTING, "[1] was opened only 0 seconds after this was written")
+        (CitationCode.LATE, QUOTING, "[1] was opened only 0 seconds after this was written")
     ]
     assert found([opening(Reading.SUMMARISED)], lines={LISTING: 1000}) == []
 
@@ -142,7 +142,7 @@ def test_without_a_list_links_in_statements_are_judged() -> None:
         "This page is made with [a tool](https://tool.example/start).\n\nIt fell by 3% at [Home](https://example.org/).\n"
     )
     assert found([], text) == [
-        (Code.UNREAD, 1, f"'{PAGE}' was never opened: no captured call names it"),
+        (CitationCode.UNREAD, 1, f"'{PAGE}' was never opened: no captured call names it"),
     ]
 
 
@@ -152,14 +152,14 @@ def test_what_is_no_page_of_the_web_is_not_judged() -> None:
 
 
 @given(st.lists(st.sampled_from([opening(r, at) for r in Reading for at in (500, 2000)]), max_size=5))
-def test_one_more_reading_before_never_makes_it_worse(openings: list[Opening]) -> None:
+def test_one_more_reading_before_never_makes_it_worse(openings: list[PageReading]) -> None:
     before = {code for code, _, _ in found(openings)}
     after = {code for code, _, _ in found([*openings, opening(Reading.VERBATIM, 1)])}
     assert after == set()
-    assert Code.UNREAD not in before or not any(one.is_opened for one in openings)
+    assert CitationCode.UNREAD not in before or not any(one.is_opened for one in openings)
 
 
 @given(st.text(max_size=40))
 def test_any_locator_gives_an_answer(text: str) -> None:
     assert is_page(f"https://{text}") in (True, False)
-    assert Readings([Opening(text, Reading.LISTED, 1)]).is_doubtful(text) is False
+    assert Readings([PageReading(text, Reading.LISTED, 1)]).is_doubtful(text) is False

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.event_fold import GAP_NUMBERS_MAX, MEMBERS_MAX, apply
-from custody.cite.events import How, Lost, Merged, Parted, Registered, RegistryEvent, Stamp, Unmerged, Used
+from custody.cite.events import (
+    AddressSplit,
+    MergeReversal,
+    RegistrationReason,
+    RegistryChange,
+    SourceLost,
+    SourceMergeEvent,
+    SourceRegistration,
+    SourceUsage,
+    Stamp,
+)
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource, number_of
 from custody.cite.registry import to_merge, to_register, to_unmerge, to_use
@@ -34,14 +44,14 @@ class Story:
 
     def __init__(self) -> None:
         self.shelf = MemoryShelf()
-        self.told: list[RegistryEvent] = []
+        self.told: list[RegistryChange] = []
         self._tick = count(1)
 
     def stamp(self) -> Stamp:
         tick = next(self._tick)
         return Stamp(id=str(tick), at_ns=tick, who="ana")
 
-    def let(self, events: Sequence[RegistryEvent]) -> None:
+    def let(self, events: Sequence[RegistryChange]) -> None:
         for event in events:
             assert apply(self.shelf, event)
             self.told.append(event)
@@ -107,7 +117,7 @@ def test_merges_taken_back_in_any_order_leave_no_trace(told: list[ResearchSource
         except InputError:
             continue
         story.let(events)
-        merged.extend(f"S{event.absorbed}" for event in events if isinstance(event, Merged))
+        merged.extend(f"S{event.absorbed}" for event in events if isinstance(event, SourceMergeEvent))
     for one in data.draw(st.permutations(merged)):
         story.let(to_unmerge(story.shelf, one, "", story.stamp()))
     assert story.seen() == before
@@ -161,15 +171,17 @@ def test_events_that_do_not_fit_change_nothing() -> None:
     story = a_story([a_source(1), a_source(2)])
     before = story.seen()
     keys, stamp = keys_of(a_source(3)), story.stamp()
-    misfits: list[RegistryEvent] = [
-        Registered(stamp=stamp, number=2, how=How.NEW, keys=keys, source=a_source(3)),
-        Registered(stamp=stamp, number=9, how=How.URL, keys=keys, source=a_source(3)),
-        Registered(stamp=stamp, number=GAP_NUMBERS_MAX + 9, how=How.NEW, keys=keys, source=a_source(3)),
-        Merged(stamp=stamp, number=1, absorbed=1, how=How.PERSON, reason="x"),
-        Merged(stamp=stamp, number=1, absorbed=9, how=How.PERSON, reason="x"),
-        Unmerged(stamp=stamp, number=1, absorbed=2, reason="x"),
-        Parted(stamp=stamp, number=3, of=1, spelling="https://example.org/1", reason="x"),
-        Used(stamp=stamp, number=9, kind="finding", artifact="f"),
+    misfits: list[RegistryChange] = [
+        SourceRegistration(stamp=stamp, number=2, how=RegistrationReason.NEW, keys=keys, source=a_source(3)),
+        SourceRegistration(stamp=stamp, number=9, how=RegistrationReason.URL, keys=keys, source=a_source(3)),
+        SourceRegistration(
+            stamp=stamp, number=GAP_NUMBERS_MAX + 9, how=RegistrationReason.NEW, keys=keys, source=a_source(3)
+        ),
+        SourceMergeEvent(stamp=stamp, number=1, absorbed=1, how=RegistrationReason.PERSON, reason="x"),
+        SourceMergeEvent(stamp=stamp, number=1, absorbed=9, how=RegistrationReason.PERSON, reason="x"),
+        MergeReversal(stamp=stamp, number=1, absorbed=2, reason="x"),
+        AddressSplit(stamp=stamp, number=3, of=1, spelling="https://example.org/1", reason="x"),
+        SourceUsage(stamp=stamp, number=9, kind="finding", artifact="f"),
     ]
     assert [apply(story.shelf, event) for event in misfits] == [False] * len(misfits)
     assert story.seen() == before
@@ -177,7 +189,7 @@ def test_events_that_do_not_fit_change_nothing() -> None:
 
 def test_a_number_whose_event_is_gone_is_never_given_again() -> None:
     story = a_story([a_source(1)])
-    story.let([Lost(stamp=story.stamp(), number=2)])
+    story.let([SourceLost(stamp=story.stamp(), number=2)])
     assert story.register(a_source(3)) == "S3"
     entry = story.shelf.entry(2)
     assert entry is not None

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.event_fold import apply
-from custody.cite.events import RegistryEvent, Stamp
-from custody.cite.links import Answer, Look, Memory
+from custody.cite.events import RegistryChange, Stamp
+from custody.cite.links import LinkAnswer, LinkCheck, LinkMemory
 from custody.cite.model import ArtifactType, ResearchSource, id_of
 from custody.cite.registry import to_excerpt, to_merge, to_read, to_register, to_use
 from custody.cite.registry_view import sources, suggestions_for, usage_of
@@ -22,7 +22,7 @@ def happen(shelf: Shelf, n: int, what: str, number: int) -> None:
     stamp, name = Stamp(id=str(n), at_ns=n), id_of(number)
     finding: ArtifactType = "finding"
     try:
-        events: tuple[RegistryEvent, ...] = {
+        events: tuple[RegistryChange, ...] = {
             "register": lambda: to_register(shelf, ResearchSource(title="T", url=f"https://e.org/{number}"), stamp)[1],
             "read": lambda: to_read(shelf, name, Reading.LISTED, "s", stamp, f"c{n % 3}"),
             "use": lambda: to_use(shelf, name, finding, f"f{n % 2}", stamp),
@@ -68,8 +68,8 @@ def test_what_is_remembered_of_an_address_is_that_of_the_upper_shelf_first() -> 
     below = MemoryShelf()
     staged = StagedShelf(below)
     assert staged.check(1) is None
-    look = Look(url="https://e.org/1", answer=Answer.HERE, why="it answers")
-    old, new = Memory(last=look, at_ns=1), Memory(last=look, at_ns=2)
+    look = LinkCheck(url="https://e.org/1", answer=LinkAnswer.HERE, why="it answers")
+    old, new = LinkMemory(last=look, at_ns=1), LinkMemory(last=look, at_ns=2)
     below.put_check(1, old)
     assert staged.check(1) is old
     staged.put_check(1, new)

@@ -1,9 +1,9 @@
 import pytest
 
-from custody.cite.codes import Code
-from custody.cite.document import Entry
+from custody.cite.codes import CitationCode
+from custody.cite.document import ListEntry
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 from custody.cite.support import Support, Unknown, support, unsupported
 
 RULES = CiteRules()
@@ -60,9 +60,9 @@ def test_cited_sentences_are_held_against_the_texts_that_are_known() -> None:
     report += "\n\n## Sources\n\n1. A\n2. B\n"
     texts = {"1": OTHER, "2": TEXT}
 
-    def text_of(entry: Entry) -> str | None:
+    def text_of(entry: ListEntry) -> str | None:
         return texts.get(str(entry.label))
 
-    found = list(unsupported(Subject.of(report.encode()), text_of, RULES))
-    assert [(one.code, one.at) for one in found] == [(Code.SUPPORT, 0)]
-    assert list(unsupported(Subject.of(report.encode()), lambda _: None, RULES)) == []
+    found = list(unsupported(AuditSubject.of(report.encode()), text_of, RULES))
+    assert [(one.code, one.at) for one in found] == [(CitationCode.SUPPORT, 0)]
+    assert list(unsupported(AuditSubject.of(report.encode()), lambda _: None, RULES)) == []

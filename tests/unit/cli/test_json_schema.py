@@ -10,7 +10,7 @@ import pytest
 
 from custody.cli.json_schema import REPORTS, schemas
 from custody.core.wire.event import EVENTS
-from custody.share.wire.export import Line
+from custody.share.wire.export import ExportLine
 from tests.builders.events import KINDS as GENERIC_KINDS
 from tests.builders.events import an_event
 
@@ -101,7 +101,7 @@ LINES = {"export", "body", "record", "fork", "pending", "outline", "origins", "e
 
 def test_there_are_no_other_events_and_no_other_lines() -> None:
     assert set(alternatives(SCHEMAS["event"])) == set(KINDS) >= set(GENERIC_KINDS)
-    lines = {str(line.__struct_config__.tag) for line in get_args(Line)}
+    lines = {str(line.__struct_config__.tag) for line in get_args(ExportLine)}
     assert set(alternatives(SCHEMAS["export-line"])) == lines == LINES
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from custody.workspace.rules_in_force import rules as rules_at
 from custody.workspace.wiring import rule_tables
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder, custody
 from tools.pages import rules as page
 
@@ -124,13 +124,13 @@ def test_the_digest_tells_rules_apart_and_nothing_else(repository: Path) -> None
     assert fresh["digest"] == same["digest"] != other["digest"]
     assert fresh["digests"]["dedupe"] == other["digests"]["dedupe"]
     assert fresh["digests"]["trust"] != other["digests"]["trust"]
-    one = rules_at(Desk(repository), "trust")
+    one = rules_at(Workspace(repository), "trust")
     assert (one.digest, one.digests) == (other["digest"], {"trust": other["digests"]["trust"]})
 
 
 def report_bytes(repository: Path) -> Any:
     """The report in this process, where digests are not masked."""
-    made = rules_at(Desk(repository))
+    made = rules_at(Workspace(repository))
     return {"digest": made.digest, "digests": made.digests}
 
 
@@ -188,7 +188,7 @@ def test_a_bare_repository_and_no_repository(tmp_path: Path) -> None:
     assert custody(tmp_path / "bare", "rules").status == 0
     ran = custody(tmp_path, "rules")
     assert (ran.status, ran.out) == (2, "")
-    made = rules_at(Desk(tmp_path, "postgresql://nobody@localhost/nothing"))
+    made = rules_at(Workspace(tmp_path, "postgresql://nobody@localhost/nothing"))
     assert {source.state for source in made.sources} == {"absent"}, "a team's database has no repository's files"
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from custody.core.chain_check import Damage, DamageCode, check_chain
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
-from custody.core.record import Entry, Head, Record, chained, empty_head, head_at
+from custody.core.record import ChainTip, Record, RecordDraft, chained, empty_head, head_at
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 OTHER_STORE = StoreId("6" * 32)
 LINK, GAP, CUT, DIFFERS = DamageCode.CHAIN_LINK, DamageCode.CHAIN_GAP, DamageCode.CHAIN_CUT, DamageCode.HEAD_DIFFERS
 
 
-def found(records: list[Record], remembered: Head | None = None) -> list[Damage]:
+def found(records: list[Record], remembered: ChainTip | None = None) -> list[Damage]:
     return list(check_chain(STORE, records, remembered))
 
 
@@ -50,7 +50,7 @@ def test_a_sound_chain_has_no_damage_whichever_of_its_heads_is_remembered(
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(sorted(Entry.__slots__)), chains(), st.data())
+@given(st.sampled_from(sorted(RecordDraft.__slots__)), chains(), st.data())
 def test_a_changed_field_of_an_entry_is_found_at_that_record_alone(
     field: str, records: list[Record], data: st.DataObject
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_record_under_another_chains_name_is_found_at_its_place(records: list[
 
 
 @given(st.lists(entries, min_size=1, max_size=4))
-def test_a_sound_chain_of_another_store_is_not_this_one(made: list[Entry]) -> None:
+def test_a_sound_chain_of_another_store_is_not_this_one(made: list[RecordDraft]) -> None:
     assert named(found(chain_of(made, OTHER_STORE)))[0] == at(LINK, 1)
 
 
@@ -174,7 +174,7 @@ def test_a_record_that_also_stands_too_early_is_found_where_it_stands(
 
 @given(chains(min_size=0), entries, st.booleans(), st.data())
 def test_a_record_put_in_between_is_found_there_or_directly_behind(
-    records: list[Record], entry: Entry, fits: bool, data: st.DataObject
+    records: list[Record], entry: RecordDraft, fits: bool, data: st.DataObject
 ) -> None:
     before = data.draw(st.integers(0, len(records)))
     last = head_at(records[before - 1]) if before else empty_head(STORE)
@@ -187,7 +187,7 @@ def test_a_record_put_in_between_is_found_there_or_directly_behind(
 
 @given(chains(), entries, st.data())
 def test_a_chain_made_again_from_some_place_on_is_found_against_its_remembered_head(
-    records: list[Record], entry: Entry, data: st.DataObject
+    records: list[Record], entry: RecordDraft, data: st.DataObject
 ) -> None:
     seq = place(data, records)
     assume(records[seq - 1].entry != entry)
@@ -199,7 +199,7 @@ def test_a_chain_made_again_from_some_place_on_is_found_against_its_remembered_h
 
 @given(chains(min_size=2), entries, st.data())
 def test_a_chain_made_again_and_made_longer_or_shorter_is_found_too(
-    records: list[Record], entry: Entry, data: st.DataObject
+    records: list[Record], entry: RecordDraft, data: st.DataObject
 ) -> None:
     seq = place(data, records)
     rest = data.draw(st.lists(entries, max_size=8))
@@ -213,7 +213,7 @@ def test_a_chain_made_again_and_made_longer_or_shorter_is_found_too(
 
 
 def test_a_chain_that_is_gone_is_missed_from_its_first_record_on() -> None:
-    (damage,) = found([], Head(STORE, Seq(3), Link(b"x" * 32)))
+    (damage,) = found([], ChainTip(STORE, Seq(3), Link(b"x" * 32)))
     assert (damage.code, damage.record) == at(CUT, 1)
 
 
@@ -226,7 +226,9 @@ def test_what_is_said_never_counts_backwards(records: list[Record], data: st.Dat
 
 
 def test_findings_by_hand() -> None:
-    one, two, three = chain_of([Entry(EventId(e), "edit", NaturalKey("key"), 0, Digest(bytes(32))) for e in "abc"])
+    one, two, three = chain_of(
+        [RecordDraft(EventId(e), "edit", NaturalKey("key"), 0, Digest(bytes(32))) for e in "abc"]
+    )
     assert [damage.what for damage in found([two])] == [f"record 1 is missing from chain {STORE}"]
     assert [damage.what for damage in found([one, replace(two, link=three.link), three])] == [
         f"record {n} of chain {STORE} (edit) does not fit its place:"

@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
-from custody.core.record import GENESIS, Entry, Head, Record, chained, empty_head, head_at, link_of
+from custody.core.record import GENESIS, ChainTip, Record, RecordDraft, chained, empty_head, head_at, link_of
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
-ENTRY = Entry(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
+ENTRY = RecordDraft(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
 
 # Worked out apart from the product: printf of the eight fields, each behind its length in eight bytes, into sha256sum.
 FIRST_LINK = "658563ccfdf7a6102a2f5413ae72bb5267dbb4637f83c3182c3a9ac8c6bc29dc"
@@ -49,12 +49,12 @@ def test_every_link_is_what_the_page_says(records: list[Record]) -> None:
 
 
 @given(entries, entries, st.integers(1, 99).map(Seq), st.integers(0, 255))
-def test_every_field_matters(entry: Entry, other: Entry, seq: Seq, bit: int) -> None:
+def test_every_field_matters(entry: RecordDraft, other: RecordDraft, seq: Seq, bit: int) -> None:
     before = link_of(GENESIS, STORE, seq, entry)
     assert link_of(Link((1 << bit).to_bytes(32, "big")), STORE, seq, entry) != before
     assert link_of(GENESIS, StoreId("6" + STORE[1:]), seq, entry) != before
     assert link_of(GENESIS, STORE, Seq(seq + 1), entry) != before
-    for field in Entry.__slots__:
+    for field in RecordDraft.__slots__:
         changed = replace(entry, **{field: getattr(other, field)})
         assert (link_of(GENESIS, STORE, seq, changed) == before) == (changed == entry), field
 
@@ -74,7 +74,7 @@ def test_a_byte_cannot_move_from_one_field_into_its_neighbour(text: str, data: s
 
 def test_a_digit_cannot_move_between_store_place_event_key_and_time() -> None:
     def link(store: str, seq: int, event: str, key: str, at_ns: int) -> Link:
-        entry = Entry(EventId(event), "k", NaturalKey(key), at_ns, ENTRY.digest)
+        entry = RecordDraft(EventId(event), "k", NaturalKey(key), at_ns, ENTRY.digest)
         return link_of(GENESIS, StoreId(store), Seq(seq), entry)
 
     assert len({link("a1", 2, "e", "k", 1), link("a", 12, "e", "k", 1)}) == 2
@@ -83,11 +83,11 @@ def test_a_digit_cannot_move_between_store_place_event_key_and_time() -> None:
 
 
 def test_an_empty_chain_begins_with_zeros() -> None:
-    assert empty_head(STORE) == Head(STORE, Seq(0), Link(bytes(32)))
+    assert empty_head(STORE) == ChainTip(STORE, Seq(0), Link(bytes(32)))
 
 
 @given(chains(max_size=3), entries)
-def test_an_entry_is_chained_right_behind_the_head(records: list[Record], entry: Entry) -> None:
+def test_an_entry_is_chained_right_behind_the_head(records: list[Record], entry: RecordDraft) -> None:
     head = head_at(records[-1])
     assert (head.store, head.seq, head.link) == (STORE, records[-1].seq, records[-1].link)
     made = chained(head, entry)

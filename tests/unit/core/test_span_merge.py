@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from custody.core.ids import ExecutionId, SpanId
 from custody.core.span_merge import merged_spans
-from custody.core.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
+from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanStatus
 
-WHOLE = SpanSeen(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)
+WHOLE = ObservedSpan(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)
 START = replace(WHOLE, phase=SpanPhase.START, ended_ns=None, status=None, parent=SpanId("p"), attributes=(("x", 1),))
 END = replace(WHOLE, phase=SpanPhase.END, started_ns=None, attributes=(("y", 2),))
 
@@ -53,7 +53,7 @@ _records = st.builds(
 
 
 @given(st.lists(_records, max_size=10))
-def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[SpanSeen]) -> None:
+def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[ObservedSpan]) -> None:
     once = merged_spans(seen)
     assert merged_spans(seen + seen) == once
     assert {one.id for one in once} == {one.id for one in seen}

@@ -13,12 +13,12 @@ import pytest
 
 from custody.cli import demo as demo_
 from custody.cli.main import SECTIONS, main
-from custody.demo.changes import SECRET, History
+from custody.demo.changes import SECRET, SampleHistory
 from custody.demo.first_half import RECORDED
 from custody.demo.narrator import tell
-from custody.demo.step import Command, Step
+from custody.demo.step import Command, StoryStep
 from custody.demo.story import STORY
-from custody.demo.verbs import Verbs
+from custody.demo.verbs import InProcessCommand
 from tests.builders.cli import custody
 
 SHORT = RECORDED[:1]
@@ -118,8 +118,8 @@ def test_what_is_not_as_told_is_named_and_the_exit_status_is_1(monkeypatch: pyte
         "exit status 0, not 1": Command("custody verify", status=1),
         "exit status 2, not 0": Command("custody show 12345678"),
     }
-    monkeypatch.setattr(demo_, "STORY", (*SHORT, Step("Wrong", "It is told wrongly.", tuple(wrong.values()))))
-    ran = Verbs(main).run(("demo",))
+    monkeypatch.setattr(demo_, "STORY", (*SHORT, StoryStep("Wrong", "It is told wrongly.", tuple(wrong.values()))))
+    ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 1
     assert [line.strip() for line in ran.out.splitlines() if "NOT AS" in line] == [
         f"NOT AS TOLD: {one}" for one in wrong
@@ -129,7 +129,7 @@ def test_what_is_not_as_told_is_named_and_the_exit_status_is_1(monkeypatch: pyte
 
 def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_, "STORY", SHORT)
-    ran = Verbs(main).run(("demo", "--json"))
+    ran = InProcessCommand(main).run(("demo", "--json"))
     report = json.loads(ran.out)
     assert (ran.status, ran.err, report["report"], report["outcome"], report["folder"]) == (0, "", "demo", "fine", None)
     (step,) = report["steps"]
@@ -139,9 +139,9 @@ def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_of_few_signs_is_no_obstacle(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = Step("Look", "With bars.", (Command("custody stats", says=("agents' share",)),))
+    looked = StoryStep("Look", "With bars.", (Command("custody stats", says=("agents' share",)),))
     monkeypatch.setattr(demo_, "STORY", (*SHORT, looked))
-    ran = Verbs(main, encoding).run(("demo",))
+    ran = InProcessCommand(main, encoding).run(("demo",))
     assert (ran.status, ran.err) == (0, "")
     assert ("####" in ran.out) == (encoding == "latin-1")
 
@@ -163,15 +163,15 @@ class Process:
 def test_the_process_is_as_before_whatever_ends_the_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = Process.now()
-    assert tell(Verbs(main), lambda _kind, _line: None, SHORT).outcome == "fine"
+    assert tell(InProcessCommand(main), lambda _kind, _line: None, SHORT).outcome == "fine"
     assert Process.now() == before
 
-    def breaks(_history: History) -> None:
+    def breaks(_history: SampleHistory) -> None:
         raise ZeroDivisionError
 
-    broken = (*SHORT, Step("Break", "Something breaks.", (), breaks))
+    broken = (*SHORT, StoryStep("Break", "Something breaks.", (), breaks))
     with pytest.raises(ZeroDivisionError):
-        tell(Verbs(main), lambda _kind, _line: None, broken, keep=True)
+        tell(InProcessCommand(main), lambda _kind, _line: None, broken, keep=True)
     assert Process.now() == before
     assert not list(tmp_path.iterdir())
 
@@ -180,7 +180,7 @@ def test_without_git_it_ends_with_words_and_leaves_nothing(tmp_path: Path, monke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
-    ran = Verbs(main).run(("demo",))
+    ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 3
     assert "custody: git" in ran.err and "Traceback" not in ran.err
     assert not list((tmp_path / "temporary").iterdir())

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from custody.core.ids import CommitSha
 from custody.dupes.changeset import ChangeSet, FilePrints
 from custody.dupes.facts.model import Channel
-from custody.dupes.facts.touched_facts import Changed
-from custody.dupes.model import Described, Piece, Run, Shape
+from custody.dupes.facts.touched_facts import TouchedFacts
+from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun, Shape
 from custody.sketch.winnow import Fingerprint
 
 
@@ -20,22 +20,22 @@ def a_piece(
     first: int = 1,
     old_path: str | None = None,
     channel: Channel = Channel.PRODUCTION,
-    after: Changed | None = None,
-) -> Piece:
+    after: TouchedFacts | None = None,
+) -> ChangedPiece:
     """One file, changed in one place."""
-    return Piece(
+    return ChangedPiece(
         path=path,
         channel=channel,
         shape=Shape.MODIFIED if old_path is None else Shape.RENAMED,
         old_path=old_path,
-        runs=(Run(first, first, tuple(removed), tuple(added)),) if added or removed else (),
-        after=after or Changed(),
+        runs=(LineRun(first, first, tuple(removed), tuple(added)),) if added or removed else (),
+        after=after or TouchedFacts(),
     )
 
 
-def a_described(*pieces: Piece, opened_ns: int = 1_000) -> Described:
+def a_described(*pieces: ChangedPiece, opened_ns: int = 1_000) -> ChangeDescription:
     """A change of these pieces."""
-    return Described(base=CommitSha("b" * 40), head=CommitSha("a" * 40), opened_ns=opened_ns, pieces=pieces)
+    return ChangeDescription(base=CommitSha("b" * 40), head=CommitSha("a" * 40), opened_ns=opened_ns, pieces=pieces)
 
 
 def some_code(count: int, *, first: int = 0) -> list[str]:

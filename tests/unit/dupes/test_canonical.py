@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from custody.dupes.canonical import (
     Canonical,
     Checks,
+    ExclusiveScope,
+    KeepEvidence,
     NoCanonical,
-    Refused,
-    Scope,
-    Standing,
+    RejectedCandidate,
     canonical_of,
     scopes_of,
     why_not_viable,
@@ -23,12 +23,12 @@ from custody.dupes.facts.model import Channel
 from tests.unit.dupes.changes import a_described, a_piece
 
 
-def a_standing(change: int = 1, **known: object) -> Standing:
-    usual: dict[str, object] = {"opened_ns": 1_000, "scope": Scope(0, 0), "has_tests": True}
-    return Standing(change=change, **(usual | known))  # type: ignore[arg-type]
+def a_standing(change: int = 1, **known: object) -> KeepEvidence:
+    usual: dict[str, object] = {"opened_ns": 1_000, "scope": ExclusiveScope(0, 0), "has_tests": True}
+    return KeepEvidence(change=change, **(usual | known))  # type: ignore[arg-type]
 
 
-def kept(*cluster: Standing) -> tuple[int, str]:
+def kept(*cluster: KeepEvidence) -> tuple[int, str]:
     found = canonical_of(cluster)
     assert isinstance(found, Canonical)
     return found.change, found.decided_by
@@ -40,9 +40,9 @@ def kept(*cluster: Standing) -> tuple[int, str]:
         ({"checks": Checks.PASSED}, {"approvals": 5, "conflicts": False}, "checks"),
         ({"approvals": 2}, {"approvals": 1, "conflicts": False}, "approvals"),
         ({"approvals": 1}, {"approvals": None, "conflicts": False}, "approvals"),
-        ({"conflicts": False, "scope": Scope(9, 90)}, {"conflicts": None}, "conflicts"),
-        ({"scope": Scope(1, 90), "has_tests": False}, {"scope": Scope(2, 5)}, "scope"),
-        ({"scope": Scope(1, 4), "has_tests": False}, {"scope": Scope(1, 5)}, "scope"),
+        ({"conflicts": False, "scope": ExclusiveScope(9, 90)}, {"conflicts": None}, "conflicts"),
+        ({"scope": ExclusiveScope(1, 90), "has_tests": False}, {"scope": ExclusiveScope(2, 5)}, "scope"),
+        ({"scope": ExclusiveScope(1, 4), "has_tests": False}, {"scope": ExclusiveScope(1, 5)}, "scope"),
         ({"has_tests": True, "opened_ns": 9_000}, {"has_tests": False}, "tests"),
         ({"opened_ns": 999}, {}, "time"),
     ],
@@ -61,16 +61,16 @@ def test_failed_checks_and_conflicts_are_not_viable() -> None:
     conflicting = a_standing(2, conflicts=True, checks=Checks.PASSED)
     assert canonical_of([failed, conflicting]) == NoCanonical(
         "no change of it can be merged as it is",
-        (Refused(1, "its checks failed"), Refused(2, "it conflicts with its base")),
+        (RejectedCandidate(1, "its checks failed"), RejectedCandidate(2, "it conflicts with its base")),
     )
     found = canonical_of([failed, a_standing(3)])
     assert isinstance(found, Canonical)
     assert (found.change, found.decided_by) == (3, "no other can be merged as it is")
-    assert found.refused == (Refused(1, "its checks failed"),)
+    assert found.refused == (RejectedCandidate(1, "its checks failed"),)
 
 
 def test_nothing_known_is_viable_and_says_so() -> None:
-    found = canonical_of([a_standing(scope=Scope(2, 30), has_tests=False)])
+    found = canonical_of([a_standing(scope=ExclusiveScope(2, 30), has_tests=False)])
     assert isinstance(found, Canonical)
     assert found.reasons == (
         "nobody knows how its checks came out",
@@ -106,18 +106,18 @@ def test_scope_is_what_no_other_of_the_cluster_touches() -> None:
         ),
         2: a_described(shared, a_piece("trace.log", ["a"] * 50, channel=Channel.META)),
     }
-    assert scopes_of(changes) == {1: Scope(2, 4), 2: Scope(0, 0)}
+    assert scopes_of(changes) == {1: ExclusiveScope(2, 4), 2: ExclusiveScope(0, 0)}
 
 
 STANDINGS = st.lists(
     st.builds(
-        Standing,
+        KeepEvidence,
         change=st.integers(1, 99),
         opened_ns=st.integers(0, 3),
         checks=st.sampled_from(Checks),
         approvals=st.none() | st.integers(0, 2),
         conflicts=st.none() | st.booleans(),
-        scope=st.builds(Scope, st.integers(0, 2), st.integers(0, 2)),
+        scope=st.builds(ExclusiveScope, st.integers(0, 2), st.integers(0, 2)),
         has_tests=st.booleans(),
     ),
     max_size=6,
@@ -126,12 +126,12 @@ STANDINGS = st.lists(
 
 
 @given(STANDINGS, st.randoms())
-def test_the_order_of_changes_does_not_matter(cluster: list[Standing], chance: random.Random) -> None:
+def test_the_order_of_changes_does_not_matter(cluster: list[KeepEvidence], chance: random.Random) -> None:
     assert canonical_of(chance.sample(cluster, len(cluster))) == canonical_of(cluster)
 
 
 @given(STANDINGS)
-def test_only_viable_changes_are_kept(cluster: list[Standing]) -> None:
+def test_only_viable_changes_are_kept(cluster: list[KeepEvidence]) -> None:
     found = canonical_of(cluster)
     by_id = {standing.change: standing for standing in cluster}
     assert {refused.change for refused in found.refused} == {
@@ -143,7 +143,7 @@ def test_only_viable_changes_are_kept(cluster: list[Standing]) -> None:
         assert len(found.refused) == len(cluster)
 
 
-FORGETTING: list[Callable[[Standing], Standing]] = [
+FORGETTING: list[Callable[[KeepEvidence], KeepEvidence]] = [
     lambda one: replace(one, checks=Checks.UNKNOWN),
     lambda one: replace(one, approvals=None),
     lambda one: replace(one, conflicts=None),
@@ -152,7 +152,7 @@ FORGETTING: list[Callable[[Standing], Standing]] = [
 
 @given(STANDINGS, st.sampled_from(FORGETTING))
 def test_to_forget_what_is_known_of_others_never_costs_a_change_its_place(
-    cluster: list[Standing], forget: Callable[[Standing], Standing]
+    cluster: list[KeepEvidence], forget: Callable[[KeepEvidence], KeepEvidence]
 ) -> None:
     found = canonical_of(cluster)
     if not isinstance(found, Canonical):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from custody.dupes.changeset import Mode, change_set
 from custody.dupes.facts.model import Channel
-from custody.dupes.facts.touched_facts import Changed
-from custody.dupes.model import Run
+from custody.dupes.facts.touched_facts import TouchedFacts
+from custody.dupes.model import LineRun
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_described, a_piece, some_code
 
@@ -16,7 +16,7 @@ CODE = some_code(40)
 def test_only_production_counts() -> None:
     change = a_described(
         a_piece("docs/a.md", CODE, channel=Channel.DOCS),
-        a_piece("tests/a.ts", CODE, channel=Channel.TESTS, after=Changed(symbols=frozenset({"helper"}))),
+        a_piece("tests/a.ts", CODE, channel=Channel.TESTS, after=TouchedFacts(symbols=frozenset({"helper"}))),
     )
     made = change_set(change, RULES)
     assert [made.elements(mode) for mode in Mode] == [frozenset()] * 3
@@ -52,14 +52,16 @@ def test_fingerprints_keep_path_and_line() -> None:
 
 
 def test_where_a_diff_is_cut_does_not_matter_to_a_rewrite() -> None:
-    cut = (Run(1, 1, (), tuple(CODE[:17])), Run(30, 30, (), tuple(CODE[17:])))
+    cut = (LineRun(1, 1, (), tuple(CODE[:17])), LineRun(30, 30, (), tuple(CODE[17:])))
     in_two = change_set(a_described(replace(a_piece(), runs=cut)), RULES)
     whole = change_set(a_described(a_piece(added=CODE)), RULES)
     assert in_two.elements(Mode.REWRITE) == whole.elements(Mode.REWRITE)
 
 
 def test_symbols_mode_has_symbols_and_exports_and_tells_them_apart() -> None:
-    facts = Changed(symbols=frozenset({"load", "Store"}), exports=frozenset({"load"}), imports=frozenset({"node:fs"}))
+    facts = TouchedFacts(
+        symbols=frozenset({"load", "Store"}), exports=frozenset({"load"}), imports=frozenset({"node:fs"})
+    )
     made = change_set(a_described(a_piece(after=facts)), RULES)
     assert made.elements(Mode.SYMBOLS) == {"symbol load", "symbol Store", "export load"}
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.dupes.category import Category
-from custody.dupes.cluster import Link, clusters_of
+from custody.dupes.cluster import PairLink, clusters_of
 from custody.dupes.rules import DedupeRules
 
 RULES = DedupeRules()
 SAME, FEATURE, COMPETING = Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION
 
 
-def linked(*pairs: tuple[int, int], category: Category = FEATURE, strength: float = 0.8) -> list[Link]:
-    return [Link(a, b, category, strength) for a, b in pairs]
+def linked(*pairs: tuple[int, int], category: Category = FEATURE, strength: float = 0.8) -> list[PairLink]:
+    return [PairLink(a, b, category, strength) for a, b in pairs]
 
 
-def members(links: list[Link], rules: DedupeRules = RULES) -> list[tuple[int, ...]]:
+def members(links: list[PairLink], rules: DedupeRules = RULES) -> list[tuple[int, ...]]:
     return [cluster.members for cluster in clusters_of(links, rules).clusters]
 
 
@@ -48,7 +48,7 @@ def test_one_link_does_not_glue_two_clusters_together() -> None:
     left, right = list(combinations((1, 2, 3, 4), 2)), list(combinations((5, 6, 7, 8), 2))
     found = clusters_of(linked(*left, *right, (4, 5)), RULES)
     assert [cluster.members for cluster in found.clusters] == [(1, 2, 3, 4), (5, 6, 7, 8)]
-    assert found.cut == (Link(4, 5, FEATURE, 0.8),)
+    assert found.cut == (PairLink(4, 5, FEATURE, 0.8),)
 
 
 def test_a_change_with_a_link_into_many_clusters_joins_none() -> None:
@@ -62,7 +62,7 @@ def test_a_change_with_a_link_into_many_clusters_joins_none() -> None:
 def test_a_chain_falls_apart() -> None:
     found = clusters_of(linked((1, 2), (2, 3), (3, 4), (4, 5), (5, 6)), RULES)
     assert [cluster.members for cluster in found.clusters] == [(1, 2, 3), (4, 5, 6)]
-    assert found.cut == (Link(3, 4, FEATURE, 0.8),)
+    assert found.cut == (PairLink(3, 4, FEATURE, 0.8),)
 
 
 def test_who_is_linked_to_enough_of_the_star_belongs_to_it() -> None:
@@ -85,7 +85,7 @@ def test_a_group_of_the_same_change_is_linked_as_one() -> None:
 def test_of_equally_linked_changes_the_more_strongly_linked_is_the_centre() -> None:
     row = linked((1, 2), (2, 3)) + linked((3, 4), strength=0.9)
     assert members(row) == [(2, 3, 4)]
-    assert clusters_of(row, RULES).cut == (Link(1, 2, FEATURE, 0.8),)
+    assert clusters_of(row, RULES).cut == (PairLink(1, 2, FEATURE, 0.8),)
 
 
 def test_a_change_is_not_linked_to_itself_and_nothing_is_no_cluster() -> None:
@@ -95,7 +95,7 @@ def test_a_change_is_not_linked_to_itself_and_nothing_is_no_cluster() -> None:
 
 LINKS = st.lists(
     st.builds(
-        Link,
+        PairLink,
         st.integers(1, 12),
         st.integers(1, 12),
         st.sampled_from(Category),
@@ -106,8 +106,10 @@ LINKS = st.lists(
 
 
 @given(LINKS, st.randoms())
-def test_neither_the_order_of_links_nor_of_ends_matters(links: list[Link], chance: random.Random) -> None:
-    mixed = [link if chance.random() < 0.5 else Link(link.b, link.a, link.category, link.strength) for link in links]
+def test_neither_the_order_of_links_nor_of_ends_matters(links: list[PairLink], chance: random.Random) -> None:
+    mixed = [
+        link if chance.random() < 0.5 else PairLink(link.b, link.a, link.category, link.strength) for link in links
+    ]
     chance.shuffle(mixed)
     assert clusters_of(mixed, RULES).clusters == clusters_of(links, RULES).clusters
     shuffled = chance.sample(links, len(links))
@@ -115,14 +117,14 @@ def test_neither_the_order_of_links_nor_of_ends_matters(links: list[Link], chanc
 
 
 @given(LINKS, LINKS)
-def test_changes_that_are_not_linked_do_not_alter_clusters(links: list[Link], others: list[Link]) -> None:
-    apart = [Link(link.a + 100, link.b + 100, link.category, link.strength) for link in others]
+def test_changes_that_are_not_linked_do_not_alter_clusters(links: list[PairLink], others: list[PairLink]) -> None:
+    apart = [PairLink(link.a + 100, link.b + 100, link.category, link.strength) for link in others]
     found = clusters_of(links + apart, RULES).clusters
     assert found == clusters_of(links, RULES).clusters + clusters_of(apart, RULES).clusters
 
 
 @given(LINKS)
-def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[Link]) -> None:
+def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[PairLink]) -> None:
     found = clusters_of(links, RULES).clusters
     everyone = [member for cluster in found for member in cluster.members]
     assert len(everyone) == len(set(everyone))
@@ -135,8 +137,8 @@ def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[Link]
 
 
 @given(LINKS, st.sampled_from([0.3, 0.5, 1.0]))
-def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[Link], share: float) -> None:
-    features = [Link(link.a, link.b, FEATURE, link.strength) for link in links]
+def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[PairLink], share: float) -> None:
+    features = [PairLink(link.a, link.b, FEATURE, link.strength) for link in links]
     pairs = {pair for link in links for pair in ((link.a, link.b), (link.b, link.a))}
     for cluster in clusters_of(features, DedupeRules(cluster_links_share_min=share)).clusters:
         star = [one for one in cluster.members if one == cluster.centre or (one, cluster.centre) in pairs]
@@ -145,7 +147,7 @@ def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[L
 
 
 @given(LINKS)
-def test_links_are_inside_a_cluster_or_cut(links: list[Link]) -> None:
+def test_links_are_inside_a_cluster_or_cut(links: list[PairLink]) -> None:
     found = clusters_of(links, RULES)
     for link in links:
         inside = any({link.a, link.b} <= {*cluster.members} for cluster in found.clusters)

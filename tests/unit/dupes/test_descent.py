@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.dupes.changeset import ChangeSet, Mode
-from custody.dupes.descent import Descent, Edge, descent_of, edges_between, mode_for
+from custody.dupes.descent import Descent, DescentLink, descent_of, edges_between, mode_for
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_set, sets
 
@@ -17,7 +17,7 @@ NO_GROWTH = DedupeRules(contain_growth_min=0.0, contain_min=0.5)
 TEN = "abcdefghij"
 
 
-def edges(a: ChangeSet, b: ChangeSet, rules: DedupeRules = RULES) -> list[Edge]:
+def edges(a: ChangeSet, b: ChangeSet, rules: DedupeRules = RULES) -> list[DescentLink]:
     return list(edges_between(1, a, 2, b, rules))
 
 
@@ -123,7 +123,7 @@ CLUSTERS = st.dictionaries(st.integers(1, 9), sets(), max_size=7)
 LOOSE = st.sampled_from([RULES, NO_GROWTH, DedupeRules(contain_growth_min=0.0, contain_min=0.0, contain_symbols_min=1)])
 
 
-def has_circle(found: list[Edge]) -> bool:
+def has_circle(found: list[DescentLink]) -> bool:
     """Take away changes that nothing leads to until none is left; a circle stays."""
     left = list(found)
     while left:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS, exact_hashes
-from custody.dupes.model import Described, ExactKind, Likeness, Piece, Run, Shape
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, Likeness, LineRun, Shape
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_described, a_piece
 
@@ -25,7 +25,7 @@ pieces = st.builds(
 )
 
 
-def hashed(*pieces: Piece, rules: DedupeRules = RULES) -> dict[ExactKind, str]:
+def hashed(*pieces: ChangedPiece, rules: DedupeRules = RULES) -> dict[ExactKind, str]:
     return dict(exact_hashes(a_described(*pieces), rules))
 
 
@@ -45,7 +45,7 @@ def test_the_place_in_a_file_and_the_order_of_files_say_nothing() -> None:
         a_piece("a.py", [" x = 1"]),
     ],
 )
-def test_a_path_a_line_a_side_or_an_indent_makes_another_change(other: Piece) -> None:
+def test_a_path_a_line_a_side_or_an_indent_makes_another_change(other: ChangedPiece) -> None:
     assert hashed(a_piece("a.py", ["x = 1"]))[WHOLE] != hashed(other)[WHOLE]
 
 
@@ -82,7 +82,7 @@ def test_a_rename_alone_has_an_identity_but_none_without_paths() -> None:
 
 
 def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> None:
-    def binary(old: str, new: str) -> Piece:
+    def binary(old: str, new: str) -> ChangedPiece:
         return replace(a_piece("a.png"), opaque="a binary file", objects=(old, new))
 
     assert hashed(binary("1", "2")) == hashed(binary("1", "2"))
@@ -92,11 +92,11 @@ def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> Non
 
 
 def test_hunks_of_comments_alone_can_be_left_out() -> None:
-    with_comment = Piece(
+    with_comment = ChangedPiece(
         path="a.py",
         channel=Channel.PRODUCTION,
         shape=Shape.MODIFIED,
-        runs=(Run(0, 1, (), ("# why",)), Run(9, 10, ("x = 1",), ("x = 2",))),
+        runs=(LineRun(0, 1, (), ("# why",)), LineRun(9, 10, ("x = 1",), ("x = 2",))),
     )
     without = replace(with_comment, runs=with_comment.runs[1:])
     assert hashed(with_comment)[WHOLE] != hashed(without)[WHOLE]
@@ -104,7 +104,7 @@ def test_hunks_of_comments_alone_can_be_left_out() -> None:
     assert hashed(with_comment, rules=dropping)[WHOLE] == hashed(without, rules=dropping)[WHOLE]
 
 
-def backwards(change: Described) -> Described:
+def backwards(change: ChangeDescription) -> ChangeDescription:
     return replace(
         change,
         pieces=tuple(
@@ -112,7 +112,7 @@ def backwards(change: Described) -> Described:
                 piece,
                 path=piece.old_path or piece.path,
                 old_path=piece.path if piece.old_path else None,
-                runs=tuple(Run(run.new_first, run.old_first, run.added, run.removed) for run in piece.runs),
+                runs=tuple(LineRun(run.new_first, run.old_first, run.added, run.removed) for run in piece.runs),
                 objects=piece.objects[::-1],
                 modes=piece.modes[::-1],
             )
@@ -122,7 +122,7 @@ def backwards(change: Described) -> Described:
 
 
 @given(st.lists(pieces, max_size=4))
-def test_what_takes_a_change_back_has_its_inverted_hash(some: list[Piece]) -> None:
+def test_what_takes_a_change_back_has_its_inverted_hash(some: list[ChangedPiece]) -> None:
     change = a_described(*some)
     forth, back = exact_hashes(change, RULES), exact_hashes(backwards(change), RULES)
     for kind in KINDS:
@@ -133,7 +133,7 @@ def test_what_takes_a_change_back_has_its_inverted_hash(some: list[Piece]) -> No
 
 
 @given(st.lists(pieces, max_size=4), st.randoms(use_true_random=False))
-def test_hashes_do_not_depend_on_the_order_of_files(some: list[Piece], chance: object) -> None:
+def test_hashes_do_not_depend_on_the_order_of_files(some: list[ChangedPiece], chance: object) -> None:
     shuffled = list(some)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
     assert hashed(*some) == hashed(*shuffled)

@@ -1,7 +1,7 @@
 import pytest
 
 from custody.dupes.labelled_pairs import (
-    Told,
+    PairPrediction,
     calibration_error,
     exact_recall,
     false_flags,
@@ -17,8 +17,8 @@ def told(
     place: int | None = 0,
     chance: float = 0.9,
     exact: bool = False,
-) -> Told:
-    return Told(
+) -> PairPrediction:
+    return PairPrediction(
         kind=kind,
         is_duplicate=duplicate,
         is_exact=exact,
@@ -30,7 +30,7 @@ def told(
     )
 
 
-def no(chance: float = 0.1) -> Told:
+def no(chance: float = 0.1) -> PairPrediction:
     return told("neg_random", duplicate=False, chance=chance)
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from custody.core.errors import StoreError
 from custody.core.ids import CommitSha
 from custody.dupes.facts.model import Channel
-from custody.dupes.facts.touched_facts import Changed
-from custody.dupes.model import Described, Signature
+from custody.dupes.facts.touched_facts import TouchedFacts
+from custody.dupes.model import ChangeDescription, Signature
 from custody.dupes.packing import packed, unpacked
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import sketched
@@ -19,15 +19,17 @@ from tests.unit.dupes.changes import a_described, a_piece, some_code
 RULES = DedupeRules()
 
 
-def sketch(change: Described) -> Signature:
+def sketch(change: ChangeDescription) -> Signature:
     return sketched(change, RULES).signature
 
 
 def test_a_change_is_wholly_like_itself() -> None:
     change = replace(
         a_described(
-            a_piece("src/a.ts", some_code(9), after=Changed(symbols=frozenset({"f"}), exports=frozenset({"f"}))),
-            a_piece("src/a.test.ts", ["it('adds', () => {})"], channel=Channel.TESTS, after=Changed(tests=("adds",))),
+            a_piece("src/a.ts", some_code(9), after=TouchedFacts(symbols=frozenset({"f"}), exports=frozenset({"f"}))),
+            a_piece(
+                "src/a.test.ts", ["it('adds', () => {})"], channel=Channel.TESTS, after=TouchedFacts(tests=("adds",))
+            ),
         ),
         title="Add f",
         messages=("Add f\n\nFixes #12",),

@@ -7,9 +7,9 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.gate.checks.attribution import attribution
-from custody.gate.codes import CODES, Code, Level, Reason
+from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
 from custody.gate.engine import judge
-from custody.gate.model import Seen
+from custody.gate.model import GateEvidence
 from custody.gate.rules import GateRules
 from tests.unit.gate.builders import a_change, agents, level, nobodys, rules_with, verdict
 
@@ -25,38 +25,40 @@ def test_an_empty_list_of_checks_is_refused_not_passed() -> None:
 
 def test_without_a_reason_a_change_is_approved() -> None:
     assert verdict(a_change(agents())).reasons == ()
-    assert level(a_change(agents())) is Level.APPROVE
-    assert level(a_change()) is Level.APPROVE
+    assert level(a_change(agents())) is VerdictLevel.APPROVE
+    assert level(a_change()) is VerdictLevel.APPROVE
 
 
 def test_the_strictest_reason_decides_and_stands_first() -> None:
-    rules = rules_with({Code.ATTR_UNSEEN: "block", Code.ATTR_NONE: "block", Code.ATTR_WEAK: "approve"})
+    rules = rules_with(
+        {ReasonCode.ATTR_UNSEEN: "block", ReasonCode.ATTR_NONE: "block", ReasonCode.ATTR_WEAK: "approve"}
+    )
     found = verdict(a_change(agents(tier=6), nobodys()), rules)
-    assert found.level is Level.BLOCK
+    assert found.level is VerdictLevel.BLOCK
     assert [(reason.code, reason.level) for reason in found.reasons] == [
-        (Code.ATTR_NONE, Level.BLOCK),
-        (Code.ATTR_WEAK, Level.APPROVE),
+        (ReasonCode.ATTR_NONE, VerdictLevel.BLOCK),
+        (ReasonCode.ATTR_WEAK, VerdictLevel.APPROVE),
     ]
 
 
 def test_a_reason_that_only_approves_is_still_told() -> None:
-    rules = rules_with({Code.ATTR_WEAK: "approve"})
+    rules = rules_with({ReasonCode.ATTR_WEAK: "approve"})
     found = verdict(a_change(agents(tier=6)), rules)
-    assert found.level is Level.APPROVE
-    assert [reason.code for reason in found.reasons] == [Code.ATTR_WEAK]
+    assert found.level is VerdictLevel.APPROVE
+    assert [reason.code for reason in found.reasons] == [ReasonCode.ATTR_WEAK]
 
 
 def test_the_order_of_checks_does_not_matter() -> None:
-    def other(_seen: Seen, rules: GateRules) -> Iterator[Reason]:
-        yield rules.reason(Code.ATTR_NONE, "another check's sentence")
+    def other(_seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+        yield rules.reason(ReasonCode.ATTR_NONE, "another check's sentence")
 
     seen = a_change(nobodys(), agents(tier=6))
     assert judge(seen, [attribution, other], RULES) == judge(seen, [other, attribution], RULES)
 
 
 def test_every_code_has_its_row_and_names_its_check() -> None:
-    assert list(CODES) == list(Code)
-    assert {code.value.partition("-")[0] for code in Code} == {
+    assert list(CODES) == list(ReasonCode)
+    assert {code.value.partition("-")[0] for code in ReasonCode} == {
         "ATTR",
         "TRUST",
         "DUPE",
@@ -72,19 +74,19 @@ def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> N
     for code, about in CODES.items():
         check, _, name = code.value.partition("-")
         if name in ("UNSEEN", "UNKNOWN"):
-            others = {other for other in Code if other.value.startswith(f"{check}-") and other is not code}
+            others = {other for other in ReasonCode if other.value.startswith(f"{check}-") and other is not code}
             assert set(about.never_milder_than) >= others
 
 
 def test_lines_of_nobody_known_are_never_milder_than_what_is_said_of_an_agents_lines() -> None:
-    records = {code for code in Code if code.value.startswith(("TRUST-", "GRAPH-"))}
-    records |= {Code.CITE_UNREAD, Code.CITE_MISSING}
-    for code in (Code.ATTR_UNSEEN, Code.ATTR_NONE):
+    records = {code for code in ReasonCode if code.value.startswith(("TRUST-", "GRAPH-"))}
+    records |= {ReasonCode.CITE_UNREAD, ReasonCode.CITE_MISSING}
+    for code in (ReasonCode.ATTR_UNSEEN, ReasonCode.ATTR_NONE):
         assert set(CODES[code].never_milder_than) >= records
 
 
 def test_every_code_has_its_paragraph_and_its_row_in_the_reference() -> None:
     docs = Path(__file__).resolve().parents[3] / "docs"
     page, reference = (docs / "gate.md").read_text(), (docs / "reference" / "reasons.md").read_text()
-    assert [code.value for code in Code if f"\n`{code.value}`: " not in page] == []
-    assert [code.value for code in Code if f"\n| `{code.value}` | " not in reference] == []
+    assert [code.value for code in ReasonCode if f"\n`{code.value}`: " not in page] == []
+    assert [code.value for code in ReasonCode if f"\n| `{code.value}` | " not in reference] == []

@@ -7,15 +7,26 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from custody.attribution.model import Grade
-from custody.cite import Code as CiteCode
+from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.dupes import Category, Says
-from custody.gate.codes import Code, Level
-from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.dupes import Category, DuplicateVerdict
+from custody.gate.codes import ReasonCode, VerdictLevel
+from custody.gate.model import (
+    AddedRange,
+    AddedTo,
+    Before,
+    ChangeText,
+    GateEvidence,
+    LineOwner,
+    MissingEvidence,
+    RecordState,
+    TrustAnswer,
+    Twin,
+)
 from custody.gate.rules import GateRules, LevelName
-from custody.ledger.gap import Gap
-from custody.trust.model import Against, Approval, Never
+from custody.ledger.gap import RecordingGap
+from custody.trust.model import Approval, Never, ReviewReason
 from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
@@ -29,22 +40,27 @@ HOURS = (0.0, 1.0, 24.0)
 def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     """Levels that fit together: each of missing evidence at least as strict as what it stands for."""
     weak, share = (draw(st.integers(0, 2)) for _ in range(2))
-    records = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("TRUST-")}
-    records[Code.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
-    texts = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("CITE-")}
-    texts[Code.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
-    calls = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("GRAPH-")}
-    calls[Code.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
-    by_records = texts[Code.CITE_UNREAD], texts[Code.CITE_MISSING], calls[Code.GRAPH_UNSEEN]
-    none = draw(st.integers(max(weak, share, records[Code.TRUST_UNKNOWN], *by_records), 2))
+    records = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("TRUST-")}
+    records[ReasonCode.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
+    texts = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("CITE-")}
+    texts[ReasonCode.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
+    calls = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("GRAPH-")}
+    calls[ReasonCode.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
+    by_records = texts[ReasonCode.CITE_UNREAD], texts[ReasonCode.CITE_MISSING], calls[ReasonCode.GRAPH_UNSEEN]
+    none = draw(st.integers(max(weak, share, records[ReasonCode.TRUST_UNKNOWN], *by_records), 2))
     unseen = draw(st.integers(none, 2))
-    twins = {code: draw(st.integers(0, 2)) for code in Code if code.value.startswith("DUPE-")}
-    twins[Code.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
-    places = {Code.ATTR_UNSEEN: unseen, Code.ATTR_NONE: none, Code.ATTR_WEAK: weak, Code.ATTR_SHARE: share}
+    twins = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("DUPE-")}
+    twins[ReasonCode.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
+    places = {
+        ReasonCode.ATTR_UNSEEN: unseen,
+        ReasonCode.ATTR_NONE: none,
+        ReasonCode.ATTR_WEAK: weak,
+        ReasonCode.ATTR_SHARE: share,
+    }
     places |= records | twins | texts | calls
     damage = draw(st.integers(max(places.values()), 2))
-    places[Code.INTEG_DAMAGE], places[Code.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
-    places[Code.POLICY_CHANGED] = draw(st.integers(0, 2))
+    places[ReasonCode.INTEG_DAMAGE], places[ReasonCode.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
+    places[ReasonCode.POLICY_CHANGED] = draw(st.integers(0, 2))
     return {code.value: LEVELS[place] for code, place in places.items()}
 
 
@@ -61,21 +77,23 @@ some_rules = st.builds(
 
 # Half of what is drawn is as good as can be: else something is always wrong already, and dropping more shows nothing.
 some_stretches = st.builds(
-    Stretch,
+    AddedRange,
     lines=st.integers(1, 4).map(lambda count: Lines(1, count)),
-    whose=st.sampled_from((Whose.AGENT, Whose.AGENT, Whose.PERSON, Whose.MIXED, Whose.NONE)),
+    whose=st.sampled_from((LineOwner.AGENT, LineOwner.AGENT, LineOwner.PERSON, LineOwner.MIXED, LineOwner.NONE)),
     tier=st.just(1) | st.integers(1, 6) | st.none(),
     grade=st.just(Grade.ATTESTED) | st.sampled_from(Grade) | st.none(),
     author=st.just(ROBOT) | st.sampled_from((OTHER, None)),
 )
 some_against = st.builds(
-    Against,
-    st.sampled_from([never for never in Never if never.value in {code.value for code in Code}]),
+    ReviewReason,
+    st.sampled_from([never for never in Never if never.value in {code.value for code in ReasonCode}]),
     st.just("because"),
 )
 some_answers = st.lists(
     st.builds(
-        Answered, st.sampled_from((ROBOT, OTHER)), st.builds(Approval, st.just(()) | st.lists(some_against).map(tuple))
+        TrustAnswer,
+        st.sampled_from((ROBOT, OTHER)),
+        st.builds(Approval, st.just(()) | st.lists(some_against).map(tuple)),
     ),
     max_size=2,
     unique_by=lambda answer: answer.author,
@@ -93,17 +111,17 @@ edges_ns = [
     for edge in (PERIOD.base_ns, NOON_NS - int(hours * HOUR_NS), PERIOD.last_ns + int(hours * HOUR_NS))
     for aside in (-1, 0, 1)
 ]
-some_gaps = st.builds(Gap, at_ns=st.sampled_from(edges_ns) | st.none(), what=st.just("lost"))
+some_gaps = st.builds(RecordingGap, at_ns=st.sampled_from(edges_ns) | st.none(), what=st.just("lost"))
 some_recorded = st.builds(
-    Recorded,
+    RecordState,
     gaps=st.just(()) | st.lists(some_gaps, max_size=2).map(tuple),
     damage=st.just(()) | st.just(("broken",)),
 )
 some_twins = st.builds(
-    Twin, st.just("another change"), st.sampled_from(Says), st.sampled_from(Category), st.just("because")
+    Twin, st.just("another change"), st.sampled_from(DuplicateVerdict), st.sampled_from(Category), st.just("because")
 ).map(lambda twin: (twin,))
 some_texts = st.builds(
-    Text,
+    ChangeText,
     st.just("report.md"),
     st.just(UNSEEN) | st.lists(FINDINGS).map(tuple),
 )
@@ -111,11 +129,11 @@ some_befores = st.builds(
     Before, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
 ).map(lambda before: (before,))
 some_changes = st.builds(
-    Seen,
+    GateEvidence,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
     period=st.just(PERIOD) | st.none(),
     recorded=some_recorded | some_recorded | st.just(UNSEEN) | st.none(),
-    trust=st.just((Answered(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
+    trust=st.just((TrustAnswer(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
     twins=st.none() | st.just(()) | some_twins | st.just(UNSEEN),
     texts=st.lists(some_texts, max_size=2).map(tuple),
     befores=st.none() | st.just(()) | some_befores | st.just(UNSEEN),
@@ -123,7 +141,7 @@ some_changes = st.builds(
 )
 
 
-def drops(seen: Seen) -> Iterator[Seen]:
+def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
     """The same change with one piece of evidence less, for every piece."""
     yield replace(seen, recorded=UNSEEN)
     yield replace(seen, period=None)
@@ -132,7 +150,7 @@ def drops(seen: Seen) -> Iterator[Seen]:
     yield replace(seen, befores=UNSEEN)
     for place, text in enumerate(seen.texts):
         yield replace(seen, texts=(*seen.texts[:place], replace(text, lacks=UNSEEN), *seen.texts[place + 1 :]))
-    if not isinstance(seen.trust, Unseen):
+    if not isinstance(seen.trust, MissingEvidence):
         for place in range(len(seen.trust)):
             yield replace(seen, trust=(*seen.trust[:place], *seen.trust[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
@@ -141,19 +159,19 @@ def drops(seen: Seen) -> Iterator[Seen]:
             yield replace(seen, files=(*seen.files[:place], replace(file, found=found), *seen.files[place + 1 :]))
 
 
-def less_recorded(recorded: Recorded | Unseen | None) -> Iterator[Recorded]:
+def less_recorded(recorded: RecordState | MissingEvidence | None) -> Iterator[RecordState]:
     """When a gap was is forgotten, or one more thing was lost."""
-    if not isinstance(recorded, Recorded):
+    if not isinstance(recorded, RecordState):
         return
-    yield replace(recorded, gaps=(*recorded.gaps, Gap(None, "one more")))
+    yield replace(recorded, gaps=(*recorded.gaps, RecordingGap(None, "one more")))
     yield replace(recorded, damage=(*recorded.damage, "one more"))
     for place, gap in enumerate(recorded.gaps):
         yield replace(recorded, gaps=(*recorded.gaps[:place], replace(gap, at_ns=None), *recorded.gaps[place + 1 :]))
 
 
-def less_found(found: tuple[Stretch, ...] | Unseen) -> Iterator[tuple[Stretch, ...] | Unseen]:
+def less_found(found: tuple[AddedRange, ...] | MissingEvidence) -> Iterator[tuple[AddedRange, ...] | MissingEvidence]:
     """One answer less, or a weaker one."""
-    if isinstance(found, Unseen):
+    if isinstance(found, MissingEvidence):
         return
     yield UNSEEN
     for place, stretch in enumerate(found):
@@ -161,16 +179,16 @@ def less_found(found: tuple[Stretch, ...] | Unseen) -> Iterator[tuple[Stretch, .
             yield (*found[:place], less, *found[place + 1 :])
 
 
-def less_known(stretch: Stretch) -> Iterator[Stretch]:
+def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
     """The same lines with less known of them."""
     yield replace(nobodys(), lines=stretch.lines)
-    if stretch.whose is Whose.NONE:
+    if stretch.whose is LineOwner.NONE:
         return
     yield replace(stretch, author=None)
     yield replace(stretch, tier=None)
     yield replace(stretch, grade=None)
-    if stretch.whose is Whose.AGENT:
-        yield replace(stretch, whose=Whose.MIXED)  # an edit that brought the rest of the line was lost
+    if stretch.whose is LineOwner.AGENT:
+        yield replace(stretch, whose=LineOwner.MIXED)  # an edit that brought the rest of the line was lost
     if stretch.tier is not None and stretch.tier < 6:
         yield replace(stretch, tier=stretch.tier + 1)
     if stretch.grade not in (None, Grade.CLAIMED):
@@ -180,7 +198,7 @@ def less_known(stretch: Stretch) -> Iterator[Stretch]:
 
 @given(seen=some_changes, rules=some_rules)
 @settings(max_examples=400)
-def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: Seen, rules: GateRules) -> None:
+def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: GateEvidence, rules: GateRules) -> None:
     before = level(seen, rules)
     event(before.value)
     for less in drops(seen):
@@ -188,32 +206,32 @@ def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: See
 
 
 @given(seen=some_changes, rules=some_rules)
-def test_dropping_everything_is_as_strict_as_can_be(seen: Seen, rules: GateRules) -> None:
+def test_dropping_everything_is_as_strict_as_can_be(seen: GateEvidence, rules: GateRules) -> None:
     seen = replace(seen, policy=())
-    assert level(replace(seen, recorded=UNSEEN), rules) is rules.level(Code.INTEG_UNSEEN)
+    assert level(replace(seen, recorded=UNSEEN), rules) is rules.level(ReasonCode.INTEG_UNSEEN)
     unread = tuple(replace(file, found=UNSEEN) for file in seen.files)
     said = level(replace(seen, files=unread, twins=UNSEEN), rules)
-    others = [code for code in Code if code.value.startswith(("ATTR-", "TRUST-", "DUPE-"))]
+    others = [code for code in ReasonCode if code.value.startswith(("ATTR-", "TRUST-", "DUPE-"))]
     assert said.strictness >= max(rules.level(code).strictness for code in others)
 
 
-@given(seen=some_changes, rules=some_rules, code=st.sampled_from(Code), to=st.sampled_from(LEVELS))
+@given(seen=some_changes, rules=some_rules, code=st.sampled_from(ReasonCode), to=st.sampled_from(LEVELS))
 def test_a_stricter_rule_never_makes_the_verdict_milder(
-    seen: Seen, rules: GateRules, code: Code, to: LevelName
+    seen: GateEvidence, rules: GateRules, code: ReasonCode, to: LevelName
 ) -> None:
-    if Level(to).strictness < rules.level(code).strictness:
+    if VerdictLevel(to).strictness < rules.level(code).strictness:
         return
     every = {**rules.levels, code.value: to}
     # What may not be milder than this one goes with it.
-    for other in Code:
-        if Level(every[other.value]).strictness < Level(to).strictness:
+    for other in ReasonCode:
+        if VerdictLevel(every[other.value]).strictness < VerdictLevel(to).strictness:
             every[other.value] = to
     stricter = replace(rules, levels=every)
     assert level(seen, stricter).strictness >= level(seen, rules).strictness
 
 
 @given(seen=some_changes, rules=some_rules)
-def test_stricter_bounds_never_make_the_verdict_milder(seen: Seen, rules: GateRules) -> None:
+def test_stricter_bounds_never_make_the_verdict_milder(seen: GateEvidence, rules: GateRules) -> None:
     before = level(seen, rules).strictness
     stricter = [
         replace(rules, tier_max=max(1, rules.tier_max - 1)),

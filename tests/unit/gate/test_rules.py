@@ -3,7 +3,7 @@
 import pytest
 
 from custody.core.errors import InputError, RulesError
-from custody.gate.codes import Code, Level
+from custody.gate.codes import ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from custody.workspace.rules_in_force import read_rules
 from tests.builders.rules import reader, taken_though_impossible
@@ -13,10 +13,10 @@ RULES = GateRules()
 
 
 def test_every_code_has_a_level_and_only_damage_blocks_at_first() -> None:
-    assert set(RULES.levels) == {code.value for code in Code}
-    blocking = {code for code in Code if RULES.level(code) is Level.BLOCK}
-    assert blocking == {Code.INTEG_UNSEEN, Code.INTEG_DAMAGE}
-    assert {RULES.level(code) for code in set(Code) - blocking} == {Level.REVIEW}
+    assert set(RULES.levels) == {code.value for code in ReasonCode}
+    blocking = {code for code in ReasonCode if RULES.level(code) is VerdictLevel.BLOCK}
+    assert blocking == {ReasonCode.INTEG_UNSEEN, ReasonCode.INTEG_DAMAGE}
+    assert {RULES.level(code) for code in set(ReasonCode) - blocking} == {VerdictLevel.REVIEW}
 
 
 def test_a_number_that_cannot_be_is_refused() -> None:
@@ -50,32 +50,32 @@ def test_the_bounds_themselves_can_be_set(bound: dict[str, object]) -> None:
     assert {name: getattr(rules, name) for name in bound} == bound
 
 
-@pytest.mark.parametrize("milder", [Code.ATTR_UNSEEN, Code.ATTR_NONE])
-@pytest.mark.parametrize("other", [Code.ATTR_WEAK, Code.ATTR_SHARE])
+@pytest.mark.parametrize("milder", [ReasonCode.ATTR_UNSEEN, ReasonCode.ATTR_NONE])
+@pytest.mark.parametrize("other", [ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE])
 @pytest.mark.parametrize(("low", "high"), [("approve", "review"), ("review", "block"), ("approve", "block")])
 def test_missing_evidence_set_milder_than_bad_evidence_is_refused(
-    milder: Code, other: Code, low: LevelName, high: LevelName
+    milder: ReasonCode, other: ReasonCode, low: LevelName, high: LevelName
 ) -> None:
-    every: dict[Code, LevelName] = {code: low for code in Code}
+    every: dict[ReasonCode, LevelName] = {code: low for code in ReasonCode}
     with pytest.raises(RulesError, match=f"{milder.value} at {low}, milder than {other.value} at {high}") as caught:
-        rules_with({**every, Code.ATTR_UNSEEN: high, other: high, milder: low})
+        rules_with({**every, ReasonCode.ATTR_UNSEEN: high, other: high, milder: low})
     assert caught.value.rule == "gate.levels"
 
 
 def test_unseen_is_not_milder_than_none_either() -> None:
     with pytest.raises(RulesError, match="ATTR-UNSEEN at review, milder than ATTR-NONE at block"):
-        rules_with({Code.ATTR_NONE: "block"})
-    assert rules_with({Code.ATTR_UNSEEN: "block"}).level(Code.ATTR_NONE) is Level.REVIEW
+        rules_with({ReasonCode.ATTR_NONE: "block"})
+    assert rules_with({ReasonCode.ATTR_UNSEEN: "block"}).level(ReasonCode.ATTR_NONE) is VerdictLevel.REVIEW
 
 
 def test_a_repositorys_file_sets_levels_by_code() -> None:
     text = '[gate]\ntier_max = 2\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
     effective, _ = read_rules(reader({"custody.toml": text}), {})
     rules = effective.of(GateRules)
-    assert (rules.tier_max, rules.level(Code.ATTR_UNSEEN), rules.level(Code.ATTR_WEAK)) == (
+    assert (rules.tier_max, rules.level(ReasonCode.ATTR_UNSEEN), rules.level(ReasonCode.ATTR_WEAK)) == (
         2,
-        Level.BLOCK,
-        Level.REVIEW,
+        VerdictLevel.BLOCK,
+        VerdictLevel.REVIEW,
     )
 
 

@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     processes: list[subprocess.Popen[bytes]] = []
     spawn = child._spawn
 
-    def spawn_and_note(order: child.Order, *, fed: bool) -> subprocess.Popen[bytes]:
+    def spawn_and_note(order: child.ProcessOrder, *, fed: bool) -> subprocess.Popen[bytes]:
         processes.append(spawn(order, fed=fed))
         return processes[-1]
 

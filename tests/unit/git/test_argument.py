@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import Head, Ref, Repository, discover
+from custody.git import Ref, Repository, RepositoryHead, discover
 from custody.git.argument import full_id, pathspecs, revision
 from tests.builders.repo import Built, a_history, a_repository, a_worktree
 from tests.hostile.calls import CALLS, Asked
@@ -69,17 +69,17 @@ def test_an_ambiguous_start_is_the_callers_turn(tmp_path: Path) -> None:
 def test_head_is_a_branch_a_commit_or_both(built: Built, tmp_path: Path) -> None:
     head = built.head()
     repository = discover(built.path)
-    assert repository.head() == Head(b"refs/heads/main", head)
+    assert repository.head() == RepositoryHead(b"refs/heads/main", head)
     built.git("checkout", "--quiet", "--detach", "HEAD")
-    assert repository.head() == Head(None, head)
+    assert repository.head() == RepositoryHead(None, head)
     built.git("checkout", "--quiet", "--orphan", "unborn")
-    assert repository.head() == Head(b"refs/heads/unborn", None)
-    assert discover(a_worktree(built, tmp_path / "tree").path).head() == Head(None, head)
+    assert repository.head() == RepositoryHead(b"refs/heads/unborn", None)
+    assert discover(a_worktree(built, tmp_path / "tree").path).head() == RepositoryHead(None, head)
 
 
 def test_an_empty_repository_has_no_commit(tmp_path: Path) -> None:
     repository = discover(a_repository(tmp_path).path)
-    assert repository.head() == Head(b"refs/heads/main", None)
+    assert repository.head() == RepositoryHead(b"refs/heads/main", None)
     assert list(repository.refs()) == []
     with pytest.raises(InputError):
         repository.resolve("HEAD")

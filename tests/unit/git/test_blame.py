@@ -9,7 +9,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import BlameEntry, Moment, Person, Previous, Repository, discover
+from custody.git import BlameEntry, Person, Previous, Repository, ZonedTime, discover
 from custody.git.blame_parser import parse_incremental, parse_porcelain
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
@@ -42,8 +42,8 @@ PORCELAIN = (
 def test_saved_incremental_output_is_read() -> None:
     first, second = parse_incremental([INCREMENTAL])
     assert first.commit.id == A
-    assert first.commit.author == Person(b"Ana", b"ana@example.invalid", Moment(1_700_000_000, "+0530"))
-    assert first.commit.committer == Person(b"Bo", b"bo@example.invalid", Moment(1_700_000_001, "-0800"))
+    assert first.commit.author == Person(b"Ana", b"ana@example.invalid", ZonedTime(1_700_000_000, "+0530"))
+    assert first.commit.committer == Person(b"Bo", b"bo@example.invalid", ZonedTime(1_700_000_001, "-0800"))
     assert first.commit.summary == b"make it so"
     assert not first.commit.boundary
     assert (first.lines, first.origin) == (Lines(3, 4), Lines(1, 2))
@@ -109,7 +109,7 @@ def test_a_renamed_file_keeps_its_lines(renamed: tuple[Repository, list[CommitSh
     assert (entries[first].path, entries[first].lines) == (RepoPath(b"old"), Lines(1, 20))
     assert entries[first].commit.boundary
     assert entries[second].previous == Previous(first, RepoPath(b"old"))
-    assert entries[second].commit.author.at == Moment(NOON + 120, "+0000")
+    assert entries[second].commit.author.at == ZonedTime(NOON + 120, "+0000")
 
 
 def test_only_the_lines_asked_for(renamed: tuple[Repository, list[CommitSha]]) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from custody.core.errors import GitError, InputError
 from custody.core.paths import RepoPath
-from custody.git import Comparison, Limits, Repository, discover, git_version
-from custody.git.answer_stream import Answers
+from custody.git import Comparison, ProcessLimits, Repository, discover, git_version
+from custody.git.answer_stream import AnswerStream
 from custody.git.command import Git
 from custody.git.environment import find_program, open_environment, sealed_environment
 from custody.git.version import parse_version
@@ -22,14 +22,14 @@ from tests.builders.repo import Built, a_clone, a_history, a_repository
 Processes = list[subprocess.Popen[bytes]]
 
 
-def a_git(folder: Path, script: str, limits: Limits | None = None) -> Git:
+def a_git(folder: Path, script: str, limits: ProcessLimits | None = None) -> Git:
     """A git that is a shell script."""
     program = folder / "bin" / "git"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     environment = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-    return Git(folder, environment, limits=limits or Limits())
+    return Git(folder, environment, limits=limits or ProcessLimits())
 
 
 def gone(pid: int) -> bool:
@@ -69,7 +69,7 @@ def test_words_are_bounded_and_cannot_move_the_cursor(tmp_path: Path) -> None:
 
 
 def test_a_slow_git_is_stopped(tmp_path: Path, started: Processes) -> None:
-    git = a_git(tmp_path, "sleep 100 & echo $!; exec sleep 100", Limits(wait_seconds_max=0.3))
+    git = a_git(tmp_path, "sleep 100 & echo $!; exec sleep 100", ProcessLimits(wait_seconds_max=0.3))
     before = time.monotonic()
     pids: list[int] = []
     with pytest.raises(GitError, match="took longer than 0.3 seconds"), git.start("verb") as child:
@@ -80,7 +80,7 @@ def test_a_slow_git_is_stopped(tmp_path: Path, started: Processes) -> None:
 
 
 def test_a_git_that_closes_its_output_and_stays_is_stopped(tmp_path: Path, started: Processes) -> None:
-    git = a_git(tmp_path, "exec >&- 2>&-; exec sleep 100", Limits(wait_seconds_max=0.3))
+    git = a_git(tmp_path, "exec >&- 2>&-; exec sleep 100", ProcessLimits(wait_seconds_max=0.3))
     with pytest.raises(GitError, match="took longer"):
         git.run("verb")
     assert started[0].returncode == -signal.SIGKILL
@@ -88,12 +88,12 @@ def test_a_git_that_closes_its_output_and_stays_is_stopped(tmp_path: Path, start
 
 def test_a_talkative_git_is_stopped(tmp_path: Path, started: Processes) -> None:
     with pytest.raises(GitError, match="said more than 100000 bytes"):
-        a_git(tmp_path, "exec yes", Limits(output_bytes_max=100_000)).run("verb")
+        a_git(tmp_path, "exec yes", ProcessLimits(output_bytes_max=100_000)).run("verb")
     assert started[0].returncode == -signal.SIGKILL
 
 
 def test_our_own_time_between_two_reads_is_not_counted(tmp_path: Path) -> None:
-    git = a_git(tmp_path, "seq 100000", Limits(wait_seconds_max=0.5))
+    git = a_git(tmp_path, "seq 100000", ProcessLimits(wait_seconds_max=0.5))
     with git.start("verb") as child:
         chunks = child.chunks()
         first = next(chunks)
@@ -112,7 +112,7 @@ def test_dropping_a_stream_leaves_nobody_behind(tmp_path: Path, started: Process
     git = a_git(tmp_path, "exec yes")
 
     def take_one() -> bytes:
-        return next(iter(Answers(git.start("verb"), iter)))
+        return next(iter(AnswerStream(git.start("verb"), iter)))
 
     assert take_one()
     gc.collect()
@@ -135,7 +135,10 @@ def test_an_error_in_the_feed_leaves_nobody_behind(tmp_path: Path, started: Proc
         yield b"one\n"
         raise InputError("no more")
 
-    with pytest.raises(InputError), Answers(a_git(tmp_path, "exec cat").start("verb", feed=feed()), iter) as answers:
+    with (
+        pytest.raises(InputError),
+        AnswerStream(a_git(tmp_path, "exec cat").start("verb", feed=feed()), iter) as answers,
+    ):
         list(answers)
     assert started[0].returncode is not None
 
@@ -261,6 +264,6 @@ def test_a_shallow_clone_is_explained(tmp_path: Path) -> None:
 def test_every_git_of_a_repository_is_bounded(tmp_path: Path) -> None:
     built: Built = a_repository(tmp_path)
     head = built.commit({b"x": b"1\n" * 1000})
-    repository = Repository(discover(tmp_path).place, Limits(output_bytes_max=100))
+    repository = Repository(discover(tmp_path).place, ProcessLimits(output_bytes_max=100))
     with pytest.raises(GitError, match="more than 100 bytes"):
         list(repository.log([head]))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import Moment, Person, Walk, discover
+from custody.git import Person, Walk, ZonedTime, discover
 from custody.git.commit_log import Commit, parse_log, parse_parents
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
@@ -29,7 +29,7 @@ _MESSAGES = st.binary(max_size=40).map(lambda raw: raw.replace(b"\0", b""))
 def test_saved_output_is_read() -> None:
     (commit,) = parse_log([SAVED])
     assert commit.parents == ("b" * 40, "c" * 40)
-    assert commit.author == Person(b"Ana", b"ana@example.invalid", Moment(1_700_000_000, "+0530"))
+    assert commit.author == Person(b"Ana", b"ana@example.invalid", ZonedTime(1_700_000_000, "+0530"))
     assert commit.committer == Person(b"Bo", b"", None)
     assert (commit.subject, commit.body) == (b"sub ject", b"body \xe9\n")
 
@@ -42,7 +42,7 @@ def test_fields_are_those_of_the_commit_object(shared: Built, name: bytes, messa
     head, _, written = shared.git("cat-file", "commit", sha).partition(b"\n\n")
     assert commit.id == sha
     assert head.splitlines()[0].decode() == f"tree {commit.tree}"
-    assert commit.author == commit.committer == Person(name, name, Moment(at, "+0000"))
+    assert commit.author == commit.committer == Person(name, name, ZonedTime(at, "+0000"))
     assert commit.message == written
 
 
@@ -108,7 +108,7 @@ def test_in_a_simplified_walk_children_come_before_parents_whatever_the_clock_sa
     three = built.commit({b"x": b"3\n"}, two, at=NOON + 900)
     commits = list(discover(tmp_path).log([three], [RepoPath(b"x")], Walk(simplified=True)))
     assert [commit.id for commit in commits] == [three, two, one]
-    assert commits[0].author.at == Moment(NOON + 900, "+0000")
+    assert commits[0].author.at == ZonedTime(NOON + 900, "+0000")
 
 
 def test_a_simplified_walk_ends_where_it_was_told_to_with_the_parents_beyond(
@@ -171,5 +171,5 @@ def test_times_may_be_any(tmp_path: Path) -> None:
     for at in (0, 1, NOON, 2**40):
         sha = built.commit({}, at=at)
         (commit,) = discover(tmp_path).log([sha])
-        assert commit.author.at == Moment(at, "+0000")
+        assert commit.author.at == ZonedTime(at, "+0000")
     assert a_history(built) == []

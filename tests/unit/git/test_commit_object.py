@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
-from custody.git import Moment, Object, Person, discover, parse_commit
+from custody.git import Object, Person, ZonedTime, discover, parse_commit
 from tests.builders.repo import Built
 
 SHA = CommitSha("a" * 40)
@@ -36,8 +36,8 @@ NAMES = st.binary(min_size=1, max_size=12).map(
 def test_everything_that_a_commit_says() -> None:
     commit = parse_commit(SHA, WHOLE)
     assert (commit.id, commit.tree, commit.parents) == (SHA, "d" * 40, ("b" * 40, "c" * 40))
-    assert commit.author == Person(b"Ana B", b"ana@example.invalid", Moment(1_700_000_000, "+0530"))
-    assert commit.committer == Person(b"Bo", b"", Moment(1_700_000_060, "-0100"))
+    assert commit.author == Person(b"Ana B", b"ana@example.invalid", ZonedTime(1_700_000_000, "+0530"))
+    assert commit.committer == Person(b"Bo", b"", ZonedTime(1_700_000_060, "-0100"))
     assert (commit.subject, commit.message[-17:]) == (b"sub ject", b"\ntree of another\n")
 
 
@@ -53,11 +53,11 @@ def test_a_root_has_no_parents_and_may_have_no_message() -> None:
 @pytest.mark.parametrize(
     ("line", "person"),
     [
-        (b"A <a> 1 +0000", Person(b"A", b"a", Moment(1, "+0000"))),
-        (b"<a> 1 +0000", Person(b"", b"a", Moment(1, "+0000"))),
+        (b"A <a> 1 +0000", Person(b"A", b"a", ZonedTime(1, "+0000"))),
+        (b"<a> 1 +0000", Person(b"", b"a", ZonedTime(1, "+0000"))),
         (b"A <a>", Person(b"A", b"a", None)),
         (b"A <a> yesterday", Person(b"A", b"a", None)),
-        (b"A <a> 1 +0000 more", Person(b"A", b"a", Moment(1, "+0000"))),
+        (b"A <a> 1 +0000 more", Person(b"A", b"a", ZonedTime(1, "+0000"))),
         (b"nobody", Person(b"nobody", b"", None)),
     ],
 )

@@ -10,8 +10,8 @@ from custody.core.errors import GitError
 from custody.core.paths import RepoPath
 from custody.git.index_parser import (
     LISTING,
+    CachedStat,
     IndexEntry,
-    Remembered,
     has_same_stat,
     parse_entries,
     was_written_before,
@@ -28,14 +28,14 @@ ID = b"a" * 40
 def entry(path: Path) -> IndexEntry:
     found = path.stat()
     changed, modified = (divmod(ns, SECOND) for ns in (found.st_ctime_ns, found.st_mtime_ns))
-    remembered = Remembered(changed, modified, found.st_ino, found.st_uid, found.st_gid, found.st_size)
+    remembered = CachedStat(changed, modified, found.st_ino, found.st_uid, found.st_gid, found.st_size)
     return IndexEntry(RepoPath(b"x"), 0o100644, ID.decode(), 0, remembered, 0)
 
 
 def test_saved_output_is_read() -> None:
     lines = (b"100644 %s 0\tplain\0" % ID, STAT % b"0", b"100755 %s 0\ttab\there\nand line\0" % ID, STAT % b"40004000")
     plain, odd = parse_entries(lines)
-    assert plain == IndexEntry(RepoPath(b"plain"), 0o100644, "a" * 40, 0, Remembered((1, 2), (3, 4), 6, 7, 8, 9), 0)
+    assert plain == IndexEntry(RepoPath(b"plain"), 0o100644, "a" * 40, 0, CachedStat((1, 2), (3, 4), 6, 7, 8, 9), 0)
     assert (odd.path.raw, odd.mode, odd.is_left_alone) == (b"tab\there\nand line", 0o100755, True)
     assert not plain.is_left_alone
     assert replace(plain, flags=1 << 29).is_intended

@@ -12,7 +12,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import CommitDiff, Comparison, FileDiff, Hunk, Kind, PatchLimits, Shown, Sign, discover
+from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, Sign, discover
 from custody.git.patch import parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
@@ -53,7 +53,7 @@ def test_old_contents_and_hunks_make_the_new_contents(
         assert {file.change.path.raw for file in diff.files} == changed
         for file in diff.files:
             before, after = (side.get(file.change.path.raw, b"") for side in (old, new))
-            if file.shown is Shown.BINARY:
+            if file.shown is HunkDetail.BINARY:
                 assert b"\0" in before + after
             else:
                 assert applied(before, file.hunks) == after
@@ -102,7 +102,7 @@ def test_a_rename_keeps_both_names(tmp_path: Path) -> None:
     body = b"".join(b"line %d\n" % n for n in range(20))
     diff = a_diff(a_repository(tmp_path), {b"old\tname": body}, {b"new\nname": body + b"more\n"}, renames=True)
     (file,) = diff.files
-    assert file.change.kind is Kind.RENAMED
+    assert file.change.kind is ChangeKind.RENAMED
     assert file.change.old and file.change.old.path == RepoPath(b"old\tname")
     assert file.change.new and file.change.new.path == RepoPath(b"new\nname")
     assert file.change.likeness and 50 <= file.change.likeness < 100
@@ -111,14 +111,14 @@ def test_a_rename_keeps_both_names(tmp_path: Path) -> None:
 
 def test_without_renames_it_is_a_deletion_and_an_addition(tmp_path: Path) -> None:
     diff = a_diff(a_repository(tmp_path), {b"old": b"a\nb\n"}, {b"new": b"a\nb\n"})
-    assert [file.change.kind for file in diff.files] == [Kind.ADDED, Kind.DELETED]
+    assert [file.change.kind for file in diff.files] == [ChangeKind.ADDED, ChangeKind.DELETED]
     assert [file.change.path.raw for file in diff.files] == [b"new", b"old"]
 
 
 def test_a_change_of_mode_has_no_hunks(tmp_path: Path) -> None:
     diff = a_diff(a_repository(tmp_path), {b"x": b"a\n"}, {b"x": (PROGRAM, b"a\n")})
     (file,) = diff.files
-    assert file.hunks == () and file.shown is Shown.WHOLE
+    assert file.hunks == () and file.shown is HunkDetail.WHOLE
     assert file.change.old and file.change.old.mode == 0o100644
     assert file.change.new and file.change.new.mode == 0o100755
 
@@ -126,8 +126,8 @@ def test_a_change_of_mode_has_no_hunks(tmp_path: Path) -> None:
 def test_a_change_of_type_is_the_end_of_one_and_the_start_of_another(tmp_path: Path) -> None:
     diff = a_diff(a_repository(tmp_path), {b"a": b"1\n", b"x": b"old\n"}, {b"a": b"2\n", b"x": (LINK, b"to")})
     changed, retyped = diff.files
-    assert changed.change.kind is Kind.MODIFIED
-    assert retyped.change.kind is Kind.RETYPED
+    assert changed.change.kind is ChangeKind.MODIFIED
+    assert retyped.change.kind is ChangeKind.RETYPED
     assert [(hunk.removed, hunk.added) for hunk in retyped.hunks] == [((b"old\n",), ()), ((), (b"to",))]
 
 
@@ -143,7 +143,9 @@ def test_an_empty_file_and_an_empty_commit_are_answers(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     commits = a_history(built, {b"e": b""}, {b"e": b""})
     first, second = discover(built.path).diffs(map(Comparison, commits))
-    assert [(file.change.kind, file.hunks, file.shown) for file in first.files] == [(Kind.ADDED, (), Shown.WHOLE)]
+    assert [(file.change.kind, file.hunks, file.shown) for file in first.files] == [
+        (ChangeKind.ADDED, (), HunkDetail.WHOLE)
+    ]
     assert second.files == ()
 
 
@@ -199,10 +201,20 @@ def test_what_is_too_large_is_passed_over_and_said(tmp_path: Path) -> None:
     commit = built.commit({b"a": small, b"b": large, b"c": (FILE, small), b"d": large})
     repository = discover(built.path)
     (diff,) = repository.diffs([Comparison(commit)], limits=PatchLimits(file_bytes_max=1000))
-    assert [file.shown for file in diff.files] == [Shown.WHOLE, Shown.TOO_LARGE, Shown.WHOLE, Shown.TOO_LARGE]
+    assert [file.shown for file in diff.files] == [
+        HunkDetail.WHOLE,
+        HunkDetail.TOO_LARGE,
+        HunkDetail.WHOLE,
+        HunkDetail.TOO_LARGE,
+    ]
     assert [len(file.hunks) for file in diff.files] == [1, 0, 1, 0]
     (diff,) = repository.diffs([Comparison(commit)], limits=PatchLimits(commit_bytes_max=len(large) + 2000))
-    assert [file.shown for file in diff.files] == [Shown.WHOLE, Shown.WHOLE, Shown.WHOLE, Shown.TOO_LARGE]
+    assert [file.shown for file in diff.files] == [
+        HunkDetail.WHOLE,
+        HunkDetail.WHOLE,
+        HunkDetail.WHOLE,
+        HunkDetail.TOO_LARGE,
+    ]
 
 
 def test_attributes_hide_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from custody.core.errors import GitError, InputError
 from custody.git.exchange import Exchange
 from custody.git.failure import Circumstances, explain
-from custody.git.remotes import Address, Remote, address_of, parse_remotes
+from custody.git.remotes import Remote, RemoteUrl, address_of, parse_remotes
 
 HERE = Path("/home/x/repository")
 
@@ -34,16 +34,16 @@ def test_a_setting_without_a_value_is_rubbish() -> None:
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("https://a.example/x", Address("https://a.example/x", local=False)),
-        ("ssh://git@a.example/x", Address("ssh://git@a.example/x", local=False)),
-        ("git@a.example:x/y", Address("git@a.example:x/y", local=False)),
-        ("file:///srv/x.git", Address("file:///srv/x.git", local=True)),
-        ("/srv/x.git", Address("/srv/x.git", local=True)),
-        ("../x:y", Address("/home/x/repository/../x:y", local=True)),
-        ("x.git", Address("/home/x/repository/x.git", local=True)),
+        ("https://a.example/x", RemoteUrl("https://a.example/x", local=False)),
+        ("ssh://git@a.example/x", RemoteUrl("ssh://git@a.example/x", local=False)),
+        ("git@a.example:x/y", RemoteUrl("git@a.example:x/y", local=False)),
+        ("file:///srv/x.git", RemoteUrl("file:///srv/x.git", local=True)),
+        ("/srv/x.git", RemoteUrl("/srv/x.git", local=True)),
+        ("../x:y", RemoteUrl("/home/x/repository/../x:y", local=True)),
+        ("x.git", RemoteUrl("/home/x/repository/x.git", local=True)),
     ],
 )
-def test_addresses_are_read_as_git_reads_them(url: str, address: Address) -> None:
+def test_addresses_are_read_as_git_reads_them(url: str, address: RemoteUrl) -> None:
     assert address_of(url, HERE) == address
 
 

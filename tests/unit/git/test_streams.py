@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
 from custody.git.blame_parser import parse_incremental, parse_porcelain
-from custody.git.chunk_reader import Reader, number
+from custody.git.chunk_reader import ChunkReader, number
 from custody.git.commit_log import LOG_OPTIONS, parse_log, parse_parents
 from custody.git.object_parser import parse_infos, parse_objects
 from custody.git.patch import parse_patches
@@ -160,13 +160,13 @@ def slices(whole: bytes) -> st.SearchStrategy[bytes]:
 
 
 def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
-    reader = Reader(b"x" * 1000 for _ in range(100_000))
+    reader = ChunkReader(b"x" * 1000 for _ in range(100_000))
     with pytest.raises(GitError, match="breaks off"):
         reader.line()
 
 
 def test_a_reader_takes_what_is_asked() -> None:
-    reader = Reader([b"ab", b"", b"c\nd", b"ef\0", b"ghij"])
+    reader = ChunkReader([b"ab", b"", b"c\nd", b"ef\0", b"ghij"])
     assert reader.peek(5) == b"abc\nd"
     assert (reader.line(), reader.until(b"\0")) == (b"abc", b"def")
     reader.skip(2)

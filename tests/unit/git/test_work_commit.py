@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.paths import RepoPath
-from custody.git import Comparison, Kind, WorkLimits, discover
+from custody.git import ChangeKind, Comparison, WorkLimits, discover
 from tests.builders.repo import Built
 from tests.unit.git.work_trees import FILES, files_of, head_tree, let_settle, put, same, tree_of
 
@@ -44,7 +44,7 @@ def test_all_questions_can_be_asked_about_it(work: Built) -> None:
         assert [one.id for one in repository.log([commit])][:2] == [commit, head]
         assert next(iter(repository.parents([commit]))) == (commit, (head,))
         (changes,) = repository.changes([Comparison(commit)])
-        assert {change.kind for change in changes.files} == {Kind.MODIFIED, Kind.RENAMED}
+        assert {change.kind for change in changes.files} == {ChangeKind.MODIFIED, ChangeKind.RENAMED}
         (diff,) = repository.diffs([Comparison(commit, head)], [RepoPath(b"a")])
         assert [line.text for line in diff.files[0].hunks[0].lines] == [b"more\n"]
         lines = {entry.lines.first: entry.commit.id for entry in repository.blame(commit, RepoPath(b"a"))}

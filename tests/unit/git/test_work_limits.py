@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import GitError, WorldError
-from custody.git import Limits, WorkLimits, discover
+from custody.git import ProcessLimits, WorkLimits, discover
 from custody.git.private_repository import PREFIX
 from tests.builders.repo import Built
 from tests.unit.git.work_trees import head_tree, let_settle, put, state_of, tree_of
@@ -117,6 +117,6 @@ def test_a_head_that_is_not_here_is_said(work: Built) -> None:
 
 def test_patterns_in_a_pipe_cost_a_bounded_time(work: Built) -> None:
     os.mkfifo(work.path / ".gitignore")
-    limits = Limits(wait_seconds_max=0.5)
+    limits = ProcessLimits(wait_seconds_max=0.5)
     with pytest.raises(GitError, match="took longer"), discover(work.path, limits).with_work_tree():
         pass

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine
-from custody.graph.lessons import Seen, lessons_of
-from custody.graph.model import EdgeKey, EdgeType, EventType, Kind, Span, TraceEvent
+from custody.graph.lessons import EdgeCounts, lessons_of
+from custody.graph.model import CallSpan, EdgeKey, EdgeType, EventType, Kind, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 
@@ -15,9 +15,9 @@ RULES = GraphRules()
 CONTAINS, SEQUENCE, DEPENDENCY = EdgeType.CONTAINS, EdgeType.SEQUENCE, EdgeType.DEPENDENCY
 
 
-def a_span(id: str, start: int | None = None, end: int | None = None, **more: Any) -> Span:
+def a_span(id: str, start: int | None = None, end: int | None = None, **more: Any) -> CallSpan:
     """A call of the tool ``s:<id>`` unless told otherwise."""
-    return Span(**{"id": id, "kind": Kind.TOOL, "name": f"s:{id}", "start_ns": start, "end_ns": end, **more})
+    return CallSpan(**{"id": id, "kind": Kind.TOOL, "name": f"s:{id}", "start_ns": start, "end_ns": end, **more})
 
 
 def started(id: str, parent: str | None = None, at: int | None = None, **more: Any) -> TraceEvent:
@@ -40,16 +40,16 @@ def _event(kind: EventType, id: str, parent: str | None, at: int | None, more: d
     return TraceEvent(**{"type": kind, "trace_id": id, "parent_trace_id": parent, "at_ns": at, **more})
 
 
-def edges_of(records: Iterable[TraceEvent | Span], rules: GraphRules = RULES) -> dict[EdgeKey, Seen]:
+def edges_of(records: Iterable[TraceEvent | CallSpan], rules: GraphRules = RULES) -> dict[EdgeKey, EdgeCounts]:
     """What all executions of the records teach, one after another."""
-    found: dict[EdgeKey, Seen] = {}
+    found: dict[EdgeKey, EdgeCounts] = {}
     for lesson in lessons_of(forest_of(records, rules), rules):
         for key, seen in lesson.edges.items():
-            found.setdefault(key, Seen()).add(seen, rules.evidence_max)
+            found.setdefault(key, EdgeCounts()).add(seen, rules.evidence_max)
     return found
 
 
-def pairs_of(records: Iterable[TraceEvent | Span], kind: EdgeType) -> dict[tuple[str, str], int]:
+def pairs_of(records: Iterable[TraceEvent | CallSpan], kind: EdgeType) -> dict[tuple[str, str], int]:
     """How often each pair of one type was seen."""
     return {(start, end): seen.count for (start, end, type_), seen in edges_of(records).items() if type_ is kind}
 
@@ -64,7 +64,7 @@ def a_graph(*edges: tuple[str, str, EdgeType, int], rules: GraphRules = RULES) -
     return engine
 
 
-def observed(start: str, end: str, kind: EdgeType) -> list[Span]:
+def observed(start: str, end: str, kind: EdgeType) -> list[CallSpan]:
     """The least execution that shows an edge."""
     if kind is EdgeType.CONTAINS:
         return [a_span("1", name=start), a_span("2", name=end, parent="1")]

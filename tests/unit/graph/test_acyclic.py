@@ -4,7 +4,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.acyclic import Order
+from custody.graph.acyclic import TopologicalOrder
 from tests.unit.graph.builders import names
 
 
@@ -15,7 +15,9 @@ class Arcs:
         self.after: dict[str, list[str]] = {}
         self.before: dict[str, list[str]] = {}
         self.looked = 0
-        self.order = Order(lambda node: self._around(self.after, node), lambda node: self._around(self.before, node))
+        self.order = TopologicalOrder(
+            lambda node: self._around(self.after, node), lambda node: self._around(self.before, node)
+        )
 
     def _around(self, arcs: dict[str, list[str]], node: str) -> list[str]:
         self.looked += 1

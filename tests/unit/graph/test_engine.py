@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.graph.engine import GraphEngine, Snapshot, Template
-from custody.graph.model import EdgeSource, EdgeType, Span
+from custody.graph.model import CallSpan, EdgeSource, EdgeType
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
 from tests.unit.graph.builders import (
@@ -261,7 +261,7 @@ executions = st.lists(
 )
 
 
-def as_spans(drawn: list[list[tuple[int, int, str, int]]]) -> list[list[Span]]:
+def as_spans(drawn: list[list[tuple[int, int, str, int]]]) -> list[list[CallSpan]]:
     return [
         [
             a_span(str(n), at, at + length, name=name, execution=str(place), parent=str(up) if up < n else None)
@@ -271,7 +271,7 @@ def as_spans(drawn: list[list[tuple[int, int, str, int]]]) -> list[list[Span]]:
     ]
 
 
-def learnt(*batches: list[Span]) -> Snapshot:
+def learnt(*batches: list[CallSpan]) -> Snapshot:
     engine = GraphEngine()
     for batch in batches:
         engine.update_from_code_execution(batch)

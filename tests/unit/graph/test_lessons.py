@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.graph.lessons import lessons_of
-from custody.graph.model import Span, Status, TraceEvent
+from custody.graph.model import CallSpan, Status, TraceEvent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from tests.unit.graph.builders import (
@@ -24,7 +24,7 @@ from tests.unit.graph.builders import (
     started,
 )
 
-Executed = list[TraceEvent | Span]
+Executed = list[TraceEvent | CallSpan]
 
 
 def the_example() -> Executed:
@@ -175,7 +175,7 @@ def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, i
     holds_for(spans)
 
 
-def holds_for(spans: list[Span]) -> int:
+def holds_for(spans: list[CallSpan]) -> int:
     """Every edge has a witness; a witness of containment is a parent, one of sequence a sibling that ended before."""
     forest = forest_of(spans, RULES)
     by_id = {span.id: span for span in forest.spans}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.calls import Place, calls_of
+from custody.graph.calls import CallPlace, calls_of
 from custody.graph.model import Kind, Status
-from custody.graph.names import Given, fine_name
+from custody.graph.names import CallInput, fine_name
 from tests.unit.graph.builders import a_span
 
 
@@ -31,7 +31,7 @@ from tests.unit.graph.builders import a_span
     ],
 )
 def test_a_command_goes_by_program_and_sub_command(command: str, name: str) -> None:
-    assert fine_name("Bash", Given(command=command)) == name
+    assert fine_name("Bash", CallInput(command=command)) == name
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,20 @@ def test_a_command_goes_by_program_and_sub_command(command: str, name: str) -> N
     [("a/b.PY", "Edit .py"), ("Makefile", "Edit"), (".env", "Edit"), ("a.b/c", "Edit"), ("a.tar.gz", "Edit .gz")],
 )
 def test_a_file_tool_goes_by_the_extension(path: str, name: str) -> None:
-    assert fine_name("Edit", Given(path=path)) == name
+    assert fine_name("Edit", CallInput(path=path)) == name
 
 
 def test_a_tool_of_a_server_keeps_its_server() -> None:
-    assert fine_name("filesystem:read_file", Given(path="a.md")) == "filesystem:read_file .md"
+    assert fine_name("filesystem:read_file", CallInput(path="a.md")) == "filesystem:read_file .md"
 
 
 def test_other_tools_keep_their_name() -> None:
-    assert fine_name("WebSearch", Given(command="git push", path="a.py", subagent="x")) == "WebSearch"
+    assert fine_name("WebSearch", CallInput(command="git push", path="a.py", subagent="x")) == "WebSearch"
 
 
 @given(st.text(max_size=60))
 def test_any_command_has_a_name_on_one_line(command: str) -> None:
-    assert "\n" not in fine_name("Bash", Given(command=command))
+    assert "\n" not in fine_name("Bash", CallInput(command=command))
 
 
 def test_calls_of_a_session_are_in_the_order_in_which_they_began() -> None:
@@ -68,7 +68,7 @@ def test_calls_of_a_session_are_in_the_order_in_which_they_began() -> None:
         ("Bash", True, None),
         ("Read .py", False, "x.py"),
     ]
-    assert sessions["s"][0].place == Place("e:turn", "turn")
+    assert sessions["s"][0].place == CallPlace("e:turn", "turn")
     (alone,) = sessions["alone"]
     assert (alone.name, alone.node, alone.message, alone.file) == ("Bash ls", "tool:Bash", "m", None)
     assert calls_of(spans, fine=False)["s"][1].name == "Read"

@@ -8,33 +8,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.calls import Call, Place
+from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.ngrams import Grams
-from custody.graph.prediction import PARTS, NextModel, Session, fitted
+from custody.graph.prediction import PARTS, NextModel, SessionState, fitted
 from custody.graph.rules import GraphRules
 from tests.unit.graph.builders import RULES, SEQUENCE, a_graph
 
 
-def calls(*names: str, inside: str = "t", node: str = "turn") -> list[Call]:
-    return [Call(name, f"s:{name}", Place(inside, node)) for name in names]
+def calls(*names: str, inside: str = "t", node: str = "turn") -> list[SequenceCall]:
+    return [SequenceCall(name, f"s:{name}", CallPlace(inside, node)) for name in names]
 
 
-def a_model(*sessions: Sequence[Call], rules: GraphRules = RULES) -> NextModel:
+def a_model(*sessions: Sequence[SequenceCall], rules: GraphRules = RULES) -> NextModel:
     model = NextModel(rules)
     model.fit(sessions)
     return model
 
 
-def after(model: NextModel, *seen: Call) -> Session:
-    session = Session()
+def after(model: NextModel, *seen: SequenceCall) -> SessionState:
+    session = SessionState()
     for call in seen:
         model.see(session, call)
     return session
 
 
 drawn_calls = st.builds(
-    lambda name, inside, node, failed, file, message: Call(
-        name, f"tool:{name}", Place(inside, node), failed, file, message
+    lambda name, inside, node, failed, file, message: SequenceCall(
+        name, f"tool:{name}", CallPlace(inside, node), failed, file, message
     ),
     st.sampled_from("abcd"),
     st.sampled_from("xy"),
@@ -47,8 +47,8 @@ drawn_sessions = st.lists(st.lists(drawn_calls, max_size=12), max_size=6)
 
 
 @given(drawn_sessions, st.lists(drawn_calls, max_size=12))
-def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[Call]], now: list[Call]) -> None:
-    model, session = a_model(*past), Session()
+def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[SequenceCall]], now: list[SequenceCall]) -> None:
+    model, session = a_model(*past), SessionState()
     for call in now:
         suggested = model.suggest(session, call.place, limit=99)
         assert all(one.chance > 0 for one in suggested)
@@ -61,15 +61,15 @@ def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[Call]], now
 
 
 @given(drawn_sessions)
-def test_the_same_past_gives_the_same_suggestions(past: list[list[Call]]) -> None:
+def test_the_same_past_gives_the_same_suggestions(past: list[list[SequenceCall]]) -> None:
     one, other = a_model(*past), a_model(*past)
-    assert one.suggest(Session(), limit=99) == other.suggest(Session(), limit=99)
+    assert one.suggest(SessionState(), limit=99) == other.suggest(SessionState(), limit=99)
 
 
 def test_an_empty_model_suggests_nothing_and_leaves_room_for_anything() -> None:
     model = NextModel(RULES)
-    assert model.suggest(Session()) == []
-    assert model.chance(Session(), calls("a")[0]) == 1.0
+    assert model.suggest(SessionState()) == []
+    assert model.chance(SessionState(), calls("a")[0]) == 1.0
 
 
 def test_a_habit_of_three_steps_is_learnt_where_one_step_does_not_show_it() -> None:
@@ -83,12 +83,12 @@ def test_siblings_count_even_when_another_agent_calls_in_between() -> None:
     mixed = [*calls("a"), *calls("x", inside="s", node="agent:r"), *calls("b"), *calls("y", inside="s", node="agent:r")]
     model = a_model(*[mixed] * 8)
     session = after(model, *mixed[:2])
-    assert model.suggest(session, Place("t", "turn"))[0].name == "b"
+    assert model.suggest(session, CallPlace("t", "turn"))[0].name == "b"
 
 
 def test_a_failure_changes_what_comes_next() -> None:
-    good = [Call("test", "tool:test", Place("t", "turn")), *calls("commit")]
-    bad = [Call("test", "tool:test", Place("t", "turn"), failed=True), *calls("edit")]
+    good = [SequenceCall("test", "tool:test", CallPlace("t", "turn")), *calls("commit")]
+    bad = [SequenceCall("test", "tool:test", CallPlace("t", "turn"), failed=True), *calls("edit")]
     model = a_model(*[good, bad] * 10)
     assert model.suggest(after(model, good[0]))[0].name == "commit"
     assert model.suggest(after(model, bad[0]))[0].name == "edit"
@@ -96,7 +96,7 @@ def test_a_failure_changes_what_comes_next() -> None:
 
 def test_a_session_has_habits_of_its_own() -> None:
     model = a_model(*[calls("a", "b")] * 3)
-    before = model.suggest(Session(), limit=99)
+    before = model.suggest(SessionState(), limit=99)
     session = after(model, *calls("z", "q", "z", "q", "z", "q", "z"))
     assert "q" not in {one.name for one in before}
     (best, *_) = model.suggest(session)
@@ -105,14 +105,14 @@ def test_a_session_has_habits_of_its_own() -> None:
 
 
 def test_what_is_longer_ago_counts_for_less_in_the_session() -> None:
-    session = Session()
+    session = SessionState()
     for call in calls("a", "b"):
         session.see(call, 0.95)
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
 
 def test_a_long_session_does_not_overflow() -> None:
-    session = Session()
+    session = SessionState()
     for call in calls(*["a", "b"] * 10_000):
         session.see(call, 0.95)
     assert math.isfinite(session.often_total)
@@ -151,7 +151,7 @@ def test_chances_are_calibrated_on_what_they_are_about() -> None:
     chance = random.Random(11)
     follows = {"a": "aab", "b": "abcd", "c": "cccd", "d": "abcd"}
 
-    def walk(length: int) -> list[Call]:
+    def walk(length: int) -> list[SequenceCall]:
         names = ["a"]
         while len(names) < length:
             names.append(chance.choice(follows[names[-1]]))
@@ -160,7 +160,7 @@ def test_chances_are_calibrated_on_what_they_are_about() -> None:
     model = a_model(*(walk(40) for _ in range(40)))
     foreseen, came, asked = 0.0, 0, 0
     for session_calls in (walk(40) for _ in range(40)):
-        session = Session()
+        session = SessionState()
         for call in session_calls:
             (best,) = model.suggest(session, call.place, 1)
             foreseen, came, asked = foreseen + best.chance, came + (best.name == call.name), asked + 1

@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.model import Span
+from custody.graph.model import CallSpan
 from custody.graph.sibling_order import followed_among
 from custody.graph.spans import forest_of
 from tests.unit.graph.builders import RULES, a_span
 
 
-def followed(*spans: Span) -> Counter[tuple[str, str]]:
+def followed(*spans: CallSpan) -> Counter[tuple[str, str]]:
     counted: Counter[tuple[str, str]] = Counter()
     for found in followed_among(forest_of(spans, RULES).spans, 8):
         counted[found.before, found.after] += found.count
@@ -49,7 +49,7 @@ def test_who_was_not_seen_to_begin_follows_nobody_and_who_did_not_end_precedes_n
 stays = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(0, 3)), max_size=12)
 
 
-def before(one: Span, other: Span) -> bool:
+def before(one: CallSpan, other: CallSpan) -> bool:
     assert None not in (one.start_ns, one.end_ns, other.start_ns, other.end_ns)
     at_once = one.start_ns == one.end_ns == other.start_ns == other.end_ns
     return one.id != other.id and one.end_ns <= other.start_ns and not at_once  # type: ignore[operator]

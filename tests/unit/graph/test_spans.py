@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.views import SpanPhase, SpanSeen, SpanStatus
-from custody.graph.model import EventType, Kind, Span, Status, TraceEvent
+from custody.core.views import ObservedSpan, SpanPhase, SpanStatus
+from custody.graph.model import CallSpan, EventType, Kind, Status, TraceEvent
 from custody.graph.rules import GraphRules
-from custody.graph.spans import Forest, Mended, forest_of
+from custody.graph.spans import SpanForest, SpanRepair, forest_of
 from tests.unit.graph.builders import RULES, a_span, ended, entered, left, started
 
 
-def mended(forest: Forest) -> dict[str, int]:
+def mended(forest: SpanForest) -> dict[str, int]:
     return {code.value: count for code, count in forest.repairs.counts.items()}
 
 
@@ -56,7 +56,7 @@ def test_a_repeated_record_is_passed_over_and_told() -> None:
 def test_another_call_under_the_same_id_is_kept_apart() -> None:
     forest = forest_of([started("a", at=1, name="s:x"), started("a", at=5, name="s:y"), started("a~2", at=7)], RULES)
     assert [(span.id, span.name) for span in forest.spans] == [("a", "s:x"), ("a~3", "s:y"), ("a~2", "a~2")]
-    assert next((one.code, one.value) for one in forest.repairs.told) == (Mended.SAME_ID, "a~3")
+    assert next((one.code, one.value) for one in forest.repairs.told) == (SpanRepair.SAME_ID, "a~3")
 
 
 def test_one_name_at_two_times_is_two_calls() -> None:
@@ -75,13 +75,13 @@ def test_an_end_finds_its_call_among_those_of_one_id() -> None:
 def test_time_that_runs_backwards_is_no_length_and_told_with_its_value() -> None:
     forest = forest_of([started("a", at=9), ended("a", at=4)], RULES)
     assert (forest.spans[0].start_ns, forest.spans[0].end_ns) == (9, 9)
-    assert [(one.code, one.value) for one in forest.repairs.told] == [(Mended.BACKWARDS, "4")]
+    assert [(one.code, one.value) for one in forest.repairs.told] == [(SpanRepair.BACKWARDS, "4")]
 
 
 def test_a_parent_that_never_comes_is_kept_as_a_link() -> None:
     (span,) = (forest := forest_of([a_span("a", 1, 2, parent="gone")], RULES)).spans
     assert (span.parent, span.link) == (None, "gone")
-    assert [(one.code, one.value) for one in forest.repairs.told] == [(Mended.NO_PARENT, "gone")]
+    assert [(one.code, one.value) for one in forest.repairs.told] == [(SpanRepair.NO_PARENT, "gone")]
 
 
 def test_a_late_parent_is_found() -> None:
@@ -98,7 +98,7 @@ def test_a_parent_of_another_execution_is_none() -> None:
 def test_two_parents_of_one_call_are_told_and_the_first_counts() -> None:
     forest = forest_of([a_span("p"), a_span("q"), started("a", "p", 1), ended("a", "q", 2)], RULES)
     assert forest.spans[2].parent == "p"
-    assert [(one.code, one.value) for one in forest.repairs.told] == [(Mended.OTHER_PARENT, "q")]
+    assert [(one.code, one.value) for one in forest.repairs.told] == [(SpanRepair.OTHER_PARENT, "q")]
 
 
 def test_a_circle_of_parents_is_opened_at_the_first() -> None:
@@ -133,7 +133,7 @@ events = st.builds(
     st.sampled_from(["", "other"]),
 )
 whole = st.builds(
-    lambda id, kind, parent, start, end, abandoned: Span(
+    lambda id, kind, parent, start, end, abandoned: CallSpan(
         id=id, kind=kind, name="n", parent=parent, start_ns=start, end_ns=end, abandoned=abandoned
     ),
     ids,
@@ -146,13 +146,13 @@ whole = st.builds(
 
 
 @given(st.lists(events | whole, max_size=25))
-def test_any_records_give_a_forest_in_which_nothing_is_lost(records: list[TraceEvent | Span]) -> None:
+def test_any_records_give_a_forest_in_which_nothing_is_lost(records: list[TraceEvent | CallSpan]) -> None:
     forest = forest_of(records, RULES)
     spans = {(span.execution, span.id): span for span in forest.spans}
     assert len(spans) == len(forest.spans)
     for record in records:
         id, parent = (
-            (record.id, record.parent) if isinstance(record, Span) else (record.trace_id, record.parent_trace_id)
+            (record.id, record.parent) if isinstance(record, CallSpan) else (record.trace_id, record.parent_trace_id)
         )
         assert (record.execution, id) in spans
         same = [span for span in forest.spans if span.execution == record.execution and span.id.split("~")[0] == id]
@@ -181,9 +181,9 @@ class TestRecordsOfTheStore:
     """The views of spans that the store keeps."""
 
     @staticmethod
-    def seen(phase: SpanPhase, started: int | None, ended: int | None, **more: Any) -> SpanSeen:
+    def seen(phase: SpanPhase, started: int | None, ended: int | None, **more: Any) -> ObservedSpan:
         told = {"execution": "e", "id": "a", "name": "read", "kind": Kind.TOOL, "server": "fs", **more}
-        return SpanSeen(phase=phase, started_ns=started, ended_ns=ended, **told)
+        return ObservedSpan(phase=phase, started_ns=started, ended_ns=ended, **told)
 
     def test_a_start_and_an_end_are_one_span(self) -> None:
         records = [

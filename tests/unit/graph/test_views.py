@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.graph.edge_style import ARROWS, COLOURS, LINES, OPACITY, legend_of, style_of, width_of
-from custody.graph.elements import View
+from custody.graph.elements import GraphPicture
 from custody.graph.engine import GraphEngine
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import MOMENT_X, lanes_view
 from custody.graph.layout import placed
-from custody.graph.model import EdgeSource, EdgeType, Kind, Span, Status
+from custody.graph.model import CallSpan, EdgeSource, EdgeType, Kind, Status
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import MORE, tree_view
@@ -24,7 +24,7 @@ from tests.unit.graph.builders import CONTAINS, RULES, SEQUENCE, a_graph, a_span
 FEW = GraphRules(spans_drawn_max=10)
 
 
-def labels(view: View) -> list[Any]:
+def labels(view: GraphPicture) -> list[Any]:
     return [row["label"] for row in view.table]
 
 
@@ -33,7 +33,7 @@ def raw(elements: Iterable[Any]) -> list[Any]:
     return [*elements]
 
 
-def data(view: View) -> list[Any]:
+def data(view: GraphPicture) -> list[Any]:
     return [node["data"] for node in view.nodes]
 
 
@@ -249,7 +249,7 @@ class TestLanes:
     ) -> None:
         spans = [a_span(str(n), start, start + length) for n, (start, length) in enumerate(drawn)]
         view = lanes_view(forest_of(spans, RULES), RULES)
-        by_lane: dict[int, list[Span]] = {}
+        by_lane: dict[int, list[CallSpan]] = {}
         x: dict[str, float] = {}
         for row, node in zip(data(view), raw(view.nodes), strict=True):
             span = spans[int(row["id"][1:])]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from custody.intake.import_events import import_events
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import KINDS, an_event
 
@@ -13,8 +13,8 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(a_git_folder(tmp_path / "repo"))
+def desk(tmp_path: Path) -> Workspace:
+    return Workspace(a_git_folder(tmp_path / "repo"))
 
 
 def a_file(tmp_path: Path, *lines: bytes) -> Path:
@@ -22,14 +22,14 @@ def a_file(tmp_path: Path, *lines: bytes) -> Path:
     return tmp_path / "events.jsonl"
 
 
-def test_every_kind_of_generic_event_once(desk: Desk, tmp_path: Path) -> None:
+def test_every_kind_of_generic_event_once(desk: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, *(an_event(kind) for kind in KINDS))
     first, second = import_events(desk, file), import_events(desk, file)
     assert (first.lines, first.new, first.problem_count) == (len(KINDS), len(KINDS), 0)
     assert (second.new, second.known) == (0, len(KINDS))
 
 
-def test_what_is_no_event_is_named_and_the_rest_is_used(desk: Desk, tmp_path: Path) -> None:
+def test_what_is_no_event_is_named_and_the_rest_is_used(desk: Workspace, tmp_path: Path) -> None:
     hook = b'{"custody":1,"kind":"hook","agent":"a","event":"e","id":"1","at":"2026-01-31T12:00:00Z"}'
     report = import_events(
         desk, a_file(tmp_path, an_event(), b"", b"{", b"[]", hook, an_event(path="/x"), an_event("link"))
@@ -43,7 +43,7 @@ def test_what_is_no_event_is_named_and_the_rest_is_used(desk: Desk, tmp_path: Pa
     ]
 
 
-def test_secrets_are_taken_out(desk: Desk, tmp_path: Path) -> None:
+def test_secrets_are_taken_out(desk: Workspace, tmp_path: Path) -> None:
     import_events(desk, a_file(tmp_path, an_event("prompt", text=f"use {SECRET}")))
     with desk.reading() as store:
         (payload,) = (store.tables.payload(record) for record in store.tables.newest(1, None))

@@ -13,7 +13,7 @@ from custody.core.ids import PENDING, CommitSha, SessionId
 from custody.core.views import TracedFile
 from custody.intake.import_traces import SEEN, import_traces, reading_with_traces
 from custody.store import Store, StoreUnwritable
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
 from tests.builders.traces import HASH, OTHER_TRACE, TRACE, a_conversation, a_link, a_range, a_trace, written
@@ -22,11 +22,11 @@ SHA = "c" * 40
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(a_git_folder(tmp_path / "repository"))
+def desk(tmp_path: Path) -> Workspace:
+    return Workspace(a_git_folder(tmp_path / "repository"))
 
 
-def own(desk: Desk, *lines: dict[str, object] | str, name: str = "traces.jsonl") -> Path:
+def own(desk: Workspace, *lines: dict[str, object] | str, name: str = "traces.jsonl") -> Path:
     """The repository's own file of traces."""
     return written(desk.folder / ".agent-trace" / name, *lines)
 
@@ -42,7 +42,7 @@ def kinds(store: Store) -> list[str]:
 # --- on request -------------------------------------------------------------------------------------------------------
 
 
-def test_traces_and_links_of_a_folder_are_kept_once(desk: Desk, tmp_path: Path) -> None:
+def test_traces_and_links_of_a_folder_are_kept_once(desk: Workspace, tmp_path: Path) -> None:
     written(tmp_path / "in" / "traces.jsonl", a_trace(), a_trace("b.py", id=OTHER_TRACE))
     written(tmp_path / "in" / "commit-links.jsonl", a_link(SHA, TRACE))
     first = import_traces(desk, tmp_path / "in")
@@ -55,7 +55,7 @@ def test_traces_and_links_of_a_folder_are_kept_once(desk: Desk, tmp_path: Path) 
         assert link.view.session == TRACE
 
 
-def test_a_json_file_may_be_one_trace_or_a_list(desk: Desk, tmp_path: Path) -> None:
+def test_a_json_file_may_be_one_trace_or_a_list(desk: Workspace, tmp_path: Path) -> None:
     one, many = tmp_path / "one.json", tmp_path / "many.json"
     one.write_text(json.dumps(a_trace(), indent=2))
     many.write_text(json.dumps([a_trace("b.py", id=OTHER_TRACE), 5]))
@@ -64,7 +64,7 @@ def test_a_json_file_may_be_one_trace_or_a_list(desk: Desk, tmp_path: Path) -> N
     assert (report.traces, [(bad.line, bad.why) for bad in report.skipped]) == (1, [(2, "a trace is a JSON object")])
 
 
-def test_a_corrupt_line_is_named_and_the_rest_is_used(desk: Desk, tmp_path: Path) -> None:
+def test_a_corrupt_line_is_named_and_the_rest_is_used(desk: Workspace, tmp_path: Path) -> None:
     file = written(
         tmp_path / "traces.jsonl", a_trace(), '{"id": ', "", {**a_trace(), "version": "9.0"}, a_trace(id=OTHER_TRACE)
     )
@@ -74,7 +74,7 @@ def test_a_corrupt_line_is_named_and_the_rest_is_used(desk: Desk, tmp_path: Path
     assert "trace version '9.0' is not known here" in report.skipped[1].why
 
 
-def test_a_secret_in_a_trace_is_never_kept(desk: Desk, tmp_path: Path) -> None:
+def test_a_secret_in_a_trace_is_never_kept(desk: Workspace, tmp_path: Path) -> None:
     secret = "ghp_" + "a8Kd0Qz7Lm3Xw9Rt5Yb1Nc6Vf2Hj4Gs8Pq0E"
     import_traces(desk, written(tmp_path / "traces.jsonl", a_trace(metadata={"note": f"token {secret}"})))
     kept = b"".join(path.read_bytes() for path in (desk.folder / ".git" / "custody").rglob("*") if path.is_file())
@@ -84,7 +84,7 @@ def test_a_secret_in_a_trace_is_never_kept(desk: Desk, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty folder"])
-def test_where_there_are_no_traces_the_caller_is_told(desk: Desk, tmp_path: Path, there: str) -> None:
+def test_where_there_are_no_traces_the_caller_is_told(desk: Workspace, tmp_path: Path, there: str) -> None:
     place = tmp_path / "in"
     if there != "nothing":
         place.mkdir()
@@ -95,7 +95,7 @@ def test_where_there_are_no_traces_the_caller_is_told(desk: Desk, tmp_path: Path
 # --- by itself --------------------------------------------------------------------------------------------------------
 
 
-def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(desk: Desk) -> None:
+def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(desk: Workspace) -> None:
     recorded(desk.folder, 1)
     own(desk, a_trace())
     own(desk, a_link(SHA, TRACE), name="commit-links.jsonl")
@@ -105,14 +105,14 @@ def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(desk: Desk) ->
         assert sorted(kinds(store)) == ["edit", "trace", "trace_link"]
 
 
-def test_where_nothing_was_ever_recorded_they_are_only_shown(desk: Desk) -> None:
+def test_where_nothing_was_ever_recorded_they_are_only_shown(desk: Workspace) -> None:
     own(desk, a_trace())
     with reading_with_traces(desk) as store:
         assert len(traced(store)) == 1
     assert not (desk.folder / ".git" / "custody").exists()
 
 
-def test_unchanged_traces_are_not_read_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_traces_are_not_read_again(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(desk.folder, 1)
     own(desk, a_trace())
     with reading_with_traces(desk):
@@ -122,7 +122,7 @@ def test_unchanged_traces_are_not_read_again(desk: Desk, monkeypatch: pytest.Mon
         assert len(traced(store)) == 1
 
 
-def test_what_is_appended_is_read_and_nothing_twice(desk: Desk) -> None:
+def test_what_is_appended_is_read_and_nothing_twice(desk: Workspace) -> None:
     recorded(desk.folder, 1)
     file = own(desk, a_trace())
     with reading_with_traces(desk):
@@ -134,7 +134,7 @@ def test_what_is_appended_is_read_and_nothing_twice(desk: Desk) -> None:
         assert kinds(store).count("trace") == 2
 
 
-def test_another_store_reads_them_anew(desk: Desk) -> None:
+def test_another_store_reads_them_anew(desk: Workspace) -> None:
     recorded(desk.folder, 1)
     own(desk, a_trace())
     with reading_with_traces(desk):
@@ -146,7 +146,7 @@ def test_another_store_reads_them_anew(desk: Desk) -> None:
         assert len(traced(store)) == 1
 
 
-def test_a_damaged_note_of_what_was_read_only_costs_time(desk: Desk) -> None:
+def test_a_damaged_note_of_what_was_read_only_costs_time(desk: Workspace) -> None:
     recorded(desk.folder, 1)
     own(desk, a_trace())
     for damage in ("", "[]", '{"store": null}', '{"files": {"a": 5}}'):
@@ -157,7 +157,7 @@ def test_a_damaged_note_of_what_was_read_only_costs_time(desk: Desk) -> None:
 
 def test_corrupt_lines_are_told_once_with_their_number(tmp_path: Path) -> None:
     heard: list[str] = []
-    desk = Desk(recorded(a_git_folder(tmp_path / "repository"), 1), talk=heard.append)
+    desk = Workspace(recorded(a_git_folder(tmp_path / "repository"), 1), talk=heard.append)
     own(desk, "{", a_trace())
     for _ in range(2):
         with reading_with_traces(desk) as store:
@@ -166,7 +166,9 @@ def test_corrupt_lines_are_told_once_with_their_number(tmp_path: Path) -> None:
     assert "1 line(s) of traces could not be used: line 1 of '.agent-trace/traces.jsonl': not JSON" in heard[0]
 
 
-def test_a_store_that_refuses_to_be_written_shows_them_in_memory(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_to_be_written_shows_them_in_memory(
+    desk: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded(desk.folder, 1)
     with desk.writing():
         pass
@@ -184,7 +186,7 @@ def test_a_store_that_refuses_to_be_written_shows_them_in_memory(desk: Desk, mon
 
 
 @pytest.mark.parametrize("trap", ["link", "folder"])
-def test_traces_behind_a_trap_are_not_read(desk: Desk, tmp_path: Path, trap: str) -> None:
+def test_traces_behind_a_trap_are_not_read(desk: Workspace, tmp_path: Path, trap: str) -> None:
     recorded(desk.folder, 1)
     target = written(tmp_path / "elsewhere" / "traces.jsonl", a_trace())
     folder = desk.folder / ".agent-trace"
@@ -197,7 +199,7 @@ def test_traces_behind_a_trap_are_not_read(desk: Desk, tmp_path: Path, trap: str
         assert traced(store) == []
 
 
-def test_a_repository_without_traces_is_simply_read(desk: Desk) -> None:
+def test_a_repository_without_traces_is_simply_read(desk: Workspace) -> None:
     with reading_with_traces(desk) as store:
         assert kinds(store) == []
 
@@ -205,12 +207,12 @@ def test_a_repository_without_traces_is_simply_read(desk: Desk) -> None:
 # --- out again --------------------------------------------------------------------------------------------------------
 
 
-def exported(desk: Desk, path: Path) -> list[dict[str, object]]:
+def exported(desk: Workspace, path: Path) -> list[dict[str, object]]:
     export_agent_trace(desk, path)
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_captured_call_becomes_a_record_with_the_lines_that_it_added(desk: Desk, tmp_path: Path) -> None:
+def test_a_captured_call_becomes_a_record_with_the_lines_that_it_added(desk: Workspace, tmp_path: Path) -> None:
     spool = spool_of(desk.folder)
     spool.put(an_event("session", id="s", model="maker/model-1"))
     spool.put(an_event(id="e1", call="c1", before="one\nthree\n", after="one\ntwo\nthree\nfour\n"))
@@ -238,13 +240,13 @@ def test_a_captured_call_becomes_a_record_with_the_lines_that_it_added(desk: Des
     }
 
 
-def test_an_edit_that_added_no_line_is_left_out_and_counted(desk: Desk, tmp_path: Path) -> None:
+def test_an_edit_that_added_no_line_is_left_out_and_counted(desk: Workspace, tmp_path: Path) -> None:
     spool_of(desk.folder).put(an_event(id="e1", before="one\ntwo\n", after="one\n"))
     report = export_agent_trace(desk, tmp_path / "out.jsonl")
     assert (report.records, report.left_out) == (0, 1)
 
 
-def test_what_was_imported_goes_out_and_comes_in_as_the_same(desk: Desk, tmp_path: Path) -> None:
+def test_what_was_imported_goes_out_and_comes_in_as_the_same(desk: Workspace, tmp_path: Path) -> None:
     trace = a_trace(
         "src/a.py",
         a_conversation(a_range(3, 7, content_hash=HASH), a_range(9, 9), url="https://example.org/1"),
@@ -252,7 +254,7 @@ def test_what_was_imported_goes_out_and_comes_in_as_the_same(desk: Desk, tmp_pat
     )
     import_traces(desk, written(tmp_path / "traces.jsonl", trace))
     export_agent_trace(desk, tmp_path / "out.jsonl")
-    other = Desk(a_git_folder(tmp_path / "other"))
+    other = Workspace(a_git_folder(tmp_path / "other"))
     assert import_traces(other, tmp_path / "out.jsonl").traces == 1
     with desk.reading() as before, other.reading() as after:
         assert traced(after) == traced(before)
@@ -260,7 +262,7 @@ def test_what_was_imported_goes_out_and_comes_in_as_the_same(desk: Desk, tmp_pat
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
 
 
-def test_a_conversations_name_that_is_no_address_does_not_go_out_as_one(desk: Desk, tmp_path: Path) -> None:
+def test_a_conversations_name_that_is_no_address_does_not_go_out_as_one(desk: Workspace, tmp_path: Path) -> None:
     names = ["https://x/1", "file://c:\\s1.jsonl", "conversation-17", "not a url"]
     said = [a_conversation(a_range(n, n), url=name) for n, name in enumerate(names, start=1)]
     import_traces(desk, written(tmp_path / "traces.jsonl", a_trace("a.py", *said)))
@@ -269,17 +271,17 @@ def test_a_conversations_name_that_is_no_address_does_not_go_out_as_one(desk: De
     assert [one.get("url") for one in file["conversations"]] == [*names[:2], None, None]  # type: ignore[has-type]
 
 
-def test_what_was_captured_comes_back_as_a_claim_of_the_same_lines(desk: Desk, tmp_path: Path) -> None:
+def test_what_was_captured_comes_back_as_a_claim_of_the_same_lines(desk: Workspace, tmp_path: Path) -> None:
     spool_of(desk.folder).put(an_event(id="e1", call="c1", after="one\ntwo\n"))
     (record,) = exported(desk, tmp_path / "out.jsonl")
-    other = Desk(a_git_folder(tmp_path / "other"))
+    other = Workspace(a_git_folder(tmp_path / "other"))
     import_traces(other, tmp_path / "out.jsonl")
     with other.reading() as store:
         (file,) = traced(store, str(record["id"]))
     assert (str(file.path), [str(one.lines) for one in file.ranges]) == ("src/app.py", ["1-2"])
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing_behind(desk: Desk, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(desk: Workspace, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot write"):
         export_agent_trace(desk, tmp_path / "nowhere" / "out.jsonl")
     assert list(tmp_path.glob("*out*")) == []

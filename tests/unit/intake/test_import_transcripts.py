@@ -22,7 +22,7 @@ from custody.core.views import (
     PullRequestFact,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -31,7 +31,7 @@ from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log, log_session
 from custody.store import Store
-from custody.workspace.workspace import Desk, Progress
+from custody.workspace.workspace import Progress, Workspace
 from tests.builders.hooks import a_hook_event, an_edit, installed, run_hook
 from tests.builders.repo import Built, a_repository, a_worktree
 from tests.builders.transcripts import Transcript, a_transcript, many_transcripts, project_name
@@ -55,16 +55,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def imported(built: Built, place: Path | None, **more: Any) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path, **more), TRANSCRIPT_READERS["claude-code"], place)
+    return import_transcripts(Workspace(built.path, **more), TRANSCRIPT_READERS["claude-code"], place)
 
 
 def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def records(built: Built) -> int:
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         return store.tables.record_count()
 
 
@@ -178,14 +178,14 @@ def test_a_transcript_of_what_a_hook_recorded_changes_neither_the_answer_nor_the
         built.path, an_edit(built.path, "src/app.py", "one\n", "one", "two_of_them()", call=session.last_call or "")
     )
     (built.path / "src" / "app.py").write_text("two_of_them()\n", encoding="utf-8")
-    hooked = blame(Desk(built.path), "src/app.py").report.attributions
+    hooked = blame(Workspace(built.path), "src/app.py").report.attributions
     imported(built, folder)
-    both = blame(Desk(built.path), "src/app.py").report.attributions
+    both = blame(Workspace(built.path), "src/app.py").report.attributions
     assert [(one.kind, one.tier, one.grade, one.signals) for one in both] == [
         (one.kind, one.tier, one.grade, one.signals) for one in hooked
     ]
-    assert (both[0].grade, log(Desk(built.path), limit=1).sessions[0].prompts) == ("recorded", 1)
-    assert len(log_session(Desk(built.path), S).prompts) == 1
+    assert (both[0].grade, log(Workspace(built.path), limit=1).sessions[0].prompts) == ("recorded", 1)
+    assert len(log_session(Workspace(built.path), S).prompts) == 1
 
 
 def test_a_call_that_failed_edits_nothing(built: Built, folder: Path) -> None:
@@ -238,7 +238,7 @@ def test_what_a_person_changed_is_known(built: Built, folder: Path) -> None:
 def test_sources_that_were_read(built: Built, folder: Path) -> None:
     a_session(built).read("src/app.py", "one\n").fetch("https://example.org/a", "a page").put(folder)
     imported(built, folder)
-    file, page = views(built, SourceRead)
+    file, page = views(built, SourceAccess)
     assert (file.reading, file.text and file.text.content) == (Reading.VERBATIM, "one\n")
     assert (page.locator, page.reading) == ("https://example.org/a", Reading.SUMMARISED)
 
@@ -501,7 +501,7 @@ def test_secrets_are_taken_out_before_anything_is_written(built: Built, folder: 
     session = a_session(built).edit("src/app.py", "one\n", "one", f"token = '{secret}'")
     session.bash(f"echo '{secret}' > src/env").prompt(f"use {secret}").put(folder)
     imported(built, folder)
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         assert secret not in bodies(store)
         assert "[redacted:" in bodies(store)
     assert len(views(built, FileEdit)) == 2
@@ -511,7 +511,7 @@ def test_thoughts_are_not_kept_and_outputs_are_cut(built: Built, folder: Path) -
     session = a_session(built).says("the answer").bash("make", "x" * 200_000).read("src/app.py", "y" * 200_000)
     session.write("src/big.py", None, "z = 1\n" * 40_000).put(folder)
     imported(built, folder)
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         kept = bodies(store)
     assert "I think" not in kept and "the answer" in kept
     assert "x" * 60_000 not in kept and "y" * 60_000 not in kept
@@ -565,5 +565,5 @@ def test_what_cannot_be_redacted_is_kept_as_digest_and_size(
     a_session(built).prompt("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8").put(folder)
     report = imported(built, folder)
     assert (report.new, len(views(built, Prompt)), report.problem_count) == (2, 1, 1)
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         assert "ghp_" not in bodies(store) and '"dropped"' in bodies(store)

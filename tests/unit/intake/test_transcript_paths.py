@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.capture import Named
+from custody.capture import ChangedFile
 from custody.git import discover
 from custody.intake.transcript_paths import Paths, paths_of_history
 from tests.builders.repo import a_history, a_repository
@@ -43,7 +43,7 @@ PATHS = Paths(("/home/me/repo", "/home/me/repo/inner", "/home/me/linked"), lambd
     ],
 )
 def test_names(name: str, cwd: str | None, path: str | None) -> None:
-    assert PATHS.find(Named(name, cwd)) == path
+    assert PATHS.find(ChangedFile(name, cwd)) == path
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,19 @@ def test_names(name: str, cwd: str | None, path: str | None) -> None:
 def test_a_folder_that_was_reached_through_a_link_is_the_work_trees(name: str, cwd: str, path: str | None) -> None:
     links = {"/link": "/repo", "/link/src": "/repo/src", "/short": "/repo/src"}
     paths = Paths(("/repo",), lambda: frozenset(()), lambda folder: links.get(folder, folder))
-    assert paths.find(Named(name, cwd)) == path
+    assert paths.find(ChangedFile(name, cwd)) == path
 
 
 def test_history_is_read_once_and_only_when_it_is_needed() -> None:
     asked: list[int] = []
     paths = Paths(("/r",), lambda: frozenset((asked.append(1), "a/b")[1:]))  # type: ignore[func-returns-value]
-    assert paths.find(Named("/r/x", None)) == "x"
+    assert paths.find(ChangedFile("/r/x", None)) == "x"
     assert asked == []
-    assert (paths.find(Named("/o/a/b", None)), paths.find(Named("/p/a/b", None)), asked) == ("a/b", "a/b", [1])
+    assert (paths.find(ChangedFile("/o/a/b", None)), paths.find(ChangedFile("/p/a/b", None)), asked) == (
+        "a/b",
+        "a/b",
+        [1],
+    )
 
 
 def test_every_path_of_every_branch_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from custody.sdk import span
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.sdk.execution import TraceEvent
+from custody.sdk.execution import CallTraceEvent
 
 QUICK = BridgeLimits(time_seconds=20, call_seconds=10)
 
@@ -62,7 +62,7 @@ def execute(code: str, *, limits: BridgeLimits = QUICK, **more: Any) -> Executio
     return done
 
 
-def events(done: Execution, type_: str) -> list[TraceEvent]:
+def events(done: Execution, type_: str) -> list[CallTraceEvent]:
     return [event for event in done.traces if event.type == type_]
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.sdk import SpanRecord, configure
 from custody.sdk.outbox import OUT
 from custody.sdk.spans import running
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 
 
@@ -53,7 +53,7 @@ def repository(tmp_path: Path) -> Path:
     return a_git_folder(tmp_path / "repository")
 
 
-def spans_in(repository: Path) -> list[SpanSeen]:
+def spans_in(repository: Path) -> list[ObservedSpan]:
     """What a store has of spans, oldest first."""
-    with Desk(repository).reading() as store:
-        return [one.view for one in store.views.look_up(SpanSeen, "seq > ?", (0,))]
+    with Workspace(repository).reading() as store:
+        return [one.view for one in store.views.look_up(ObservedSpan, "seq > ?", (0,))]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from custody.graph.app.questions import Look, graph_path, graph_show
+from custody.graph.app.questions import ViewOptions, graph_path, graph_show
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from custody.sdk import configure, flush
 from custody.workspace.clock import now_ns
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.unit.sdk.code_run import execute
@@ -23,14 +23,14 @@ def repository(tmp_path: Path) -> Path:
     return a_git_folder(tmp_path / "repository")
 
 
-def ran(repository: Path, times: int) -> Desk:
+def ran(repository: Path, times: int) -> Workspace:
     """The same code so often; asked about when it is long over."""
     configure(folder=repository)
     for _ in range(times):
         execute("await capabilities.read_two()", name="plan.py")
     assert flush()
     configure(exporter=lambda _: None)
-    return Desk(repository, now_ns=lambda: now_ns() + 2 * DAY_NS)
+    return Workspace(repository, now_ns=lambda: now_ns() + 2 * DAY_NS)
 
 
 def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
@@ -39,7 +39,7 @@ def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]
 
 def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
     """AC3 and AC4: contains for parents and children, sequence between siblings only."""
-    found = edges(graph_show(ran(repository, 1), Look()))
+    found = edges(graph_show(ran(repository, 1), ViewOptions()))
     assert found["capability:read_two", CAP, "contains"] == (2, "inferred")
     assert found[CAP, READ, "contains"] == (2, "inferred")
     assert not [key for key in found if key[2] == "sequence" and READ in key[:2]]
@@ -48,12 +48,12 @@ def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
 def test_three_observations_and_a_restart(repository: Path) -> None:
     """AC5 and AC7: types and sources are kept and come back, and the third observation promotes."""
     desk = ran(repository, 3)
-    first = graph_show(desk, Look())
+    first = graph_show(desk, ViewOptions())
     assert edges(first)["workflow:plan.py", "capability:read_two", "contains"] == (3, "observed")
     with desk.reading() as store:
         kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in GraphTables(store).edges()}
     assert kept == {key: source for key, (_, source) in edges(first).items()}
-    assert graph_show(Desk(repository, now_ns=desk.now_ns), Look()).edges == first.edges
+    assert graph_show(Workspace(repository, now_ns=desk.now_ns), ViewOptions()).edges == first.edges
 
 
 def test_a_way_costs_what_its_edges_weigh(repository: Path) -> None:
@@ -72,7 +72,7 @@ def test_spans_without_parents_stand_in_a_row(repository: Path) -> None:
                 "span", id=f"{number}", span=f"{number}", name=name, at=at, parent=None, phase="start", session=None
             )
         )
-    found = edges(graph_show(Desk(repository), Look()))
+    found = edges(graph_show(Workspace(repository), ViewOptions()))
     assert set(found) == {
         ("filesystem:read", "filesystem:write", "sequence"),
         ("filesystem:write", "filesystem:close", "sequence"),

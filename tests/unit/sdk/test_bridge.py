@@ -12,8 +12,8 @@ from custody.graph.engine import GraphEngine
 from custody.graph.queries.span_views import spans_of_execution
 from custody.sdk import configure, flush, span
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.sdk.execution import TraceEvent
-from custody.workspace.workspace import Desk
+from custody.sdk.execution import CallTraceEvent
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.unit.sdk.code_run import CAPABILITIES, QUICK, Files, events, execute
 from tests.unit.sdk.conftest import Kept
@@ -22,7 +22,7 @@ from tests.unit.sdk.conftest import Kept
 def test_a_tool_called_from_a_capability_has_it_as_parent() -> None:
     """The document's own test (AC1)."""
 
-    async def main() -> list[TraceEvent]:
+    async def main() -> list[CallTraceEvent]:
         bridge = WorkerBridge({"filesystem": Files()})
         tool_defs = [{"server": "filesystem", "name": "read_file"}]
         capability_context = {"my_capability": "return await tools.filesystem.read_file({'path': 'a'})"}
@@ -101,7 +101,7 @@ def test_everything_is_read_back_from_the_store(tmp_path: Path) -> None:
     done = execute("await capabilities.read_two()", name="plan.py")
     assert flush()
     configure(exporter=lambda _: None)
-    with Desk(repository).reading() as store:
+    with Workspace(repository).reading() as store:
         seen = [one.view for one in spans_of_execution(store, ExecutionId(done.id))]
     starts = {one.id: one for one in seen if one.phase is SpanPhase.START}
     ends = {one.id: one for one in seen if one.phase is SpanPhase.END}

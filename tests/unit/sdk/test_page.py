@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.views import SpanSeen
-from custody.workspace.workspace import Desk
+from custody.core.views import ObservedSpan
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "graph-tracing.md"
@@ -30,8 +30,8 @@ def test_an_example_runs(number: int, tmp_path: Path) -> None:
 def test_the_first_example_records_what_the_page_says(tmp_path: Path) -> None:
     repository = a_git_folder(tmp_path)
     subprocess.run([sys.executable, "-c", EXAMPLES[0]], cwd=repository, check=True)
-    with Desk(repository).reading() as store:
-        seen = [one.view for one in store.views.look_up(SpanSeen, "seq > ?", (0,))]
+    with Workspace(repository).reading() as store:
+        seen = [one.view for one in store.views.look_up(ObservedSpan, "seq > ?", (0,))]
     by_id = {one.id: one for one in seen}
     assert sorted((one.node, by_id[one.parent].node if one.parent else "") for one in seen) == [
         ("capability:summarise", ""),

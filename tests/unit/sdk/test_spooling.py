@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.capture.hook.event_home import gaps_in
 from custody.capture.spool import Spool
 from custody.core.ids import EventId
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
@@ -83,7 +83,7 @@ def test_whatever_a_program_says_becomes_an_event_that_can_be_read(
         event, said = SpoolExporter("/nowhere", kind, name)._made(given_)
         arrival = arrival_of(EventId("e"), event)
         view = views_of(parse(arrival.payload))[0]
-        assert isinstance(view, SpanSeen)
+        assert isinstance(view, ObservedSpan)
         assert b"\n" not in event
         assert all(piece in event for piece in [said[1:20]])
 

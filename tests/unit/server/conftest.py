@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.service import Asked, TestKeeper, a_keeper, asked
 
@@ -13,7 +13,7 @@ from tests.builders.service import Asked, TestKeeper, a_keeper, asked
 @pytest.fixture
 def keeper(tmp_path: Path) -> TestKeeper:
     """Tokens for a project with an embedded store, and for another one."""
-    return a_keeper(Desk(a_git_folder(tmp_path / "own")), Desk(a_git_folder(tmp_path / "other")))
+    return a_keeper(Workspace(a_git_folder(tmp_path / "own")), Workspace(a_git_folder(tmp_path / "other")))
 
 
 @pytest.fixture
@@ -27,5 +27,5 @@ def service(keeper: TestKeeper) -> Iterator[Asked]:
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
     """The same on each database that can hold a store."""
     url = request.getfixturevalue("fresh_postgres") if request.param == "postgres" else None
-    with asked(a_keeper(Desk(a_git_folder(tmp_path / "own"), url))) as made:
+    with asked(a_keeper(Workspace(a_git_folder(tmp_path / "own"), url))) as made:
         yield made

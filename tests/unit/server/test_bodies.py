@@ -6,12 +6,12 @@ import zlib
 
 import pytest
 
-from custody.server.settings import Limits
+from custody.server.settings import CallerLimits
 from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked, bearer
 
 TAKING = ("/api/v1/traces", "/api/v1/commit-links", "/api/v1/conversations", "/api/v1/spans", "/api/v1/evidence")
 POSTS = (*TAKING, "/api/v1/blame", "/v1/traces")
-SMALL = Limits(body_bytes=10_000)
+SMALL = CallerLimits(body_bytes=10_000)
 
 PACKED = gzip.compress(b"{}", mtime=0)
 """With a fixed time: tests are named by it."""
@@ -38,7 +38,7 @@ def test_too_large(keeper: TestKeeper, path: str) -> None:
 def test_a_bomb_is_not_unpacked(keeper: TestKeeper) -> None:
     bomb = gzip.compress(b"[" + b" " * (1 << 26))
     assert len(bomb) < 100_000
-    with asked(keeper, limits=Limits(body_bytes=1 << 20)) as made:
+    with asked(keeper, limits=CallerLimits(body_bytes=1 << 20)) as made:
         for path in POSTS:
             assert post(made, path, bomb, **{"content-encoding": "gzip"}) == 413
         twice = gzip.compress(gzip.compress(b"{}" * 1000))

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from custody.core.errors import StoreError
-from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.app.tenancy_model import Grant, TokenScope
 from custody.server.auth import PerStartKeeper
 from custody.server.endpoints import Endpoint
 from custody.server.gatekeeper import Rates
 from custody.server.routes import ENDPOINTS
-from custody.server.settings import LOOPBACK_NAMES, Limits
+from custody.server.settings import LOOPBACK_NAMES, CallerLimits
 from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_trace, asked, bearer
 
 GUARDED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]
@@ -46,7 +46,7 @@ def test_a_stranger_gets_in_nowhere(service: Asked, endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("endpoint", GUARDED, ids=lambda endpoint: endpoint.name)
 def test_a_token_without_the_scope_or_of_another_project_gets_in_nowhere(service: Asked, endpoint: Endpoint) -> None:
-    for scope in set(Scope) - {endpoint.scope}:
+    for scope in set(TokenScope) - {endpoint.scope}:
         assert call(service, endpoint, bearer(scope.value)).status_code == 403, scope
     assert call(service, endpoint, bearer(OTHER), "?project=default").status_code == 403
     assert service.kept() == []
@@ -153,7 +153,7 @@ def test_elsewhere_an_address_opens_nothing_and_a_cookie_asks_only(service: Aske
 
 
 def test_a_token_that_asks_too_often_waits(keeper: TestKeeper) -> None:
-    with asked(keeper, limits=Limits(rate_per_second=0.01, rate_burst=3)) as made:
+    with asked(keeper, limits=CallerLimits(rate_per_second=0.01, rate_burst=3)) as made:
         answers = [made.get("/") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 100
@@ -172,7 +172,7 @@ def test_rates_are_given_back_with_time() -> None:
 
 
 def test_too_many_at_once_are_told_to_come_back(keeper: TestKeeper) -> None:
-    with asked(keeper, limits=Limits(in_flight=0)) as made:
+    with asked(keeper, limits=CallerLimits(in_flight=0)) as made:
         answer = made.get("/")
         assert answer.status_code == 503
         assert int(answer.headers["retry-after"]) > 0
@@ -197,10 +197,10 @@ def test_a_keeper_that_cannot_answer_lets_nobody_in(service: Asked, monkeypatch:
 
 def test_a_token_that_ends_is_refused_from_then_on(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     now = service.desk.now_ns()
-    service.keeper.grants["short"] = Grant("default", frozenset(Scope), "t-short", now + 10**12)
+    service.keeper.grants["short"] = Grant("default", frozenset(TokenScope), "t-short", now + 10**12)
     assert service.get("/", token="short").status_code == 200
 
-    service.keeper.grants["short"] = Grant("default", frozenset(Scope), "t-short", now - 1)
+    service.keeper.grants["short"] = Grant("default", frozenset(TokenScope), "t-short", now - 1)
     assert service.get("/", token="new-" + "short").status_code == 401
 
 
@@ -208,7 +208,7 @@ def test_the_token_of_a_start_opens_its_project_and_others_are_asked_of_others(s
     keeper = PerStartKeeper(service.desk, "sesame", service.keeper)
 
     own = keeper.grant("sesame", 0)
-    assert own is not None and own.scopes == frozenset(Scope) and own.project == "default"
+    assert own is not None and own.scopes == frozenset(TokenScope) and own.project == "default"
     assert keeper.grant("sesam", 0) is None and keeper.grant("", 0) is None and keeper.grant("\udcff", 0) is None
     assert keeper.grant(OTHER, 0) == service.keeper.grants[OTHER]
     assert keeper.desk("other") is service.keeper.desks["other"] and keeper.desk("default") is service.desk

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from custody.server.settings import Limits
+from custody.server.settings import CallerLimits
 from tests.builders.service import ALL, TestKeeper, a_trace, listening
 
-LIMITS = Limits(head_seconds=0.3, body_seconds=0.3, head_bytes=4_096, body_bytes=100_000)
+LIMITS = CallerLimits(head_seconds=0.3, body_seconds=0.3, head_bytes=4_096, body_bytes=100_000)
 HEAD = (
     b"POST /api/v1/traces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer " + ALL.encode() + b"\r\n"
     b"content-type: application/json\r\n"

@@ -9,11 +9,11 @@ from litestar.testing import TestClient
 
 from custody.server.app.projects import init_database
 from custody.server.app.tenancy import KeptTenancy
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token, revoke_token
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token, revoke_token
 from custody.server.assembly import create_app
 from custody.server.settings import Settings
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.service import a_keeper, a_trace, asked, bearer
 
@@ -23,7 +23,7 @@ END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s
 def test_the_service_connects_again(fresh_postgres: str, postgres_url: str, tmp_path: Path) -> None:
     name = urlsplit(fresh_postgres).path.lstrip("/")
     with (
-        asked(a_keeper(Desk(a_git_folder(tmp_path), fresh_postgres))) as made,
+        asked(a_keeper(Workspace(a_git_folder(tmp_path), fresh_postgres))) as made,
         psycopg.connect(postgres_url, autocommit=True) as admin,
     ):
         assert made.send("traces", a_trace("1")).status_code == 201
@@ -47,10 +47,11 @@ def test_the_service_connects_again(fresh_postgres: str, postgres_url: str, tmp_
 
 
 def test_kept_tokens_open_their_project(fresh_postgres: str, tmp_path: Path) -> None:
-    desk = Desk(a_git_folder(tmp_path), fresh_postgres)
+    desk = Workspace(a_git_folder(tmp_path), fresh_postgres)
     init_database(desk, None)
     writes, reads = (
-        create_token(desk, Wanted("default", scopes, "1d", "t")) for scopes in ((Scope.WRITE,), (Scope.READ,))
+        create_token(desk, TokenRequest("default", scopes, "1d", "t"))
+        for scopes in ((TokenScope.WRITE,), (TokenScope.READ,))
     )
     with closing(KeptTenancy(desk)) as keeper:
         with TestClient(create_app(Settings(keeper=keeper, now_ns=desk.now_ns))) as client:

@@ -6,7 +6,7 @@ import pytest
 
 from bench import tenants
 from bench.tenants_looks import LOOKS
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 
 CALLS = 300
@@ -15,7 +15,7 @@ WRITING = ("erasure", "the same", "another", "write")
 
 
 def test_no_call_crosses_the_border(fresh_postgres: str, tmp_path: Path) -> None:
-    done = tenants.crossed(Desk(a_git_folder(tmp_path), fresh_postgres), CALLS, seed=5)
+    done = tenants.crossed(Workspace(a_git_folder(tmp_path), fresh_postgres), CALLS, seed=5)
 
     assert done.leaks == []
     assert done.calls == CALLS
@@ -42,7 +42,7 @@ ELSEWHERE = {
 
 def test_with_the_right_token_the_same_calls_find_it(folder: Path) -> None:
     read = {name: look for name, look in LOOKS.items() if not name.startswith(WRITING)}
-    with tenants.two_projects(Desk(folder), seed=5) as (_, theirs, things):
+    with tenants.two_projects(Workspace(folder), seed=5) as (_, theirs, things):
         found = {name: theirs.ask(look(things[1])) for name, look in read.items()}
 
     assert {name for name, (status, _) in found.items() if status != 200} == ELSEWHERE
@@ -51,7 +51,7 @@ def test_with_the_right_token_the_same_calls_find_it(folder: Path) -> None:
 
 
 def test_a_store_that_leaks_is_noticed(folder: Path) -> None:
-    with tenants.two_projects(Desk(folder), seed=5) as (mine, theirs, things):
+    with tenants.two_projects(Workspace(folder), seed=5) as (mine, theirs, things):
         done = tenants.Crossed()
         open_door = tenants.Project(mine.name, mine.marker, mine.client, theirs.secret)
         for name in ("record by record", "chain with texts", "a project's list"):

@@ -9,7 +9,7 @@ import pytest
 from custody.core.errors import StoreError
 from custody.core.wire.arrival import Arrival
 from custody.server.app import ingest
-from custody.server.app.ingest import Fate, Keeping, Kept
+from custody.server.app.ingest import IngestFate, IngestResult, StoreWriter
 from custody.server.app.intake import Intake
 from custody.server.metrics import Metrics
 from custody.server.problems import HttpProblem
@@ -30,21 +30,21 @@ class Held:
         self.groups: list[int] = []
         self.go = threading.Event()
         self.entered = threading.Event()
-        real = Keeping.keep
+        real = StoreWriter.keep
 
-        def keep(keeping: Keeping, group: Sequence[Arrival]) -> list[Kept]:
+        def keep(keeping: StoreWriter, group: Sequence[Arrival]) -> list[IngestResult]:
             self.groups.append(len(group))
             self.entered.set()
             assert self.go.wait(30)
             return real(keeping, group)
 
-        patch.setattr(Keeping, "keep", keep)
+        patch.setattr(StoreWriter, "keep", keep)
 
 
 def test_what_waits_is_committed_together(keeper: TestKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
 
-    async def run() -> list[list[Kept]]:
+    async def run() -> list[list[IngestResult]]:
         writer = Writer(keeper.desks["default"], Metrics(), 1000)
         waiting = [writer.put(arrivals(keeper, "first"))]
         await asyncio.to_thread(held.entered.wait, 30)
@@ -59,7 +59,7 @@ def test_what_waits_is_committed_together(keeper: TestKeeper, monkeypatch: pytes
 
     assert held.groups[:2] == [1, GROUP_EVENTS]
     assert held.groups[2:] == [310], "a request is never split"
-    assert all(one.fate is Fate.NEW for kept in done for one in kept)
+    assert all(one.fate is IngestFate.NEW for kept in done for one in kept)
     assert len({one.record for kept in done for one in kept}) == 1 + GROUP_EVENTS + 10 + 300
 
 
@@ -67,14 +67,14 @@ def test_none_fails_for_another(keeper: TestKeeper, monkeypatch: pytest.MonkeyPa
     held = Held(monkeypatch)
     real = ingest.keep
 
-    def keep(store: object, group: Sequence[Arrival]) -> list[Kept]:
+    def keep(store: object, group: Sequence[Arrival]) -> list[IngestResult]:
         if any("poison" in str(one.entry.key) for one in group):
             raise StoreError("no row can hold this")
         return real(store, group)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ingest, "keep", keep)
 
-    async def run() -> list[list[Kept] | BaseException]:
+    async def run() -> list[list[IngestResult] | BaseException]:
         writer = Writer(keeper.desks["default"], Metrics(), 1000)
         first = writer.put(arrivals(keeper, "first"))
         await asyncio.to_thread(held.entered.wait, 30)
@@ -110,7 +110,7 @@ def test_too_many_that_wait_are_told_to_come_back(keeper: TestKeeper, monkeypatc
 def test_what_waits_at_the_end_is_written(keeper: TestKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
 
-    async def run() -> list[list[Kept]]:
+    async def run() -> list[list[IngestResult]]:
         writer = Writer(keeper.desks["default"], Metrics(), 100)
         waiting = [writer.put(arrivals(keeper, str(n))) for n in range(20)]
         ending = asyncio.create_task(asyncio.to_thread(writer.close))

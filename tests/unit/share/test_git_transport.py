@@ -10,8 +10,8 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.core.errors import GitError, InputError
 from custody.core.wire.report import encode_report
-from custody.gate.app.gate import Request, gate
-from custody.git import Exchange, Moved
+from custody.gate.app.gate import GateRequest, gate
+from custody.git import Exchange, RemoteMoveError
 from custody.ledger.erase import erase
 from custody.ledger.records import show
 from custody.ledger.verify import verify
@@ -21,7 +21,7 @@ from custody.share.pull import pull_git
 from custody.share.push import push_git
 from custody.share.wire.sharing import PullReport, PushReport
 from custody.why.why import why
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment, text
 from tests.builders.repo import NOON, a_repository
@@ -34,7 +34,7 @@ def team(tmp_path: Path) -> Team:
 
 
 @pytest.fixture
-def ana(team: Team) -> Desk:
+def ana(team: Team) -> Workspace:
     return ana_of(team)
 
 
@@ -47,7 +47,7 @@ def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
     return [(chain.outcome, chain.new) for chain in report.chains]
 
 
-def test_a_fresh_clone_answers_the_same_without_the_texts(team: Team, ana: Desk) -> None:
+def test_a_fresh_clone_answers_the_same_without_the_texts(team: Team, ana: Workspace) -> None:
     first = answers(ana)
     classes = {one["class"] for answer in first for one in answer.get("attributions", ())}
     assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
@@ -60,7 +60,7 @@ def test_a_fresh_clone_answers_the_same_without_the_texts(team: Team, ana: Desk)
     assert (checked.outcome, checked.records, checked.findings, checked.withheld) == ("fine", 10, [], 7)
 
 
-def test_a_team_database_takes_chains_as_any_store_does(team: Team, ana: Desk, fresh_postgres: str) -> None:
+def test_a_team_database_takes_chains_as_any_store_does(team: Team, ana: Workspace, fresh_postgres: str) -> None:
     push_git(ana, None)
     bob = replace(team.clone("bob"), database=fresh_postgres)
     assert outcomes(pull_git(bob, None)) == [("taken", 10)]
@@ -68,7 +68,7 @@ def test_a_team_database_takes_chains_as_any_store_does(team: Team, ana: Desk, f
     assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
 
 
-def test_no_text_leaves_without_being_asked_for(team: Team, ana: Desk) -> None:
+def test_no_text_leaves_without_being_asked_for(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     shared = b"".join(team.shared(team.ref(ana)).values()).decode()
     assert not [word for word in SECRETS if word in shared]
@@ -78,14 +78,14 @@ def test_no_text_leaves_without_being_asked_for(team: Team, ana: Desk) -> None:
     assert "a_secret_line_7" in shared
 
 
-def test_a_plain_clone_brings_no_evidence(team: Team, ana: Desk) -> None:
+def test_a_plain_clone_brings_no_evidence(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     assert not list(bob.repository.refs("refs/custody/"))
     assert not list(ana.repository.refs("refs/custody/")), "nothing is written to the repository itself"
 
 
-def test_why_says_that_the_prompt_was_withheld(team: Team, ana: Desk) -> None:
+def test_why_says_that_the_prompt_was_withheld(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
@@ -96,11 +96,11 @@ def test_why_says_that_the_prompt_was_withheld(team: Team, ana: Desk) -> None:
     assert kinds[1] == [*kinds[0], "end"], "nothing else is missing"
 
 
-def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: Desk) -> None:
+def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
-    home, there = (json.loads(encode_report(gate(desk, Request(change="HEAD~1..HEAD")))) for desk in (ana, bob))
+    home, there = (json.loads(encode_report(gate(desk, GateRequest(change="HEAD~1..HEAD")))) for desk in (ana, bob))
     reasons = [[one for one in report["reasons"] if not one["code"].startswith("TRUST")] for report in (home, there)]
     assert reasons[0] == reasons[1]
     assert (home["level"], home["added"]) == (there["level"], there["added"])
@@ -108,7 +108,7 @@ def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: D
     assert {one["code"] for one in home["reasons"]} <= {one["code"] for one in there["reasons"]}
 
 
-def test_what_is_known_of_a_withheld_record_is_shown(team: Team, ana: Desk) -> None:
+def test_what_is_known_of_a_withheld_record_is_shown(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
@@ -117,7 +117,7 @@ def test_what_is_known_of_a_withheld_record_is_shown(team: Team, ana: Desk) -> N
     assert payload["$withheld"][0]["text"]["content"] is None
 
 
-def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: Desk) -> None:
+def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     assert outcomes(push_git(ana, None)) == [("same", 0)]
     bob = team.clone("bob")
@@ -133,7 +133,7 @@ def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: 
     assert answers(bob) == answers(ana)
 
 
-def test_full_chunks_are_sent_once(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_chunks_are_sent_once(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.share.git_transport.CHUNK_RECORDS", 4)
     monkeypatch.setattr("custody.share.wire.sharing.CHUNK_RECORDS", 4)
     push_git(ana, None)
@@ -150,7 +150,7 @@ def test_full_chunks_are_sent_once(team: Team, ana: Desk, monkeypatch: pytest.Mo
     assert answers(bob) == answers(ana)
 
 
-def test_texts_may_come_later_and_go_again(team: Team, ana: Desk) -> None:
+def test_texts_may_come_later_and_go_again(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
@@ -169,7 +169,7 @@ def test_texts_may_come_later_and_go_again(team: Team, ana: Desk) -> None:
     assert answers(bob) == first
 
 
-def test_what_was_erased_leaves_the_reference_and_its_history(team: Team, ana: Desk) -> None:
+def test_what_was_erased_leaves_the_reference_and_its_history(team: Team, ana: Workspace) -> None:
     push_git(ana, None, texts=True)
     erase(ana, ["event-6"], who="ana", why="a secret")
     push_git(ana, None, texts=True)
@@ -181,7 +181,7 @@ def test_what_was_erased_leaves_the_reference_and_its_history(team: Team, ana: D
     assert answers(bob) == answers(ana)
 
 
-def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, ana: Desk) -> None:
+def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
@@ -194,7 +194,7 @@ def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, an
     assert [verify(desk).findings for desk in (bob, carl)] == [[], []]
 
 
-def test_several_colleagues_see_each_other(team: Team, ana: Desk) -> None:
+def test_several_colleagues_see_each_other(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     more = NEW + text("added_by_bobs_agent = value_of(bob)", "second_of_bobs_agent = 2")
@@ -218,7 +218,7 @@ def test_several_colleagues_see_each_other(team: Team, ana: Desk) -> None:
     assert {one["session_id"] for one in reports[0]["attributions"]} >= {"bobs", "s1"}
 
 
-def test_an_export_of_what_was_pulled_gives_the_same_answers(team: Team, ana: Desk, tmp_path: Path) -> None:
+def test_an_export_of_what_was_pulled_gives_the_same_answers(team: Team, ana: Workspace, tmp_path: Path) -> None:
     push_git(ana, None)
     bob, carl = team.clone("bob"), team.clone("carl")
     pull_git(bob, None)
@@ -257,7 +257,7 @@ def tampered(team: Team, ref: str, name: str, old: bytes, new: bytes) -> None:
     ],
 )
 def test_a_chain_that_does_not_verify_is_refused_whole(
-    team: Team, ana: Desk, name: str, old: bytes, new: bytes
+    team: Team, ana: Workspace, name: str, old: bytes, new: bytes
 ) -> None:
     push_git(ana, None)
     tampered(team, team.ref(ana), name, old, new)
@@ -268,7 +268,7 @@ def test_a_chain_that_does_not_verify_is_refused_whole(
     assert verify(bob).records == 0
 
 
-def test_one_refused_chain_does_not_stop_the_others(team: Team, ana: Desk) -> None:
+def test_one_refused_chain_does_not_stop_the_others(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     dora = recorded(team.clone("dora"), an_event("prompt", text="hello"))
     push_git(dora, None)
@@ -277,7 +277,7 @@ def test_one_refused_chain_does_not_stop_the_others(team: Team, ana: Desk) -> No
     assert sorted(outcomes(report)) == [("refused", 0), ("taken", 1)]
 
 
-def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Desk) -> None:
+def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
@@ -296,7 +296,7 @@ def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Desk)
     assert (refused.outcome, outcomes(refused)) == ("found", [("refused", 0)])
 
 
-def test_our_own_chain_is_never_taken_from_elsewhere(team: Team, ana: Desk) -> None:
+def test_our_own_chain_is_never_taken_from_elsewhere(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     with ana.reading() as store:
         own = store.own()
@@ -307,21 +307,21 @@ def test_our_own_chain_is_never_taken_from_elsewhere(team: Team, ana: Desk) -> N
     assert verify(ana).records == 10
 
 
-def test_a_reference_that_names_another_store_is_refused(team: Team, ana: Desk) -> None:
+def test_a_reference_that_names_another_store_is_refused(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     team.remote.git("update-ref", f"refs/custody/{'f' * 32}", team.ref(ana))
     report = pull_git(team.clone("bob"), None)
     assert sorted(outcomes(report)) == [("refused", 0), ("taken", 10)]
 
 
-def test_references_that_are_no_chains_are_passed_over_or_refused(team: Team, ana: Desk) -> None:
+def test_references_that_are_no_chains_are_passed_over_or_refused(team: Team, ana: Workspace) -> None:
     team.remote.git("update-ref", "refs/custody/notes", "refs/heads/main")
     team.remote.git("update-ref", f"refs/custody/{'e' * 32}", "refs/heads/main")
     report = pull_git(team.clone("bob"), None)
     assert outcomes(report) == [("refused", 0)]
 
 
-def test_two_who_push_at_once_both_arrive(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_push_at_once_both_arrive(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     push_git(ana, None)
     recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
     pushed = Exchange.push
@@ -341,19 +341,19 @@ def test_two_who_push_at_once_both_arrive(team: Team, ana: Desk, monkeypatch: py
     assert races == [1]
 
 
-def test_a_push_never_overwrites_what_it_has_not_seen(team: Team, ana: Desk) -> None:
+def test_a_push_never_overwrites_what_it_has_not_seen(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     exchange = ana.repository.exchange(team.folder / "x")
     address = ana.repository.address(team.url)
     (ref,) = exchange.fetch(address)
     other = exchange.commit({b"x": exchange.keep(b"x")}, [], "another", 0)
     for seen in (None, "1" * 40):
-        with pytest.raises(Moved):
+        with pytest.raises(RemoteMoveError):
             exchange.push(address, ref.name.decode(), other, seen)
     assert exchange.fetch(address) == [ref]
 
 
-def test_a_remote_that_refuses_is_told_in_its_words(team: Team, ana: Desk) -> None:
+def test_a_remote_that_refuses_is_told_in_its_words(team: Team, ana: Workspace) -> None:
     team.remote.git("config", "receive.denyDeletes", "true")
     team.remote.git("config", "transfer.hideRefs", "refs/custody")
     with pytest.raises(GitError, match="hidden ref") as caught:
@@ -361,7 +361,7 @@ def test_a_remote_that_refuses_is_told_in_its_words(team: Team, ana: Desk) -> No
     assert "refs/custody" in str(caught.value.hint)
 
 
-def test_a_remote_that_is_gone_loses_nothing(team: Team, ana: Desk) -> None:
+def test_a_remote_that_is_gone_loses_nothing(team: Team, ana: Workspace) -> None:
     team.remote.path.rename(team.folder / "moved.git")
     for verb in (push_git, pull_git):
         with pytest.raises(GitError) as caught:
@@ -373,13 +373,13 @@ def test_a_remote_that_is_gone_loses_nothing(team: Team, ana: Desk) -> None:
 @pytest.mark.parametrize(
     "url", ["ext::sh -c x", "http://example.invalid/x", "git://example.invalid/x", "-x", "", "fd::3", "ftp://x/y"]
 )
-def test_other_ways_to_a_remote_are_refused(team: Team, ana: Desk, url: str) -> None:
+def test_other_ways_to_a_remote_are_refused(team: Team, ana: Workspace, url: str) -> None:
     a_repository(ana.folder).git("config", "remote.origin.url", url)
     with pytest.raises(InputError):
         push_git(ana, None)
 
 
-def test_the_remote_is_the_one_that_the_branch_follows(team: Team, ana: Desk) -> None:
+def test_the_remote_is_the_one_that_the_branch_follows(team: Team, ana: Workspace) -> None:
     built = a_repository(ana.folder)
     built.git("remote", "rename", "origin", "upstream")
     built.git("config", "branch.main.remote", "upstream")
@@ -388,18 +388,20 @@ def test_the_remote_is_the_one_that_the_branch_follows(team: Team, ana: Desk) ->
         push_git(ana, "elsewhere")
 
 
-def test_nothing_recorded_is_nothing_to_push(team: Team, ana: Desk) -> None:
+def test_nothing_recorded_is_nothing_to_push(team: Team, ana: Workspace) -> None:
     assert push_git(team.clone("bob"), None).chains == []
     assert pull_git(ana, None).chains == []
 
 
-def test_a_lone_clock_is_no_part_of_what_is_shared(team: Team, ana: Desk) -> None:
+def test_a_lone_clock_is_no_part_of_what_is_shared(team: Team, ana: Workspace) -> None:
     push_git(ana, None)
     later = replace(ana, now_ns=lambda: (NOON + 90_000) * NS)
     assert outcomes(push_git(later, None)) == [("same", 0)]
 
 
-def test_a_push_that_is_cut_off_leaves_nothing_half(team: Team, ana: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_push_that_is_cut_off_leaves_nothing_half(
+    team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("push", "commit", "keep"):
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, name, _cut_off)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from custody.core.ids import StoreId
-from custody.core.record import Head, Record
-from custody.store import DerivedTables, Reader, Store, ViewWiring, open_sqlite
+from custody.core.record import ChainTip, Record
+from custody.store import DerivedTables, RecordReader, Store, ViewWiring, open_sqlite
 from custody.workspace.wiring import DERIVED, READERS, import_name
 from tests.builders.events import an_arrival
 from tests.builders.stores import surroundings
@@ -20,10 +20,10 @@ class CallLog(DerivedTables):
         self.calls: list[tuple[str, object]] = []
         self.reaches_head = True
 
-    def catch_up(self, head: Head) -> None:
+    def catch_up(self, head: ChainTip) -> None:
         self.calls.append(("catch_up", head.store))
 
-    def is_current(self, head: Head) -> bool:
+    def is_current(self, head: ChainTip) -> bool:
         return self.reaches_head
 
     def read_on(self, store: StoreId) -> None:
@@ -41,7 +41,7 @@ class CallLog(DerivedTables):
 
 def an_open_store(folder: Path, version: int = 1) -> tuple[Store, CallLog]:
     log = CallLog()
-    readers = {kind: Reader(version, reader.views) for kind, reader in READERS.items()}
+    readers = {kind: RecordReader(version, reader.views) for kind, reader in READERS.items()}
     store = Store(open_sqlite(folder / "custody.db"), ViewWiring(readers, (lambda _: log,)), surroundings(folder))
     return store, log
 

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from custody.core.ids import Link, Seq, StoreId
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.store.heads import Heads
 
 STORE = StoreId("a" * 32)
 
 
-def a_head(seq: int) -> Head:
-    return Head(STORE, Seq(seq), Link(bytes([seq]) * 32))
+def a_head(seq: int) -> ChainTip:
+    return ChainTip(STORE, Seq(seq), Link(bytes([seq]) * 32))
 
 
 def test_a_head_is_remembered(tmp_path: Path) -> None:

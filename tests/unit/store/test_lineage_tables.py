@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.queries.lineage import PROBED, VOTERS_MAX, LineageTables, StateRow, Told
+from custody.attribution.queries.lineage import PROBED, VOTERS_MAX, LineageTables, StateAuthor, StateRow
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.store import Store
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: Any) -> StateRow:
     ref = RecordRef(CHAIN, Seq(id_))
-    told = Told(
+    told = StateAuthor(
         ref=ref,
         at_ns=at_ns,
         observed=f"robot s1 e{id_}",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.migrate import SCHEMA_VERSION, migrate, migrations, statements_of
 from custody.store.sqlite import SqliteDb, open_sqlite
 
@@ -20,7 +20,7 @@ class Dying(SqliteDb):
 
     left = 0
 
-    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+    def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         Dying.left -= 1
         if Dying.left == 0:
             os._exit(137)

@@ -8,14 +8,14 @@ from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.trust.engine import trust_at
 from custody.trust.model import (
     ChangeComplexity,
-    Decided,
+    DecisionEntry,
     DecisionType,
     Entry,
     Overridden,
-    Recovered,
+    RecoveryEntry,
     Stakes,
-    Standing,
     Trust,
+    TrustStanding,
     TrustTier,
 )
 from custody.trust.rules import TrustRules
@@ -44,17 +44,17 @@ def a_decision(
     reverts: str | None = None,
     commit: str | None = None,
     model: str | None = None,
-) -> Decided:
+) -> DecisionEntry:
     place = a_place()
     name = id or f"d{place.seq}"
-    return Decided(name, _at(day), place, decision, stakes, actor, commit=commit, reverts=reverts, model=model)
+    return DecisionEntry(name, _at(day), place, decision, stakes, actor, commit=commit, reverts=reverts, model=model)
 
 
-def a_landing(*, day: float = 0, stakes: Stakes = ONE, id: str | None = None, head: str | None = None) -> Decided:
+def a_landing(*, day: float = 0, stakes: Stakes = ONE, id: str | None = None, head: str | None = None) -> DecisionEntry:
     """A change that landed without review."""
     place = a_place()
     sha = head or f"{place.seq:040x}"
-    return Decided(
+    return DecisionEntry(
         id or f"u{place.seq}",
         _at(day),
         place,
@@ -68,7 +68,7 @@ def a_landing(*, day: float = 0, stakes: Stakes = ONE, id: str | None = None, he
 
 
 def an_override(
-    target: Decided,
+    target: DecisionEntry,
     decision: DecisionType,
     *,
     day: float = 1,
@@ -81,16 +81,16 @@ def an_override(
 
 def a_recovery(
     boost: float = 0.05, *, day: float = 1, actor: str | None = "ana", reason: str | None = "new model"
-) -> Recovered:
+) -> RecoveryEntry:
     place = a_place()
-    return Recovered(f"r{place.seq}", _at(day), place, boost, actor, reason)
+    return RecoveryEntry(f"r{place.seq}", _at(day), place, boost, actor, reason)
 
 
 def a_standing(
     score: float = 0.5, *, samples: int = 10, day: float | None = 0, recovered: float | None = None
-) -> Standing:
+) -> TrustStanding:
     since = None if day is None else _at(day)
-    return Standing(score, since, since, None if recovered is None else _at(recovered), accepted=samples)
+    return TrustStanding(score, since, since, None if recovered is None else _at(recovered), accepted=samples)
 
 
 def a_trust(tier: TrustTier, *, samples: int = 10, rules: TrustRules = CAUTIOUS) -> Trust:
@@ -133,7 +133,7 @@ recoveries = st.builds(a_recovery, st.floats(0.001, 1), day=days, actor=st.sampl
 def histories(draw: st.DrawFn) -> list[Entry]:
     """Decisions, landings without review and recoveries in any order; some overridden, taken back or told twice."""
     entries: list[Entry] = draw(st.lists(decisions | landings | recoveries, max_size=12))
-    decided = [entry for entry in entries if isinstance(entry, Decided)]
+    decided = [entry for entry in entries if isinstance(entry, DecisionEntry)]
     if decided:
         targets = draw(st.lists(st.sampled_from(decided), max_size=3))
         entries += [an_override(target, draw(st.sampled_from(DecisionType)), day=draw(days)) for target in targets]

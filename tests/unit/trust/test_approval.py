@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.trust.approval import (
-    Case,
-    Proposed,
-    Spent,
-    Touched,
+    ApprovalCase,
+    BudgetUse,
+    ProposedChange,
+    TouchedPath,
     area_of,
     budget_left,
     budget_since_ns,
@@ -22,27 +22,27 @@ from custody.trust.approval import (
     nobody_known,
 )
 from custody.trust.engine import trust_at
-from custody.trust.model import Author, TrustTier
+from custody.trust.model import ChangeAuthor, TrustTier
 from custody.trust.rules import TrustRules
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 MINUTE = 60 * 1_000_000_000
 RULES = TrustRules(audit_share=0.0)
-CHANGE = Proposed(head="a" * 40, lines=30, touched=(Touched("src/app.py"),), areas=("src",), newest_ns=NOON)
-CASE = Case(
+CHANGE = ProposedChange(head="a" * 40, lines=30, touched=(TouchedPath("src/app.py"),), areas=("src",), newest_ns=NOON)
+CASE = ApprovalCase(
     change=CHANGE,
-    author=Author("robot", "m-1", "ana"),
+    author=ChangeAuthor("robot", "m-1", "ana"),
     trust=a_trust(TrustTier.MEDIUM),
     now_ns=NOON,
     approver="ci",
 )
 
 
-def codes(case: Case, rules: TrustRules = RULES) -> list[str]:
+def codes(case: ApprovalCase, rules: TrustRules = RULES) -> list[str]:
     return list(may_land(case, rules).codes)
 
 
-def with_change(**fields: Any) -> Case:
+def with_change(**fields: Any) -> ApprovalCase:
     return replace(CASE, change=replace(CHANGE, **fields))
 
 
@@ -56,11 +56,11 @@ def test_a_small_change_of_a_proven_agent_lands() -> None:
         (with_change(unknown_lines=1), "TRUST-UNKNOWN"),
         (replace(CASE, trust=a_trust(TrustTier.MEDIUM, samples=9)), "TRUST-SAMPLES"),
         (with_change(lines=51), "TRUST-SIZE"),
-        (replace(CASE, spent=Spent(agent=21)), "TRUST-BUDGET"),
-        (replace(CASE, spent=Spent(operator=21)), "TRUST-BUDGET"),
-        (replace(CASE, spent=Spent(areas={"src": 21})), "TRUST-BUDGET"),
-        (with_change(touched=(Touched("src/app.py"), Touched(".github/workflows/ci.yml"))), "TRUST-PATH"),
-        (with_change(touched=(Touched("logo.png", "is a binary file"),)), "TRUST-KIND"),
+        (replace(CASE, spent=BudgetUse(agent=21)), "TRUST-BUDGET"),
+        (replace(CASE, spent=BudgetUse(operator=21)), "TRUST-BUDGET"),
+        (replace(CASE, spent=BudgetUse(areas={"src": 21})), "TRUST-BUDGET"),
+        (with_change(touched=(TouchedPath("src/app.py"), TouchedPath(".github/workflows/ci.yml"))), "TRUST-PATH"),
+        (with_change(touched=(TouchedPath("logo.png", "is a binary file"),)), "TRUST-KIND"),
         (replace(CASE, approver="robot"), "TRUST-SELF"),
         (replace(CASE, approver=" ANA"), "TRUST-SELF"),
         (replace(with_change(people=frozenset(["Ci Bot", "ci@example.invalid"])), approver="ci bot"), "TRUST-SELF"),
@@ -70,7 +70,7 @@ def test_a_small_change_of_a_proven_agent_lands() -> None:
         (replace(CASE, chance="too risky"), "TRUST-CHANCE"),
     ],
 )
-def test_each_never_is_one_alone(case: Case, code: str) -> None:
+def test_each_never_is_one_alone(case: ApprovalCase, code: str) -> None:
     assert codes(case) == [code]
 
 
@@ -87,13 +87,13 @@ def test_idling_upward_is_no_way() -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        replace(CASE, spent=Spent(agent=20, operator=20, areas={"src": 20, "docs": 500})),
+        replace(CASE, spent=BudgetUse(agent=20, operator=20, areas={"src": 20, "docs": 500})),
         with_change(newest_ns=NOON + 5 * MINUTE),
         with_change(lines=50),
         replace(CASE, approver=None),
     ],
 )
-def test_the_bounds_themselves_are_allowed(case: Case) -> None:
+def test_the_bounds_themselves_are_allowed(case: ApprovalCase) -> None:
     assert may_land(case, RULES)
 
 
@@ -105,8 +105,8 @@ def test_a_budget_may_be_less_than_the_tiers_limit() -> None:
 
 def test_what_is_left_is_what_the_tightest_budget_leaves() -> None:
     assert budget_left(CASE, RULES) == 50
-    assert budget_left(replace(CASE, spent=Spent(10, 20, {"src": 45, "docs": 50})), RULES) == 5
-    assert budget_left(replace(CASE, spent=Spent(60)), RULES) == 0
+    assert budget_left(replace(CASE, spent=BudgetUse(10, 20, {"src": 45, "docs": 50})), RULES) == 5
+    assert budget_left(replace(CASE, spent=BudgetUse(60)), RULES) == 0
     assert budget_since_ns(NOON, RULES) == NOON - DAY
 
 
@@ -156,12 +156,12 @@ class TestPaths:
         ],
     )
     def test_rules_builds_owners_and_hooks_always_need_a_review(self, path: str) -> None:
-        assert codes(with_change(touched=(Touched(path),))) == ["TRUST-PATH"]
+        assert codes(with_change(touched=(TouchedPath(path),))) == ["TRUST-PATH"]
 
     def test_the_policy_names_its_own(self) -> None:
         rules = replace(RULES, review_paths=("src/**/secret?.py",))
-        assert codes(with_change(touched=(Touched("src/a/b/secrets.py"),)), rules) == ["TRUST-PATH"]
-        assert may_land(with_change(touched=(Touched("custody.toml"),)), rules)
+        assert codes(with_change(touched=(TouchedPath("src/a/b/secrets.py"),)), rules) == ["TRUST-PATH"]
+        assert may_land(with_change(touched=(TouchedPath("custody.toml"),)), rules)
 
     def test_areas_are_folders_unless_the_policy_groups_them(self) -> None:
         rules = TrustRules(areas=("billing: src/pay/**", "all: **/*.py"))
@@ -181,10 +181,10 @@ def test_more_spent_or_a_larger_change_never_helps(
     lines: int, spent: int, more: int, samples: int, tier: TrustTier
 ) -> None:
     trust = a_trust(tier, samples=samples)
-    case = replace(with_change(lines=lines), trust=trust, spent=Spent(spent, spent, {"src": spent}))
+    case = replace(with_change(lines=lines), trust=trust, spent=BudgetUse(spent, spent, {"src": spent}))
     worse = [
-        replace(case, spent=Spent(spent + more, spent, {"src": spent})),
-        replace(case, spent=Spent(spent, spent, {"src": spent + more})),
+        replace(case, spent=BudgetUse(spent + more, spent, {"src": spent})),
+        replace(case, spent=BudgetUse(spent, spent, {"src": spent + more})),
         replace(case, change=replace(case.change, lines=lines + more)),
     ]
     assert may_land(case, RULES) or not any(may_land(one, RULES) for one in worse)

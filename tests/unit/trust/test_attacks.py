@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import AgentName
-from custody.trust.approval import Case, Proposed, Spent, budget_since_ns, may_land
+from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, may_land
 from custody.trust.engine import replay, trust_at
 from custody.trust.model import (
-    Author,
+    ChangeAuthor,
     ChangeComplexity,
-    Decided,
+    CurrentModel,
+    DecisionEntry,
     DecisionType,
     Entry,
-    Running,
     Stakes,
     Trust,
     TrustTier,
@@ -36,21 +36,23 @@ GOOD = [a_decision(day=day) for day in range(12)]
 HOUR = DAY // 24
 
 
-def trust(*entries: Entry, day: float = 12, agent: str = ROBOT, running: Running | None = None) -> Trust:
+def trust(*entries: Entry, day: float = 12, agent: str = ROBOT, running: CurrentModel | None = None) -> Trust:
     now_ns = NOON + round(day * DAY)
     standing = replay(AgentName(agent), entries, RULES, now_ns=now_ns, running=running).standing
     return trust_at(standing, now_ns, RULES)
 
 
-NOTHING = Spent()
+NOTHING = BudgetUse()
 
 
 def a_case(
-    known: Trust, lines: int = 10, *, spent: Spent = NOTHING, day: float = 12, approver: str | None = None
-) -> Case:
+    known: Trust, lines: int = 10, *, spent: BudgetUse = NOTHING, day: float = 12, approver: str | None = None
+) -> ApprovalCase:
     now_ns = NOON + round(day * DAY)
-    change = Proposed(head="a" * 40, lines=lines, areas=("src",), newest_ns=NOON)
-    return Case(change=change, author=Author("robot"), trust=known, now_ns=now_ns, spent=spent, approver=approver)
+    change = ProposedChange(head="a" * 40, lines=lines, areas=("src",), newest_ns=NOON)
+    return ApprovalCase(
+        change=change, author=ChangeAuthor("robot"), trust=known, now_ns=now_ns, spent=spent, approver=approver
+    )
 
 
 def test_an_agent_with_this_good_record_may_land_something() -> None:
@@ -105,8 +107,8 @@ class TestWhitewashing:
 
     def test_a_new_model_keeps_what_is_held_against_the_old_one(self) -> None:
         bad = [a_decision(REJECTED, stakes=LARGE, model="m-1", day=day) for day in range(12)]
-        assert trust(*bad, running=Running("m-2")).score == trust(*bad).score
-        assert not may_land(a_case(trust(*bad, running=Running("m-2")), 0), RULES)
+        assert trust(*bad, running=CurrentModel("m-2")).score == trust(*bad).score
+        assert not may_land(a_case(trust(*bad, running=CurrentModel("m-2")), 0), RULES)
 
     @pytest.mark.parametrize("days", [30, 90, 365, 10_000])
     def test_waiting_is_no_way_up(self, days: int) -> None:
@@ -131,19 +133,19 @@ class TestSlicing:
     @given(st.lists(st.integers(0, 200), max_size=40), st.integers(0, 23))
     def test_slices_together_never_exceed_the_budget_of_a_day(self, slices: list[int], hours: int) -> None:
         known = trust(*GOOD)
-        landed: list[Decided] = []
+        landed: list[DecisionEntry] = []
         for n, lines in enumerate(slices):
             day = 12 + n * hours / 24 / max(1, len(slices))
             since_ns = budget_since_ns(NOON + round(day * DAY), RULES)
             used = sum(one.stakes.lines or 0 for one in landed if one.at_ns > since_ns)
-            if may_land(a_case(known, lines, spent=Spent(used, used, {"src": used}), day=day), RULES):
+            if may_land(a_case(known, lines, spent=BudgetUse(used, used, {"src": used}), day=day), RULES):
                 landed.append(a_landing(day=day, stakes=Stakes(None, lines)))
         assert sum(one.stakes.lines or 0 for one in landed) <= lines_max(known.tier, RULES)
 
     def test_another_agent_of_the_same_operator_or_in_the_same_area_shares_the_budget(self) -> None:
         known = trust(*GOOD)
         most = lines_max(known.tier, RULES)
-        for spent in (Spent(operator=most), Spent(areas={"src": most})):
+        for spent in (BudgetUse(operator=most), BudgetUse(areas={"src": most})):
             assert may_land(a_case(known, 1, spent=spent), RULES).codes == ("TRUST-BUDGET",)
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.chance import Chance, Chances, is_good, wilson
-from custody.trust.levels import Case
+from custody.trust.chance import AcceptanceChance, Chances, is_good, wilson
+from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 from custody.trust.rating import probability_of
 from custody.trust.rules import TrustRules
@@ -18,7 +18,7 @@ ACCEPTED, MODIFIED, REJECTED = DecisionType
 HOUR = DAY // 24
 
 cases = st.builds(
-    Case,
+    LevelCase,
     st.sampled_from(("robot", "other", "third")),
     st.sampled_from(("here", "there")),
     st.sampled_from(((), ("src",), ("docs",), ("docs", "src"))),
@@ -29,7 +29,7 @@ outcomes = st.sampled_from(DecisionType)
 
 
 @st.composite
-def histories(draw: st.DrawFn, most: int = 30) -> list[tuple[Case, DecisionType, int]]:
+def histories(draw: st.DrawFn, most: int = 30) -> list[tuple[LevelCase, DecisionType, int]]:
     """Decisions in order, over hours or months."""
     made = draw(st.lists(st.tuples(cases, outcomes, st.sampled_from((0, 1, 30, 24 * 40))), max_size=most))
     at_ns, told = NOON, []
@@ -39,21 +39,23 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[tuple[Case, DecisionType,
     return told
 
 
-def a_case(agent: str = "robot", *, at_ns: int = NOON, lines: int | None = None, **more: str | tuple[str, ...]) -> Case:
-    return Case(agent, "here", lines=lines, opened_ns=at_ns, **more)  # type: ignore[arg-type]
+def a_case(
+    agent: str = "robot", *, at_ns: int = NOON, lines: int | None = None, **more: str | tuple[str, ...]
+) -> LevelCase:
+    return LevelCase(agent, "here", lines=lines, opened_ns=at_ns, **more)  # type: ignore[arg-type]
 
 
-def learnt(history: list[tuple[Case, DecisionType, int]], rules: TrustRules = CAUTIOUS) -> Chances:
+def learnt(history: list[tuple[LevelCase, DecisionType, int]], rules: TrustRules = CAUTIOUS) -> Chances:
     chances = Chances(rules)
     for case, decision, at_ns in history:
         chances.learn(case, decision, at_ns)
     return chances
 
 
-def opened(case: Case, history: list[tuple[Case, DecisionType, int]], hours: int = 1) -> Case:
+def opened(case: LevelCase, history: list[tuple[LevelCase, DecisionType, int]], hours: int = 1) -> LevelCase:
     """The same change, proposed some hours after the last decision."""
     last_ns = history[-1][2] if history else NOON
-    return Case(case.agent, case.repository, case.areas, case.operator, case.lines, last_ns + hours * HOUR)
+    return LevelCase(case.agent, case.repository, case.areas, case.operator, case.lines, last_ns + hours * HOUR)
 
 
 def test_merged_is_good_with_changes_or_without() -> None:
@@ -150,7 +152,7 @@ def test_the_lower_bound_is_wilsons() -> None:
 
 @given(histories(), cases)
 def test_the_account_sums_to_the_log_odds_to_the_last_bit(
-    history: list[tuple[Case, DecisionType, int]], case: Case
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase
 ) -> None:
     said = learnt(history).predict(opened(case, history))
     points = [part.points for part in said.account]
@@ -161,7 +163,7 @@ def test_the_account_sums_to_the_log_odds_to_the_last_bit(
 
 @given(histories(), cases)
 def test_the_same_decisions_give_the_same_chance_bit_for_bit(
-    history: list[tuple[Case, DecisionType, int]], case: Case
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase
 ) -> None:
     asked = opened(case, history)
     assert learnt(history).predict(asked) == learnt(history).predict(asked)
@@ -180,13 +182,15 @@ LOPSIDED = TrustRules(
 
 @given(histories(60), cases, st.integers(0, 23), st.sampled_from((CAUTIOUS, NERVOUS, LOPSIDED)))
 def test_one_more_acceptance_never_lowers_the_chance_of_that_agent(
-    history: list[tuple[Case, DecisionType, int]], case: Case, hours: int, rules: TrustRules
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase, hours: int, rules: TrustRules
 ) -> None:
     asked = opened(case, history, hours=0)
     before, after = learnt(history, rules), learnt(history, rules)
     after.learn(asked, ACCEPTED, asked.opened_ns)
     later_ns = asked.opened_ns - asked.opened_ns % DAY + hours * HOUR
-    again = Case(case.agent, case.repository, case.areas, case.operator, case.lines, max(later_ns, asked.opened_ns))
+    again = LevelCase(
+        case.agent, case.repository, case.areas, case.operator, case.lines, max(later_ns, asked.opened_ns)
+    )
     one, other = before.predict(again), after.predict(again)
     # What is learnt about weights on a day counts from the next day on, so this is about the rest of the day.
     assert other.logit >= one.logit - 1e-12
@@ -195,13 +199,13 @@ def test_one_more_acceptance_never_lowers_the_chance_of_that_agent(
 
 @given(histories(), cases, st.data())
 def test_a_prediction_knows_nothing_of_what_is_decided_later(
-    history: list[tuple[Case, DecisionType, int]], case: Case, data: st.DataObject
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase, data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(history)))
     other = [(one, data.draw(outcomes), at_ns) for one, _, at_ns in history[place:]]
     asked = opened(case, history[:place])
 
-    def told(later: list[tuple[Case, DecisionType, int]]) -> Chance:
+    def told(later: list[tuple[LevelCase, DecisionType, int]]) -> AcceptanceChance:
         chances = learnt(history[:place])
         said = chances.predict(asked)
         for one, decision, at_ns in later:
@@ -212,7 +216,7 @@ def test_a_prediction_knows_nothing_of_what_is_decided_later(
 
 
 @given(histories(), cases)
-def test_asking_changes_nothing(history: list[tuple[Case, DecisionType, int]], case: Case) -> None:
+def test_asking_changes_nothing(history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase) -> None:
     asked = opened(case, history)
     quiet, curious = Chances(CAUTIOUS), Chances(CAUTIOUS)
     for one, decision, at_ns in history:
@@ -223,7 +227,9 @@ def test_asking_changes_nothing(history: list[tuple[Case, DecisionType, int]], c
 
 
 @given(histories(), cases)
-def test_a_clock_that_was_set_back_breaks_nothing(history: list[tuple[Case, DecisionType, int]], case: Case) -> None:
+def test_a_clock_that_was_set_back_breaks_nothing(
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase
+) -> None:
     backwards = [(one, decision, at_ns) for one, decision, at_ns in reversed(history)]
     said = learnt(backwards).predict(opened(case, history))
     assert 0 < said.low <= said.probability < 1

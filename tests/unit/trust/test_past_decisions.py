@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from custody.trust.engine import replay
-from custody.trust.levels import Case
+from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType, Entry
-from custody.trust.past_decisions import HERE, Past, pasts_of, remembered
+from custody.trust.past_decisions import HERE, PastDecision, pasts_of, remembered
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,
@@ -25,7 +25,7 @@ from tests.unit.trust.builders import (
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 
 
-def pasts(*entries: Entry, until: float = 1000) -> list[Past]:
+def pasts(*entries: Entry, until: float = 1000) -> list[PastDecision]:
     account = replay(ROBOT, entries, CAUTIOUS, now_ns=NOON + round(until * DAY))
     return list(pasts_of(ROBOT, account, {}))
 
@@ -41,7 +41,11 @@ def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
 
 def chance(*entries: Entry, day: float = 50) -> float:
     at_ns = NOON + round(day * DAY)
-    return remembered(pasts(*entries), CAUTIOUS, at_ns).chances.predict(Case(ROBOT, HERE, opened_ns=at_ns)).probability
+    return (
+        remembered(pasts(*entries), CAUTIOUS, at_ns)
+        .chances.predict(LevelCase(ROBOT, HERE, opened_ns=at_ns))
+        .probability
+    )
 
 
 def test_an_override_counts_in_the_place_of_what_it_overrides() -> None:

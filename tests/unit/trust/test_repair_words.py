@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from custody.trust.repair_words import Said, labels_of
+from custody.trust.repair_words import CommitText, labels_of
 from custody.trust.rules import TrustRules
 from custody.trust.signatures import signed_by
 from tests.unit.trust.builders import DAY, NOON
@@ -21,15 +21,15 @@ def a_commit(
     *,
     day: float = 0,
     files: tuple[str, ...] = ("a.py",),
-) -> Said:
-    return Said(sha, message.partition("\n")[0], message, NOON + round(day * DAY), frozenset(files))
+) -> CommitText:
+    return CommitText(sha, message.partition("\n")[0], message, NOON + round(day * DAY), frozenset(files))
 
 
-def reverted(*commits: Said) -> dict[str, str]:
+def reverted(*commits: CommitText) -> dict[str, str]:
     return {sha: by.sha for sha, by in labels_of(commits, RULES).reverted.items()}
 
 
-def mended(*commits: Said) -> dict[str, str]:
+def mended(*commits: CommitText) -> dict[str, str]:
     return {sha: by.sha for sha, by in labels_of(commits, RULES).mended.items()}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.risk import Control, Risk
+from custody.trust.risk import Risk, RiskControl
 from custody.trust.rules import TrustRules
 from custody.trust.tail import share_at_most, surprise_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
@@ -45,7 +45,7 @@ def test_a_share_above_the_bound_would_be_a_surprise_and_one_below_would_not(
 
 def test_nothing_is_let_through_before_anything_is_shown() -> None:
     risk = Risk(CAUTIOUS)
-    assert risk.control(NOON) == Control(0.01, None, None, 0.0, 0, 0, 0)
+    assert risk.control(NOON) == RiskControl(0.01, None, None, 0.0, 0, 0, 0)
     assert not risk.passes(1.0, NOON)
     assert (risk.control(NOON).realised, risk.control(NOON).coverage) == (None, 0.0)
 

@@ -7,7 +7,16 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from custody.trust.engine import beginning, carry, follows, order_of, replay, standing_at, trust_at
-from custody.trust.model import ChangeComplexity, Decided, DecisionType, Entry, Overridden, Running, Stakes, Standing
+from custody.trust.model import (
+    ChangeComplexity,
+    CurrentModel,
+    DecisionEntry,
+    DecisionType,
+    Entry,
+    Overridden,
+    Stakes,
+    TrustStanding,
+)
 from custody.trust.rules import TrustRules
 from tests.unit.trust.builders import (
     CAUTIOUS,
@@ -26,7 +35,7 @@ ACCEPTED, MODIFIED, REJECTED = DecisionType
 profiles = st.sampled_from((CAUTIOUS, DOCUMENT))
 
 
-def standing(*entries: Entry, day: float = 0) -> Standing:
+def standing(*entries: Entry, day: float = 0) -> TrustStanding:
     return replay(ROBOT, entries, CAUTIOUS, now_ns=NOON + round(day * DAY)).standing
 
 
@@ -106,31 +115,31 @@ def test_the_past_does_not_know_what_settled_later() -> None:
 
 class TestModels:
     def test_what_another_model_earned_is_worth_half(self) -> None:
-        account = replay(ROBOT, [a_decision(model="m-1")], CAUTIOUS, running=Running("m-2"))
+        account = replay(ROBOT, [a_decision(model="m-1")], CAUTIOUS, running=CurrentModel("m-2"))
         assert account.standing.score == pytest.approx(0.575)
         assert trust_at(account.standing, NOON, CAUTIOUS).confidence == pytest.approx(0.005)
 
     def test_what_the_same_model_earned_and_what_is_asked_without_a_model_is_worth_all(self) -> None:
-        for running in (Running("m-1"), None):
+        for running in (CurrentModel("m-1"), None):
             account = replay(ROBOT, [a_decision(model="m-1")], CAUTIOUS, running=running)
             assert account.standing.score == pytest.approx(0.65)
             assert account.standing.inherited == 0
 
     @pytest.mark.parametrize(("model", "running"), [(None, "m-1"), ("m-1", None)])
     def test_a_model_that_is_not_told_is_another_one(self, model: str | None, running: str | None) -> None:
-        account = replay(ROBOT, [a_decision(model=model)], CAUTIOUS, running=Running(running))
+        account = replay(ROBOT, [a_decision(model=model)], CAUTIOUS, running=CurrentModel(running))
         assert account.standing.inherited == 1
 
     def test_what_is_held_against_one_model_is_held_against_the_next(self) -> None:
-        account = replay(ROBOT, [a_decision(REJECTED, model="m-1")], CAUTIOUS, running=Running("m-2"))
+        account = replay(ROBOT, [a_decision(REJECTED, model="m-1")], CAUTIOUS, running=CurrentModel("m-2"))
         assert account.standing.score == pytest.approx(0.35)
 
     @given(histories())
     def test_a_model_never_has_more_than_all_models_together(self, entries: list[Entry]) -> None:
-        plain = [entry for entry in entries if not isinstance(entry, Decided) or entry.decision is not MODIFIED]
+        plain = [entry for entry in entries if not isinstance(entry, DecisionEntry) or entry.decision is not MODIFIED]
         plain = [entry for entry in plain if not isinstance(entry, Overridden)]
         whole = replay(ROBOT, plain, CAUTIOUS).standing
-        one = replay(ROBOT, plain, CAUTIOUS, running=Running("m-2")).standing
+        one = replay(ROBOT, plain, CAUTIOUS, running=CurrentModel("m-2")).standing
         assert one.score <= whole.score + 1e-12 and one.samples == whole.samples
 
 
@@ -166,9 +175,9 @@ class TestCarrying:
 def concern(before: list[Entry], after: list[Entry]) -> bool:
     """Whether something that comes has a name that was used before, as the store would tell."""
     ids = {entry.id for entry in after}
-    heads = {name for entry in after if isinstance(entry, Decided) and entry.unreviewed for name in entry.names}
+    heads = {name for entry in after if isinstance(entry, DecisionEntry) and entry.unreviewed for name in entry.names}
     for entry in before:
         target = entry.target if isinstance(entry, Overridden) else getattr(entry, "reverts", None)
-        if entry.id in ids or target in ids or (isinstance(entry, Decided) and entry.names & heads):
+        if entry.id in ids or target in ids or (isinstance(entry, DecisionEntry) and entry.names & heads):
             return True
     return False

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.approval import Touched
-from custody.trust.model import ChangeComplexity, Decided, DecisionType, Stakes
-from custody.trust.past_decisions import Past
+from custody.trust.approval import TouchedPath
+from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType, Stakes
+from custody.trust.past_decisions import PastDecision
 from custody.trust.rules import TrustRules
-from custody.trust.simulate import NO_SIZE, Judged, simulate
+from custody.trust.simulate import NO_SIZE, SimulatedChange, simulate
 from tests.unit.trust.builders import DAY, NOON, a_decision
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
@@ -26,14 +26,14 @@ def a_past(
     agent: str = "robot",
     waited: float = 0,
     reverts: str | None = None,
-    touched: tuple[Touched, ...] | None = None,
-) -> Past:
+    touched: tuple[TouchedPath, ...] | None = None,
+) -> PastDecision:
     """A change decided on a day, proposed so many days before."""
     entry = a_decision(decision, day=day, stakes=replace(SMALL, lines=lines), reverts=reverts)
-    return Past(agent, entry, entry.at_ns - round(waited * DAY), touched)
+    return PastDecision(agent, entry, entry.at_ns - round(waited * DAY), touched)
 
 
-def a_record(count: int = 12, **more: str) -> list[Past]:
+def a_record(count: int = 12, **more: str) -> list[PastDecision]:
     """Enough good changes for an agent to land something."""
     return [a_past(n, **more) for n in range(count)]  # type: ignore[arg-type]
 
@@ -42,7 +42,7 @@ def since(day: float) -> int:
     return NOON + round(day * DAY)
 
 
-def judged(pasts: list[Past], *, day: float = 11.5, rules: TrustRules = RULES) -> list[Judged]:
+def judged(pasts: list[PastDecision], *, day: float = 11.5, rules: TrustRules = RULES) -> list[SimulatedChange]:
     return list(simulate(pasts, rules, since(day)).judged)
 
 
@@ -94,7 +94,7 @@ def test_what_lands_is_taken_from_the_budget() -> None:
 
 
 def test_a_path_that_the_rules_name_never_lands() -> None:
-    (one,) = judged([*a_record(), a_past(12, touched=(Touched(".github/workflows/ci.yml"),))])
+    (one,) = judged([*a_record(), a_past(12, touched=(TouchedPath(".github/workflows/ci.yml"),))])
     assert one.reasons == ("TRUST-PATH",)
 
 
@@ -155,5 +155,5 @@ def test_a_simulation_is_the_same_to_the_bit(told: list[tuple[int, DecisionType]
 
 def test_a_decided_change_is_judged_once() -> None:
     opened_at_once = a_past(12)
-    assert isinstance(opened_at_once.entry, Decided)
+    assert isinstance(opened_at_once.entry, DecisionEntry)
     assert len(judged([*a_record(), opened_at_once, a_past(13, waited=0.4)])) == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.rules import TrustRules
-from custody.trust.undo_check import States, Taken, Undone, lines_of, undone_lines, undone_whole
+from custody.trust.undo_check import States, Undone, UndoShare, lines_of, undone_lines, undone_whole
 
 RULES = TrustRules()
 FILES = st.lists(st.sampled_from([b"one", b"two", b"three", b"four", b"}"]), max_size=12)
@@ -22,7 +22,7 @@ def test_what_is_put_back_as_it_was_is_taken_back_whole(old: list[bytes], new: l
     undone = undone_lines(States(counted(old), counted(new), counted(new), counted(old)))
     assert undone.taken == undone.left == undone.changed
     if undone.changed:
-        assert undone.how_much(RULES) is Taken.WHOLE
+        assert undone.how_much(RULES) is UndoShare.WHOLE
 
 
 @given(FILES, FILES)
@@ -30,7 +30,7 @@ def test_what_nobody_touched_is_not_taken_back(old: list[bytes], new: list[bytes
     undone = undone_lines(States(counted(old), counted(new), counted(new), counted(new)))
     assert undone.taken == 0
     if undone.changed:
-        assert undone.how_much(RULES) is Taken.NOTHING
+        assert undone.how_much(RULES) is UndoShare.NOTHING
 
 
 @given(FILES, FILES, FILES, FILES)
@@ -46,7 +46,7 @@ def test_what_others_changed_in_between_counts_on_neither_side() -> None:
     then, now = lines_of(b"a\nb\nc\nd\ne\nother\n"), lines_of(b"a\nb\nother\n")
     undone = undone_lines(States(old, new, then, now))
     assert undone == Undone(4, 3, 3)
-    assert undone.how_much(RULES) is Taken.WHOLE
+    assert undone.how_much(RULES) is UndoShare.WHOLE
 
 
 def test_lines_without_a_word_show_nothing() -> None:
@@ -55,12 +55,12 @@ def test_lines_without_a_word_show_nothing() -> None:
 
 
 def test_a_part_is_a_part_and_what_was_rewritten_is_gone() -> None:
-    assert Undone(10, 10, 7).how_much(RULES) is Taken.PARTIAL
-    assert Undone(10, 10, 8).how_much(RULES) is Taken.WHOLE
-    assert Undone(10, 4, 4).how_much(RULES) is Taken.PARTIAL
-    assert Undone(10, 5, 5).how_much(RULES) is Taken.WHOLE
-    assert Undone(10, 9, 0).how_much(RULES) is Taken.GONE
-    assert Undone().how_much(RULES) is Taken.GONE
+    assert Undone(10, 10, 7).how_much(RULES) is UndoShare.PARTIAL
+    assert Undone(10, 10, 8).how_much(RULES) is UndoShare.WHOLE
+    assert Undone(10, 4, 4).how_much(RULES) is UndoShare.PARTIAL
+    assert Undone(10, 5, 5).how_much(RULES) is UndoShare.WHOLE
+    assert Undone(10, 9, 0).how_much(RULES) is UndoShare.GONE
+    assert Undone().how_much(RULES) is UndoShare.GONE
 
 
 def test_what_has_no_lines_is_compared_whole() -> None:

@@ -9,7 +9,7 @@ from custody.cite.app.registry import cite_list, cite_merge
 from custody.why import sources as why_sources
 from custody.why.report import SourcesLink
 from custody.why.why import why
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository
@@ -35,7 +35,7 @@ def read(built: Built, n: int, locator: str, at: str = "11:50:00", **more: Any) 
 
 
 def sources(built: Built) -> SourcesLink:
-    (link,) = (link for link in why(Desk(built.path), "a.md", 2).chain if isinstance(link, SourcesLink))
+    (link,) = (link for link in why(Workspace(built.path), "a.md", 2).chain if isinstance(link, SourcesLink))
     return link
 
 
@@ -66,9 +66,9 @@ def test_a_registered_source_is_shown_by_its_number_also_after_a_merge(built: Bu
     read(built, 2, "https://example.org/b", "11:51:00")
     read(built, 3, "https://example.org/c", "11:52:00")
     assert [one.id for one in sources(built).sources] == [None, None], "nobody has asked for numbers yet"
-    assert [one.id for one in cite_list(Desk(built.path)).sources] == ["S1", "S2"]
+    assert [one.id for one in cite_list(Workspace(built.path)).sources] == ["S1", "S2"]
     assert [one.id for one in sources(built).sources] == ["S2", "S1"]
-    cite_merge(Desk(built.path), "S1", "S2", reason="the same")
+    cite_merge(Workspace(built.path), "S1", "S2", reason="the same")
     assert [one.id for one in sources(built).sources] == ["S1", "S1"]
 
 

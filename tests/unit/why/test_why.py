@@ -7,12 +7,12 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.dupes.app.check import dupes_check
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.ledger.erase import erase
 from custody.why.report import (
     CallLink,
+    ChainCommit,
     ChangeLink,
-    CommitLink,
     LineLink,
     PromptLink,
     SessionLink,
@@ -21,7 +21,7 @@ from custody.why.report import (
     WhyReport,
 )
 from custody.why.why import UNCAPTURED, WHOLE, why
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import SESSION, a_hook_event, an_edit
@@ -64,7 +64,7 @@ def committed(built: Built) -> str:
 
 
 def asked(built: Built, line: int = MEAN, revision: str | None = None) -> WhyReport:
-    return why(Desk(built.path), "a.py", line, revision=revision)
+    return why(Workspace(built.path), "a.py", line, revision=revision)
 
 
 def whats(report: WhyReport) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_line_leads_to_its_commit_its_call_what_was_asked_and_the_session(buil
     assert whats(report) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change", "end"]
     line, made, call, prompt, _, session, *_ = report.chain
     assert isinstance(line, LineLink) and line.attribution.kind == "agent" and line.records
-    assert isinstance(made, CommitLink)
+    assert isinstance(made, ChainCommit)
     assert (made.commit, made.author, made.subject) == (commit, "A Tester", "add a mean")
     assert isinstance(call, CallLink) and (call.id, call.name, call.status) == ("c1", "Edit", "ok")
     assert isinstance(prompt, PromptLink) and (prompt.text, prompt.named) == ("please add a mean", True)
@@ -93,7 +93,7 @@ def test_a_line_that_is_not_committed_says_so(built: Built) -> None:
     built.checkout()
     (built.path / "a.py").write_text(NEW)
     report = asked(built)
-    assert [link.commit for link in report.chain if isinstance(link, CommitLink)] == [None]
+    assert [link.commit for link in report.chain if isinstance(link, ChainCommit)] == [None]
     assert report.ends == WHOLE
 
 
@@ -180,7 +180,7 @@ def test_what_was_not_captured_is_named(built: Built) -> None:
 def test_what_was_erased_is_named(built: Built, kind: str, ends: str) -> None:
     captured(built, "session", "prompt", "call", prompt="p1")
     committed(built)
-    desk = Desk(built.path)
+    desk = Workspace(built.path)
     with desk.reading() as store:
         (record,) = (one for one in store.tables.records_of_kind(kind))
     erase(desk, [str(record.ref)], who="ana", why="a secret")
@@ -193,9 +193,9 @@ def test_an_erased_prompt_is_not_taken_for_an_earlier_one(built: Built) -> None:
     spool_of(built.path).put(an_event("prompt", id="p3", agent="other", at=at, text="not ours"))
     captured(built, "session", "prompt", "call")
     committed(built)
-    erase(Desk(built.path), ["event:other:s1:prompt:p3"], who="ana", why="a secret")
+    erase(Workspace(built.path), ["event:other:s1:prompt:p3"], who="ana", why="a secret")
     assert asked(built).ends == WHOLE
-    erase(Desk(built.path), ["event:robot:s1:prompt:p2"], who="ana", why="a secret")
+    erase(Workspace(built.path), ["event:robot:s1:prompt:p2"], who="ana", why="a secret")
     report = asked(built)
     assert "prompt" not in whats(report)
     assert report.ends == "the prompt 'p2' was erased"
@@ -217,7 +217,7 @@ def test_a_line_older_than_capture_still_names_its_commit(built: Built) -> None:
     committed(built)
     (built.path / "a.py").write_text("# above\n" + NEW)
     report = asked(built, line=2)
-    assert [link.commit for link in report.chain if isinstance(link, CommitLink)] == [first]
+    assert [link.commit for link in report.chain if isinstance(link, ChainCommit)] == [first]
     assert report.ends.startswith("this text is older than anything that was captured; looked since 2026-01-")
 
 
@@ -268,14 +268,14 @@ def test_what_the_agent_has_earned_and_what_the_change_is_like(built: Built) -> 
     )
     for number in range(3):
         spool_of(built.path).put(an_event("decision", id=f"d{number}", at=f"2026-01-3{number % 2}T10:0{number}:00Z"))
-    desk = Desk(built.path)
+    desk = Workspace(built.path)
     before = asked(built)
     (change,) = (link for link in before.chain if isinstance(link, ChangeLink))
     assert (change.head, change.likes) == (head, None)
     (standing,) = (link for link in before.chain if isinstance(link, StandingLink))
     assert (standing.agent, standing.decisions) == ("robot", 3)
     assert standing.score is not None and standing.tier is not None
-    dupes_index(desk, Wanted(ranges=(f"{base}..{twin}",)))
+    dupes_index(desk, IndexRequest(ranges=(f"{base}..{twin}",)))
     dupes_check(desk, f"{base}..{head}")
     (change,) = (link for link in asked(built).chain if isinstance(link, ChangeLink))
     assert change.likes is not None

@@ -15,7 +15,7 @@ from custody.core.wire.arrival import lost
 from custody.store import StoreUnwritable
 from custody.workspace import rules_in_force, workspace
 from custody.workspace.resources import CommandResources
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, text
@@ -80,33 +80,33 @@ def test_a_command_opens_its_store_once(scene: Scene, counted: Counter[str], wor
 
 
 def test_without_a_command_every_question_opens_a_store(tmp_path: Path, counted: Counter[str]) -> None:
-    desk = Desk(recorded(a_git_folder(tmp_path / "repository")))
+    desk = Workspace(recorded(a_git_folder(tmp_path / "repository")))
     with desk.reading() as outer, desk.reading() as inner:
         assert inner is not outer
     assert counted["open_sqlite"] == 2
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Iterator[Desk]:
+def command(tmp_path: Path) -> Iterator[Workspace]:
     """The workspace of a command in a repository where three events wait."""
     resources = CommandResources()
-    yield Desk(recorded(a_git_folder(tmp_path / "repository")), resources=resources)
+    yield Workspace(recorded(a_git_folder(tmp_path / "repository")), resources=resources)
     resources.close()
 
 
-def records(desk: Desk) -> int:
+def records(desk: Workspace) -> int:
     with desk.reading() as store:
         return sum(int(head.seq) for head in store.tables.chains())
 
 
-def test_an_event_that_arrives_during_a_command_is_seen(command: Desk, counted: Counter[str]) -> None:
+def test_an_event_that_arrives_during_a_command_is_seen(command: Workspace, counted: Counter[str]) -> None:
     before = records(command)
     spool_of(command.folder).put(an_event(id="4"))
     assert records(command) == before + 1
     assert counted["open_sqlite"] == 1
 
 
-def test_workspaces_of_a_command_share_a_store_where_only_the_folder_differs(command: Desk) -> None:
+def test_workspaces_of_a_command_share_a_store_where_only_the_folder_differs(command: Workspace) -> None:
     (command.folder / "below").mkdir()
     with command.reading() as store, replace(command, folder=command.folder / "below").writing() as same:
         assert same is store
@@ -114,19 +114,19 @@ def test_workspaces_of_a_command_share_a_store_where_only_the_folder_differs(com
         assert other is not store
 
 
-def test_a_store_in_the_middle_of_a_transaction_is_not_shared(command: Desk) -> None:
+def test_a_store_in_the_middle_of_a_transaction_is_not_shared(command: Workspace) -> None:
     with command.reading() as store, store.reading(), command.writing() as other:
         assert other is not store
     with command.reading() as again:
         assert again is store
 
 
-def test_another_thread_opens_its_own(command: Desk) -> None:
+def test_another_thread_opens_its_own(command: Workspace) -> None:
     with ThreadPoolExecutor(1) as pool, command.reading():
         assert pool.submit(records, command).result() == records(command)
 
 
-def test_a_store_that_failed_is_opened_again(command: Desk) -> None:
+def test_a_store_that_failed_is_opened_again(command: Workspace) -> None:
     with pytest.raises(StoreError), command.reading() as failed:
         failed.db.run("no statement")
     with command.reading() as store:
@@ -135,7 +135,7 @@ def test_a_store_that_failed_is_opened_again(command: Desk) -> None:
 
 def test_what_is_written_where_nothing_was_recorded_is_read_afterwards(tmp_path: Path) -> None:
     resources = CommandResources()
-    desk = Desk(a_git_folder(tmp_path / "repository"), resources=resources)
+    desk = Workspace(a_git_folder(tmp_path / "repository"), resources=resources)
     assert records(desk) == 0
     assert not (desk.folder / ".git" / "custody").exists(), "looking makes no file"
     with desk.reading() as empty, desk.writing() as store:
@@ -145,7 +145,7 @@ def test_what_is_written_where_nothing_was_recorded_is_read_afterwards(tmp_path:
     resources.close()
 
 
-def test_writing_after_a_read_only_look_is_refused_as_ever(command: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_after_a_read_only_look_is_refused_as_ever(command: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     records(command)
     read_only = replace(command, resources=CommandResources())
     monkeypatch.setattr(workspace, "open_sqlite", _refuse)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from custody.attribution.lineage import Origin
-from custody.attribution.model import Attributed, Finding, Grade, Trace
+from custody.attribution.lineage import LineOrigin
+from custody.attribution.model import AttributionFinding, Grade, Trace, TraceAttribution
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.lines import Lines
 
@@ -22,7 +22,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ToolClaim:
     """That a tool says that an agent wrote lines; ``producer`` is that tool, None where it does not say so."""
 
     trace: Trace
@@ -32,19 +32,19 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LineAnswer:
     """What is known of a stretch of lines: its finding, the agents' share, the path through commits.
 
     ``others`` claim the same lines beside whoever is named.
     """
 
-    finding: Finding
-    origin: Origin
+    finding: AttributionFinding
+    origin: LineOrigin
     trail: tuple[CommitSha | None, ...]
     story: Story | None
     model: str | None = None
     conversation: str | None = None
-    others: tuple[Claimed, ...] = ()
+    others: tuple[ToolClaim, ...] = ()
     part: float = 1.0
     """How much of the lines a claim gives to the agent, where nothing else says it."""
 
@@ -61,6 +61,6 @@ class Answer:
     @property
     def call(self) -> str | None:
         """The tool call that wrote them, if one is shown."""
-        if isinstance(self.finding, Attributed):
+        if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.call
         return None if self.story is None else self.story.call

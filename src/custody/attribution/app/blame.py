@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.attribution.app.answers import Answer, Claimed
-from custody.attribution.app.context import Attributing, attributing
-from custody.attribution.app.findings import Answers
-from custody.attribution.model import Attributed, Grade, Trace, Unattributed
+from custody.attribution.app.answers import LineAnswer, ToolClaim
+from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.findings import LineAttributor
+from custody.attribution.model import Grade, NoAttribution, Trace, TraceAttribution
 from custody.attribution.rules import Profile
-from custody.attribution.wire.blame import Attribution, BlameReport, ClaimBeside, Class, Searched, SignalSeen
+from custody.attribution.wire.blame import Attribution, BlameReport, Class, CompetingClaim, SearchScope, SignalReport
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError
 from custody.core.evidence import Signal
@@ -20,15 +20,15 @@ from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Repository
 from custody.ledger.queries.prompts import first_prompt
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SUMMARY_SIGNS_MAX = 200
 
-__all__ = ["Blamed", "Profile", "Reporting", "blame", "class_of"]
+__all__ = ["BlameReporter", "BlameResult", "Profile", "blame", "class_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blamed:
+class BlameResult:
     """The report on a file, and the file's own lines to show beside it."""
 
     report: BlameReport
@@ -36,34 +36,34 @@ class Blamed:
 
 
 def blame(
-    desk: Desk,
+    desk: Workspace,
     file: str,
     *,
     revision: str | None = None,
     stretches: Sequence[Lines] = (),
     profile: Profile | None = None,
-) -> Blamed:
+) -> BlameResult:
     """Every line of a file (or of the stretches) in order, each with who wrote it and on what evidence."""
     repository = desk.repository
     path = repository.path(file, desk.folder)
     bare = repository.work_tree is None
     commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
     with attributing(desk, profile) as evidence:
-        blamed = Reporting(evidence).blamed(path, commit, _in_order(stretches))
+        blamed = BlameReporter(evidence).blamed(path, commit, _in_order(stretches))
         evidence.save()
     return blamed
 
 
-class Reporting:
-    """Answers in the shape that leaves the program; ``strict`` for whoever decides by them (see ``Answers``)."""
+class BlameReporter:
+    """Answers in the shape that leaves the program; ``strict`` for whoever decides by them (see ``LineAttributor``)."""
 
-    def __init__(self, evidence: Attributing, *, strict: bool = False) -> None:
+    def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
         self._evidence = evidence
-        self._answers = Answers(evidence, strict=strict)
+        self._answers = LineAttributor(evidence, strict=strict)
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
-    def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> Blamed:
+    def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> BlameResult:
         """The report on one file."""
         texts, answers = self._by_profile(path, commit, stretches)
         report = BlameReport(
@@ -74,7 +74,7 @@ class Reporting:
             attributions=[self.attribution(answer) for answer in answers],
             notes=[*self._evidence.history.searched.limits, *self._missing],
         )
-        return Blamed(report, texts)
+        return BlameResult(report, texts)
 
     @cached_property
     def _missing(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Reporting:
 
     def _by_profile(
         self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
-    ) -> tuple[Sequence[str], list[Answer]]:
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
         """The file's lines, and the answers that the profile in force gives about them."""
         if self._evidence.rules.profile == "document":
             return self._by_document(path, commit, stretches)
@@ -102,7 +102,7 @@ class Reporting:
 
     def _by_document(
         self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
-    ) -> tuple[Sequence[str], list[Answer]]:
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
         from custody.attribution.app.blame_document import document_findings  # the usual profile never needs it
 
         texts = self._evidence.texts(path, commit)
@@ -110,10 +110,10 @@ class Reporting:
         found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
         return texts, [self._answers.told(finding) for finding in found]
 
-    def attribution(self, answer: Answer) -> Attribution:
+    def attribution(self, answer: LineAnswer) -> Attribution:
         """One answer as it leaves the program."""
         finding, story = answer.finding, answer.story
-        known = finding.candidate if isinstance(finding, Attributed) else None
+        known = finding.candidate if isinstance(finding, TraceAttribution) else None
         trace = known.trace if known is not None else (story.trace if story is not None else None)
         kind = class_of(answer)
         named = trace if kind != "none" else None
@@ -122,9 +122,9 @@ class Reporting:
             end_line=answer.lines.last,
             kind=kind,
             share=_share(answer, kind),
-            tier=finding.tier if isinstance(finding, Attributed) else None,
-            confidence=finding.confidence if isinstance(finding, Attributed) else 0.0,
-            score=finding.evidence.score if isinstance(finding, Attributed) else 0.0,
+            tier=finding.tier if isinstance(finding, TraceAttribution) else None,
+            confidence=finding.confidence if isinstance(finding, TraceAttribution) else 0.0,
+            score=finding.evidence.score if isinstance(finding, TraceAttribution) else 0.0,
             grade=known.grade.value if known is not None else (story.grade.value if story and named else None),
             trace_id=None if named is None else named.id,
             agent=None if named is None else named.agent,
@@ -136,17 +136,17 @@ class Reporting:
             signals=[signal.name for signal in _signals(answer)],
             evidence=[_seen(signal) for signal in _signals(answer)],
             commits=[commit for commit in answer.trail if commit is not None],
-            reason=finding.reason if isinstance(finding, Unattributed) else None,
+            reason=finding.reason if isinstance(finding, NoAttribution) else None,
             searched=self._searched(finding.segment.path) if kind == "none" else None,
             claims=[_beside(claim) for claim in answer.others],
         )
 
-    def _searched(self, path: RepoPath) -> Searched:
+    def _searched(self, path: RepoPath) -> SearchScope:
         if path not in self._records:
             self._records[path] = self._evidence.lineage.tables.count_of(path)
         history = self._evidence.history
         since = None if history.since_ns is None else text_from(history.since_ns)
-        return Searched(since, self._records[path], history.searched.commits)
+        return SearchScope(since, self._records[path], history.searched.commits)
 
     def _summary(self, trace: Trace) -> str | None:
         """The first thing that was asked in a session, short."""
@@ -157,30 +157,32 @@ class Reporting:
         return self._summaries[trace]
 
 
-def class_of(answer: Answer) -> Class:
+def class_of(answer: LineAnswer) -> Class:
     """Whose the lines are: an agent's, partly an agent's, a person's whom a record names, or nobody's that we know."""
-    if isinstance(answer.finding, Attributed):
+    if isinstance(answer.finding, TraceAttribution):
         return "mixed" if answer.share < 1.0 else "agent"
     return "person" if answer.origin.is_person and answer.story is not None else "none"
 
 
-def _share(answer: Answer, kind: Class) -> float:
+def _share(answer: LineAnswer, kind: Class) -> float:
     if kind == "mixed":
         return round(answer.share, 4)
     return 1.0 if kind == "agent" else 0.0
 
 
-def _signals(answer: Answer) -> tuple[Signal, ...]:
-    return answer.finding.evidence.signals if isinstance(answer.finding, Attributed) else ()
+def _signals(answer: LineAnswer) -> tuple[Signal, ...]:
+    return answer.finding.evidence.signals if isinstance(answer.finding, TraceAttribution) else ()
 
 
-def _seen(signal: Signal) -> SignalSeen:
-    return SignalSeen(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+def _seen(signal: Signal) -> SignalReport:
+    return SignalReport(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
 
 
-def _beside(claim: Claimed) -> ClaimBeside:
+def _beside(claim: ToolClaim) -> CompetingClaim:
     trace = claim.trace
-    return ClaimBeside(claim.producer, trace.agent, claim.model, trace.session, Grade.CLAIMED.value, str(claim.record))
+    return CompetingClaim(
+        claim.producer, trace.agent, claim.model, trace.session, Grade.CLAIMED.value, str(claim.record)
+    )
 
 
 def _resolved(repository: Repository, revision: str) -> CommitSha:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
-from custody.attribution.model import Candidate, Finding, Segment
+from custody.attribution.model import AttributionFinding, Segment, TraceCandidate
 from custody.attribution.paths import could_name, file_named
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import revisions_match
@@ -20,15 +20,15 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 _NS = 1_000_000_000
 TABLE = "attribute"
 
 
 def document_findings(
-    desk: Desk, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
-) -> list[Finding]:
+    desk: Workspace, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
+) -> list[AttributionFinding]:
     """Which trace wrote these lines of ``path`` (all, if none are named) as of ``commit``, or of the work tree."""
     rules = document_rules(desk)
     digest = rules_digest({TABLE: rules})
@@ -42,7 +42,7 @@ def document_findings(
     return [attribute(one.segment, candidates, rules, rules_digest=digest) for one, candidates in found]
 
 
-def document_rules(desk: Desk) -> AttributeRules:
+def document_rules(desk: Workspace) -> AttributeRules:
     """The rules in force, with the document's profile."""
     effective, _ = loaded(desk)
     rules = effective.tables[TABLE]
@@ -55,7 +55,7 @@ def document_rules(desk: Desk) -> AttributeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _BlamedLine:
     """One line of the blamed version: its number, its bytes, and the commit that wrote it with its author time."""
 
     number: int
@@ -65,32 +65,32 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SegmentText:
     """A segment with the bytes of its lines."""
 
     segment: Segment
     texts: tuple[bytes, ...]
 
 
-def _blamed(desk: Desk, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines]) -> list[_Line]:
+def _blamed(desk: Workspace, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:
     if commit is not None:
         return _committed(desk.repository, commit, path, lines)
     return _in_work_tree(desk, path, lines)
 
 
-def _committed(repository: Repository, commit: CommitSha, path: RepoPath, lines: Iterable[Lines]) -> list[_Line]:
+def _committed(repository: Repository, commit: CommitSha, path: RepoPath, lines: Iterable[Lines]) -> list[_BlamedLine]:
     with repository.blame_text(commit, path, lines) as answers:
         return [line for blamed in answers for line in _lines_of(blamed)]
 
 
-def _lines_of(blamed: BlamedText) -> Iterator[_Line]:
+def _lines_of(blamed: BlamedText) -> Iterator[_BlamedLine]:
     entry = blamed.entry
     at = entry.commit.author.at
     for number, text in enumerate(blamed.texts, start=entry.lines.first):
-        yield _Line(number, text, entry.commit.id, None if at is None else at.seconds * _NS)
+        yield _BlamedLine(number, text, entry.commit.id, None if at is None else at.seconds * _NS)
 
 
-def _in_work_tree(desk: Desk, path: RepoPath, lines: Sequence[Lines]) -> list[_Line]:
+def _in_work_tree(desk: Workspace, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:
     """Lines as they are on disk: those that HEAD has too are blamed there, the others have no commit yet."""
     file = desk.repository.work_file(path)
     if not isinstance(file, WorkFile):
@@ -100,14 +100,14 @@ def _in_work_tree(desk: Desk, path: RepoPath, lines: Sequence[Lines]) -> list[_L
     head = desk.repository.head().commit
     known = dict[int, int]() if head is None else _unchanged(_split(_blob(desk.repository, head, path)), texts)
     there = sorted(known[number] for number in wanted if number in known)
-    blamed = dict[int, _Line]()
+    blamed = dict[int, _BlamedLine]()
     if head is not None and there:
         blamed = {line.number: line for line in _committed(desk.repository, head, path, _runs(there))}
     now_ns = desk.now_ns()
     return [
         replace(blamed[known[number]], number=number, text=texts[number - 1])
         if number in known
-        else _Line(number, texts[number - 1], None, now_ns)
+        else _BlamedLine(number, texts[number - 1], None, now_ns)
         for number in wanted
     ]
 
@@ -155,7 +155,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[Lines]:
 # --- 2: segments ------------------------------------------------------------------------------------------------------
 
 
-def _segments(desk: Desk, path: RepoPath, blamed: Sequence[_Line]) -> list[_Told]:
+def _segments(desk: Workspace, path: RepoPath, blamed: Sequence[_BlamedLine]) -> list[_SegmentText]:
     if any(b"\0" in line.text for line in blamed):
         raise InputError(f"'{path.display}' is a binary file", hint="lines are attributed in text files only")
     parents = _parents(desk.repository, sorted({line.commit for line in blamed if line.commit is not None}))
@@ -168,11 +168,11 @@ def _segments(desk: Desk, path: RepoPath, blamed: Sequence[_Line]) -> list[_Told
         texts = tuple(line.text for line in group)
         lines = Lines(first.number, group[-1].number)
         segment = Segment(path, lines, first.commit, parent, first.at_ns, content_hash(texts))
-        made.append(_Told(segment, texts))
+        made.append(_SegmentText(segment, texts))
     return made
 
 
-def _groups(blamed: Sequence[_Line]) -> Iterator[list[_Line]]:
+def _groups(blamed: Sequence[_BlamedLine]) -> Iterator[list[_BlamedLine]]:
     """Neighbouring lines of one commit."""
     for _, group in groupby(enumerate(blamed), key=lambda pair: (pair[1].commit, pair[1].number - pair[0])):
         yield [line for _, line in group]
@@ -202,7 +202,7 @@ def _first_parent(found: object) -> CommitSha | None:
 
 
 def _proposals(
-    store: Store, segments: Sequence[_Told], rules: AttributeRules
+    store: Store, segments: Sequence[_SegmentText], rules: AttributeRules
 ) -> dict[CommitSha | None, list[Proposal]]:
     """What may have written the lines of each commit; a commit is asked once, whatever it wrote."""
     proposals = Proposals(store, rules)
@@ -227,10 +227,10 @@ def _touching(
 def _candidates(
     repository: Repository,
     version: CommitSha | None,
-    segments: Sequence[_Told],
+    segments: Sequence[_SegmentText],
     proposals: dict[CommitSha | None, list[Proposal]],
     rules: AttributeRules,
-) -> Iterator[tuple[_Told, list[Candidate]]]:
+) -> Iterator[tuple[_SegmentText, list[TraceCandidate]]]:
     revisions = _full(repository, {one.revision for some in proposals.values() for one in some if one.revision}, rules)
     pairs = {
         Ancestry(revisions[one.revision], descendant)

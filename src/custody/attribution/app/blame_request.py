@@ -7,11 +7,11 @@ names a file by the end of its path counts only when no trace that may have writ
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from custody.attribution.answer_merge import Merged, merged
+from custody.attribution.answer_merge import AttributionRun, merged
 from custody.attribution.app.blame_document import TABLE, document_rules
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
-from custody.attribution.model import Attributed, Finding, Segment
+from custody.attribution.model import AttributionFinding, Segment, TraceAttribution
 from custody.attribution.paths import could_name
 from custody.attribution.rules import AttributeRules
 from custody.core.ids import RecordRef, SessionId
@@ -20,7 +20,7 @@ from custody.core.views import TracedFile
 from custody.core.wire.rules_digest import rules_digest
 from custody.ledger.queries.prompts import first_prompt
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class SegmentOrigin:
     """Who wrote neighboring lines: the best finding, the trace as a tool reported it, and the first prompt."""
 
     lines: Lines
-    finding: Finding
+    finding: AttributionFinding
     trace: TracedFile | None = None
     prompt: str | None = None
 
 
-def blame_segments(desk: Desk, segments: Iterable[Segment], *, with_prompt: bool) -> list[SegmentOrigin]:
+def blame_segments(desk: Workspace, segments: Iterable[Segment], *, with_prompt: bool) -> list[SegmentOrigin]:
     """Who wrote the segments of one file, neighbors with the same trace and tier as one."""
     rules = document_rules(desk)
     digest = rules_digest({TABLE: rules})
     ordered = sorted(segments, key=lambda segment: segment.lines)
     with desk.reading() as store, store.reading():
-        asking = _Asking(store, rules)
+        asking = _SegmentQuery(store, rules)
         findings = [
             attribute(
                 segment,
@@ -52,7 +52,7 @@ def blame_segments(desk: Desk, segments: Iterable[Segment], *, with_prompt: bool
         return [asking.origin(answer, with_prompt=with_prompt) for answer in merged(findings)]
 
 
-class _Asking:
+class _SegmentQuery:
     """Asks a store about one file."""
 
     def __init__(self, store: Store, rules: AttributeRules) -> None:
@@ -68,17 +68,17 @@ class _Asking:
             self._by[one.record] = one
         return exact or found
 
-    def origin(self, answer: Merged, *, with_prompt: bool) -> SegmentOrigin:
+    def origin(self, answer: AttributionRun, *, with_prompt: bool) -> SegmentOrigin:
         """An answer with its trace."""
         best = _best(answer.findings)
-        if not isinstance(best, Attributed):
+        if not isinstance(best, TraceAttribution):
             return SegmentOrigin(answer.lines, best)
         view = self._by[best.candidate.records[0]].view
         trace = view if isinstance(view, TracedFile) else None
         url = None if trace is None else trace.conversation
         return SegmentOrigin(answer.lines, best, trace, self._prompt(best, url) if with_prompt else None)
 
-    def _prompt(self, found: Attributed, url: str | None) -> str | None:
+    def _prompt(self, found: TraceAttribution, url: str | None) -> str | None:
         """The first prompt: in the trace's own session, or in the conversation that it names."""
         trace = found.candidate.trace
         for session in (trace.session, None if url is None else SessionId(url)):
@@ -88,6 +88,6 @@ class _Asking:
         return None
 
 
-def _best(findings: Sequence[Finding]) -> Finding:
+def _best(findings: Sequence[AttributionFinding]) -> AttributionFinding:
     """Of findings with the same trace and tier, the one that shows most."""
-    return max(findings, key=lambda one: one.evidence.score if isinstance(one, Attributed) else 0.0)
+    return max(findings, key=lambda one: one.evidence.score if isinstance(one, TraceAttribution) else 0.0)

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from custody.attribution.app.answers import Answer
-from custody.attribution.app.commit_claims import Attested, attested_in
-from custody.attribution.app.context import Attributing
-from custody.attribution.app.findings import Answers
-from custody.attribution.model import Attributed
+from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.commit_claims import CommitClaim, attested_in
+from custody.attribution.app.context import AttributionContext
+from custody.attribution.app.findings import LineAttributor
+from custody.attribution.model import TraceAttribution
 from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import BRANCH_PREFIXES, Comparison, Kind, Repository, Walk
+from custody.git import BRANCH_PREFIXES, ChangeKind, Comparison, Repository, Walk
 
 NS = 1_000_000_000
 DAY_NS = 24 * 3600 * NS
@@ -37,7 +37,7 @@ class Wrote:
     texts: tuple[str, ...]
 
 
-def commits_written(evidence: Attributing, *, captured: bool = False) -> Iterator[list[Wrote]]:
+def commits_written(evidence: AttributionContext, *, captured: bool = False) -> Iterator[list[Wrote]]:
     """What agents wrote, commit by commit, of all that branches hold since the first thing that is known.
 
     With ``captured`` it may leave out what is only claimed.
@@ -60,14 +60,14 @@ def commits_written(evidence: Attributing, *, captured: bool = False) -> Iterato
     yield from () if captured else _told(evidence, told)
 
 
-def _open_since(evidence: Attributing) -> int | None:
+def _open_since(evidence: AttributionContext) -> int | None:
     """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
     known = (evidence.lineage.tables.earliest_ns(), first_trace_ns(evidence.store))
     before = int(evidence.rules.horizon_days_before * DAY_NS)
     return min((at - before for at in known if at is not None), default=None)
 
 
-def _told(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+def _told(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
     """What is claimed of commits that are older than everything else that is known."""
     claimed = revisions_of_traces(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):
@@ -77,13 +77,13 @@ def _told(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[
             yield written
 
 
-def _walked(evidence: Attributing, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
     """What the lines that a commit brought answer."""
-    answers = Answers(evidence)
+    answers = LineAttributor(evidence)
     # Which files a commit touched can be told without their contents, which a partial clone may not have.
     with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
         for commit, change in zip(commits, changes, strict=True):
-            paths = [file.path for file in change.files if file.kind is not Kind.DELETED]
+            paths = [file.path for file in change.files if file.kind is not ChangeKind.DELETED]
             written = [one for path in paths for one in _of_file(evidence, answers, commit, path)]
             evidence.desk.progress.step(1)
             if written:
@@ -98,7 +98,9 @@ def _ends(repository: Repository) -> list[CommitSha]:
     return [end for end in repository.tips() if end not in kept]
 
 
-def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: RepoPath) -> Iterator[Wrote]:
+def _of_file(
+    evidence: AttributionContext, answers: LineAttributor, commit: CommitSha, path: RepoPath
+) -> Iterator[Wrote]:
     try:
         version = evidence.version(path, commit)
     except InputError:
@@ -110,11 +112,11 @@ def _of_file(evidence: Attributing, answers: Answers, commit: CommitSha, path: R
     if not brought:
         return
     for answer in answers.of(version, list(_runs(brought))):
-        if isinstance(answer.finding, Attributed):
+        if isinstance(answer.finding, TraceAttribution):
             yield _wrote(commit, path, version.texts, answer, answer.finding)
 
 
-def _claimed(commit: CommitSha, one: Attested) -> Wrote:
+def _claimed(commit: CommitSha, one: CommitClaim) -> Wrote:
     return Wrote(
         commit=commit,
         path=one.path,
@@ -130,7 +132,9 @@ def _claimed(commit: CommitSha, one: Attested) -> Wrote:
     )
 
 
-def _wrote(commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: Answer, finding: Attributed) -> Wrote:
+def _wrote(
+    commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: LineAnswer, finding: TraceAttribution
+) -> Wrote:
     candidate, lines = finding.candidate, answer.lines
     return Wrote(
         commit=commit,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 
-from custody.attribution.app.answers import Answer, Claimed
-from custody.attribution.app.context import Attributing, FileVersion
+from custody.attribution.app.answers import LineAnswer, ToolClaim
+from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import equal_blocks
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
-from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.queries.traces import traced_files_of_commits
 from custody.core.digest import content_hash, content_hashes_match
 from custody.core.errors import GitError
@@ -28,11 +28,11 @@ from custody.git import Commit
 
 NS = 1_000_000_000
 
-_Said = tuple[Trace, str | None, str | None, RecordRef, str, bool]
+_ClaimRow = tuple[Trace, str | None, str | None, RecordRef, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _CommitLine:
     """Where a line stood in the commit that brought it."""
 
     commit: CommitSha
@@ -41,7 +41,7 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _ClaimedRange:
     """One stretch of a commit's file that is said to be an agent's."""
 
     file: TracedFile
@@ -53,48 +53,50 @@ class _Claim:
         return Trace(f"{self.file.agent}:{self.file.session}", self.file.agent, self.file.session)
 
     @property
-    def told(self) -> Claimed:
+    def told(self) -> ToolClaim:
         """The claim as it stands beside an answer."""
-        return Claimed(self.trace, self.model, self.file.producer, self.record)
+        return ToolClaim(self.trace, self.model, self.file.producer, self.record)
 
     @property
     def model(self) -> str | None:
         return self.range.model or self.file.model
 
     @property
-    def said(self) -> "_Said":
+    def said(self) -> "_ClaimRow":
         """What weighs when several claim the same lines."""
         return self.trace, self.file.call, self.model, self.record, self.range.level, self.range.hash is not None
 
 
-def attested_findings(evidence: Attributing, version: FileVersion, answers: Sequence[Answer]) -> list[Answer]:
+def attested_findings(
+    evidence: AttributionContext, version: FileVersion, answers: Sequence[LineAnswer]
+) -> list[LineAnswer]:
     """``answers`` with what is claimed of the commits that their lines come from."""
     claims = _claims(evidence, sorted({commit for answer in answers for commit in answer.trail if commit is not None}))
     if not claims:
         return list(answers)
-    asked = _Asked(evidence, version, claims)
+    asked = _FileClaims(evidence, version, claims)
     return [one for answer in answers for one in asked.answered(answer)]
 
 
 @dataclass(frozen=True, slots=True)
-class Attested:
+class CommitClaim:
     """Lines of a commit's file that are claimed, and what the claim says that answers for them."""
 
     path: RepoPath
     lines: Lines
-    candidate: Candidate
+    candidate: TraceCandidate
     model: str | None
     share: float
 
 
-def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
+def attested_in(evidence: AttributionContext, commit: Commit) -> Iterator[CommitClaim]:
     """What is claimed of a commit's own lines: the answers for them where nothing else knows any."""
     parent = commit.parents[0] if commit.parents else None
     at_ns = None if commit.author.at is None else commit.author.at.seconds * NS
     for (_, path), claims in sorted(_claims(evidence, [commit.id]).items()):
         confirmed = [claim for claim in claims if _is_confirmed(evidence, claim)]
         texts = evidence.history.texts(commit.id, path) if any(claim.range.hash for claim in confirmed) else []
-        chosen: dict[tuple[_Said, ...], int | None] = {}
+        chosen: dict[tuple[_ClaimRow, ...], int | None] = {}
         for lines, some in _stretches(confirmed):
             # Who of them answers depends on what they say, not on which of the lines they say it.
             said = tuple(claim.said for claim in some)
@@ -108,10 +110,10 @@ def attested_in(evidence: Attributing, commit: Commit) -> Iterator[Attested]:
             best = chosen[said]
             if best is not None:
                 claim = some[best]
-                yield Attested(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
+                yield CommitClaim(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
 
 
-def _stretches(claims: Sequence[_Claim]) -> Iterator[tuple[Lines, list[_Claim]]]:
+def _stretches(claims: Sequence[_ClaimedRange]) -> Iterator[tuple[Lines, list[_ClaimedRange]]]:
     """Neighbouring lines of which the same is claimed, with the claims."""
     begin: dict[int, list[int]] = {}
     end: dict[int, list[int]] = {}
@@ -127,20 +129,22 @@ def _stretches(claims: Sequence[_Claim]) -> Iterator[tuple[Lines, list[_Claim]]]
             yield Lines(first, after - 1), [claims[n] for n in sorted(under_way)]
 
 
-def _claims(evidence: Attributing, commits: Sequence[CommitSha]) -> dict[tuple[CommitSha, RepoPath], list[_Claim]]:
+def _claims(
+    evidence: AttributionContext, commits: Sequence[CommitSha]
+) -> dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]]:
     """The claims about these commits, by commit and file, the latest record last."""
     if evidence.lineage.tables.first_traced_ns() is None:
         return {}
-    found: dict[tuple[CommitSha, RepoPath], list[_Claim]] = {}
+    found: dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]] = {}
     for seen in traced_files_of_commits(evidence.store, commits):
         file = seen.view
         if file.of_revision:
             claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
-            claims.extend(_Claim(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
+            claims.extend(_ClaimedRange(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
     return found
 
 
-def _is_confirmed(evidence: Attributing, claim: _Claim) -> bool:
+def _is_confirmed(evidence: AttributionContext, claim: _ClaimedRange) -> bool:
     """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
     if claim.range.hash is None or claim.range.lines is None:
         return True
@@ -150,21 +154,23 @@ def _is_confirmed(evidence: Attributing, claim: _Claim) -> bool:
     return content_hashes_match(hashed, claim.range.hash)
 
 
-def _chosen(evidence: Attributing, segment: Segment, claims: Sequence[_Claim]) -> tuple[Attributed, _Claim] | None:
+def _chosen(
+    evidence: AttributionContext, segment: Segment, claims: Sequence[_ClaimedRange]
+) -> tuple[TraceAttribution, _ClaimedRange] | None:
     """The claim that answers where several are about the same lines, and the answer."""
     candidates = {_candidate(claim, segment): claim for claim in claims}
     finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
-    return (finding, candidates[finding.candidate]) if isinstance(finding, Attributed) else None
+    return (finding, candidates[finding.candidate]) if isinstance(finding, TraceAttribution) else None
 
 
-def _candidate(claim: _Claim, segment: Segment) -> Candidate:
+def _candidate(claim: _ClaimedRange, segment: Segment) -> TraceCandidate:
     confirmed = claim.range.hash is not None
-    return Candidate(
+    return TraceCandidate(
         trace=claim.trace,
         path=segment.path,
         at_ns=claim.file.at_ns,
         revision=None,
-        entries=(Entry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
+        entries=(TraceEntry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
         linked=True,
         supports=len(segment.lines) if confirmed else 0,
         grade=Grade.CLAIMED,
@@ -174,20 +180,20 @@ def _candidate(claim: _Claim, segment: Segment) -> Candidate:
     )
 
 
-class _Asked:
+class _FileClaims:
     """The claims about the commits of one file's lines."""
 
     def __init__(
         self,
-        evidence: Attributing,
+        evidence: AttributionContext,
         version: FileVersion,
-        claims: dict[tuple[CommitSha, RepoPath], list[_Claim]],
+        claims: dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]],
     ) -> None:
         self._evidence = evidence
         self._version = version
         self._claims = claims
 
-    def answered(self, answer: Answer) -> Iterator[Answer]:
+    def answered(self, answer: LineAnswer) -> Iterator[LineAnswer]:
         """The answer, or one for each stretch of it of which the same is claimed."""
         lines = answer.lines
         for claims, run in groupby(range(lines.first, lines.last + 1), key=self._of):
@@ -198,9 +204,9 @@ class _Asked:
                 continue
             yield self._told(self._narrowed(answer, stretch), claims)
 
-    def _told(self, answer: Answer, claims: Sequence[_Claim]) -> Answer:
+    def _told(self, answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> LineAnswer:
         segment = answer.finding.segment
-        if claims and answer.origin == UNKNOWN and isinstance(answer.finding, Unattributed):
+        if claims and answer.origin == UNKNOWN and isinstance(answer.finding, NoAttribution):
             chosen = _chosen(self._evidence, segment, claims)
             if chosen is not None:
                 finding, best = chosen
@@ -210,18 +216,18 @@ class _Asked:
                 )
         return replace(answer, others=_others(answer, claims))
 
-    def _of(self, number: int) -> tuple[_Claim, ...]:
+    def _of(self, number: int) -> tuple[_ClaimedRange, ...]:
         """What is claimed of a line."""
         place = self._places.get(number)
         return () if place is None else self._by_place.get(place, ())
 
     @cached_property
-    def _by_place(self) -> dict[_Place, tuple[_Claim, ...]]:
+    def _by_place(self) -> dict[_CommitLine, tuple[_ClaimedRange, ...]]:
         """The claims about each place that a line of the version comes from."""
         wanted: dict[tuple[CommitSha, RepoPath], list[int]] = {}
         for place in self._places.values():
             wanted.setdefault((place.commit, place.path), []).append(place.line)
-        found: dict[_Place, tuple[_Claim, ...]] = {}
+        found: dict[_CommitLine, tuple[_ClaimedRange, ...]] = {}
         for (commit, path), numbers in wanted.items():
             numbers.sort()
             told = self._claims.get((commit, path), ())
@@ -229,7 +235,7 @@ class _Asked:
                 assert claim.range.lines is not None, "only claims of lines were gathered"
                 first, last = claim.range.lines.first, claim.range.lines.last
                 for line in numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]:
-                    place = _Place(commit, path, line)
+                    place = _CommitLine(commit, path, line)
                     found[place] = (*found.get(place, ()), claim)
         return found
 
@@ -237,7 +243,7 @@ class _Asked:
         return self._evidence.history.texts(commit, path)
 
     @cached_property
-    def _places(self) -> dict[int, _Place]:
+    def _places(self) -> dict[int, _CommitLine]:
         """Where each line of the version stood in the commit that brought it, as git finds out."""
         base, path = self._version.base, self._version.path
         if base is None:
@@ -251,21 +257,21 @@ class _Asked:
         same = (pair for block in equal_blocks(committed, self._version.texts) for pair in block.pairs)
         return {new + 1: found[old + 1] for old, new in same if old + 1 in found}
 
-    def _blamed(self, commit: CommitSha, path: RepoPath) -> dict[int, _Place]:
+    def _blamed(self, commit: CommitSha, path: RepoPath) -> dict[int, _CommitLine]:
         """The same for a committed version; nothing where git cannot tell, which is said in the answer."""
-        found: dict[int, _Place] = {}
+        found: dict[int, _CommitLine] = {}
         try:
             with self._evidence.repository.blame(commit, path) as entries:
                 for entry in entries:
                     for n, number in enumerate(range(entry.lines.first, entry.lines.last + 1)):
-                        found[number] = _Place(entry.commit.id, entry.path, entry.origin.first + n)
+                        found[number] = _CommitLine(entry.commit.id, entry.path, entry.origin.first + n)
         except GitError as error:
             # What was captured answers all the same.
             self._evidence.history.searched.limits.append(f"other tools' claims were not looked at: {error.message}")
             return {}
         return found
 
-    def _narrowed(self, answer: Answer, lines: Lines) -> Answer:
+    def _narrowed(self, answer: LineAnswer, lines: Lines) -> LineAnswer:
         finding = answer.finding
         if lines == finding.segment.lines:
             return answer
@@ -274,8 +280,8 @@ class _Asked:
         return replace(answer, finding=replace(finding, segment=replace(finding.segment, lines=lines, hash=hashed)))
 
 
-def _others(answer: Answer, claims: Sequence[_Claim]) -> tuple[Claimed, ...]:
+def _others(answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> tuple[ToolClaim, ...]:
     """Who claims the lines beside whoever the answer names."""
-    named = answer.finding.candidate.trace if isinstance(answer.finding, Attributed) else None
+    named = answer.finding.candidate.trace if isinstance(answer.finding, TraceAttribution) else None
     told = {claim.trace: claim.told for claim in claims if claim.trace != named}
     return tuple(told[trace] for trace in sorted(told, key=lambda trace: (trace.agent, trace.session)))

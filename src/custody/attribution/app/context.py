@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from custody.attribution.app.history import History
-from custody.attribution.app.removed_lines import Gone
+from custody.attribution.app.removed_lines import RemovedLines
 from custody.attribution.app.replay import Lineage
-from custody.attribution.carry import Gap, align, equal_blocks, gaps_of
-from custody.attribution.lineage import Known
-from custody.attribution.origin_search import Commit, Hunk, Line, Removed, spliced
+from custody.attribution.carry import UnmatchedRange, align, equal_blocks, gaps_of
+from custody.attribution.lineage import TracedText
+from custody.attribution.origin_search import AddingCommit, CommitHunk, RemovedRun, VersionLine, spliced
 from custody.attribution.rules import AttributeRules, Profile
 from custody.attribution.text import lines_of, text_of
 from custody.config import Effective
@@ -22,7 +22,7 @@ from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TRACES = ".agent-trace"
 
@@ -35,13 +35,13 @@ class FileVersion:
     commit: CommitSha | None
     base: CommitSha | None
     texts: Sequence[str]
-    lines: Sequence[Line]
+    lines: Sequence[VersionLine]
 
 
-class Attributing:
+class AttributionContext:
     """One desk's evidence about lines, for as many files as one likes."""
 
-    def __init__(self, desk: Desk, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
+    def __init__(self, desk: Workspace, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
         self.desk = desk
         self.store = store
         self.rules = rules
@@ -75,9 +75,9 @@ class Attributing:
         return History(self.repository, self.objects, self.lineage, self.gone)
 
     @cached_property
-    def gone(self) -> Gone:
+    def gone(self) -> RemovedLines:
         """What commits took out of files."""
-        return Gone(self.repository)
+        return RemovedLines(self.repository)
 
     def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
         """A file with its origins, as of a commit or (None) as it is on disk."""
@@ -147,40 +147,40 @@ class Attributing:
         )
 
     def _uncommitted(
-        self, path: RepoPath, old: Sequence[Line], committed: Sequence[str], texts: Sequence[str]
-    ) -> list[Line]:
+        self, path: RepoPath, old: Sequence[VersionLine], committed: Sequence[str], texts: Sequence[str]
+    ) -> list[VersionLine]:
         """The work tree is one more commit, which only we compare: git would run the repository's filters."""
         hunks = [
             self.history.as_captured(_hunk(committed, texts, gap))
-            for gap in gaps_of(equal_blocks(committed, texts), Gap(0, len(committed), 0, len(texts)))
+            for gap in gaps_of(equal_blocks(committed, texts), UnmatchedRange(0, len(committed), 0, len(texts)))
         ]
         if not hunks:
             return list(old)
         replaced = [(hunk, _removed(old, hunk)) for hunk in hunks]
-        return self.history.explained(spliced(old, hunks), Commit(None, self.desk.now_ns()), path, replaced)
+        return self.history.explained(spliced(old, hunks), AddingCommit(None, self.desk.now_ns()), path, replaced)
 
 
 @contextmanager
 def attributing(
-    desk: Desk, profile: Profile | None = None, effective: Effective | None = None
-) -> Iterator[Attributing]:
+    desk: Workspace, profile: Profile | None = None, effective: Effective | None = None
+) -> Iterator[AttributionContext]:
     """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
     rules = (effective or loaded(desk)[0]).of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
     with reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
-        evidence = Attributing(desk, store, objects, rules)
+        evidence = AttributionContext(desk, store, objects, rules)
         try:
             evidence.catch_up()
         except StoreUnwritable:
             copy = desk.private_copy(store)
             if copy is None:
                 raise
-            evidence = Attributing(desk, stack.enter_context(copy), objects, rules)
+            evidence = AttributionContext(desk, stack.enter_context(copy), objects, rules)
         yield evidence
 
 
-def reading(desk: Desk) -> AbstractContextManager[Store]:
+def reading(desk: Workspace) -> AbstractContextManager[Store]:
     """The desk's store, with what other tools' traces in the work tree say where there are any.
 
     What the work tree holds now was not known at a past moment.
@@ -193,14 +193,14 @@ def reading(desk: Desk) -> AbstractContextManager[Store]:
     return reading_with_traces(desk)
 
 
-def _hunk(committed: Sequence[str], texts: Sequence[str], gap: Gap) -> Hunk:
+def _hunk(committed: Sequence[str], texts: Sequence[str], gap: UnmatchedRange) -> CommitHunk:
     removed, added = committed[gap.old_first : gap.old_end], texts[gap.new_first : gap.new_end]
-    return Hunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
+    return CommitHunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
 
 
-def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:
+def _removed(old: Sequence[VersionLine], hunk: CommitHunk) -> RemovedRun:
     gone = old[hunk.old_first : hunk.old_first + len(hunk.removed)]
-    return Removed(Known(hunk.removed, [line.origin for line in gone]), [line.trail for line in gone])
+    return RemovedRun(TracedText(hunk.removed, [line.origin for line in gone]), [line.trail for line in gone])
 
 
 def _text_lines(path: RepoPath, content: bytes) -> list[str]:

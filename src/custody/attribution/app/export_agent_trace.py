@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from custody.attribution.app.commit_authors import Wrote, commits_written
-from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.context import AttributionContext, attributing
 from custody.attribution.app.proposals import added_ranges
 from custody.attribution.queries.traces import sessions_with_files, traced_files
 from custody.capture.claims.agent_trace import (
@@ -18,8 +18,8 @@ from custody.capture.claims.agent_trace import (
     Contributor,
     Conversation,
     File,
+    LineClaim,
     Range,
-    Told,
     Tool,
     TraceRecord,
     Vcs,
@@ -38,14 +38,14 @@ from custody.ledger.queries.edits import edits_of_session
 from custody.ledger.queries.sessions import session_views
 from custody.store import Store
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 """What the specification takes for the address of a conversation; other tools put names of their own there."""
 
 
 @dataclass(frozen=True, slots=True)
-class TracesWritten:
+class TraceExportCount:
     """How many records were written, and how many edits and files were left out because no lines of them are known."""
 
     path: str
@@ -58,7 +58,7 @@ class TracesWritten:
         return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
 
 
-def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
+def export_agent_trace(desk: Workspace, path: Path) -> TraceExportCount:
     """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
 
     The file appears whole or not at all.
@@ -71,11 +71,11 @@ def export_agent_trace(desk: Desk, path: Path) -> TracesWritten:
                 continue
             out.write(encode_trace(record))
             written += 1
-    return TracesWritten(str(path), written, left_out)
+    return TraceExportCount(str(path), written, left_out)
 
 
 @contextmanager
-def _records(desk: Desk) -> Iterator[Iterator[TraceRecord | None]]:
+def _records(desk: Workspace) -> Iterator[Iterator[TraceRecord | None]]:
     """Commit by commit, then session by session; None stands for what has no lines to speak of."""
     if desk.home is None:
         # A team's database without a repository: there are no commits to tell of.
@@ -87,7 +87,7 @@ def _records(desk: Desk) -> Iterator[Iterator[TraceRecord | None]]:
         yield chain(_of_commits(evidence, told), _of_sessions(desk, evidence.store, told))
 
 
-def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
+def _of_commits(evidence: AttributionContext, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
     """What was captured of every commit; ``told`` are the calls that are told of by it."""
     for written in commits_written(evidence, captured=True):
         captured = [one for one in written if one.captured]
@@ -95,7 +95,7 @@ def _of_commits(evidence: Attributing, told: set[tuple[str, str, str]]) -> Itera
         yield from _of_commit(captured)
 
 
-def _of_sessions(desk: Desk, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+def _of_sessions(desk: Workspace, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
     desk.progress.start("exporting", None)
     for session in sessions_with_files(store):
         yield from _of_edits(store, session, told)
@@ -108,9 +108,9 @@ def _of_sessions(desk: Desk, store: Store, told: set[tuple[str, str, str]]) -> I
 
 def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
     """One record for each call that brought lines into a commit, with the lines as the commit has them."""
-    by_call: dict[Told, list[Wrote]] = {}
+    by_call: dict[LineClaim, list[Wrote]] = {}
     for one in written:
-        who = Told(one.agent, one.session, one.model, one.call, one.share)
+        who = LineClaim(one.agent, one.session, one.model, one.call, one.share)
         by_call.setdefault(who, []).append(one)
     for who, some in by_call.items():
         files: dict[str, list[Range]] = {}
@@ -206,7 +206,7 @@ def _again(view: TracedFile, session: SessionId, files: dict[str, File]) -> Trac
     """What was said of a commit, as it is said again."""
     ranges = {path: [one for said in file.conversations for one in said.ranges] for path, file in files.items()}
     share = min(said.share for said in view.ranges)
-    who = Told(view.agent, session, view.model, view.call, share, producer=view.producer)
+    who = LineClaim(view.agent, session, view.model, view.call, share, producer=view.producer)
     return commit_trace(str(view.revision), text_from(view.at_ns), who, ranges)
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from custody.attribution.app.commit_authors import Wrote, commits_written
 from custody.attribution.app.context import attributing
 from custody.capture.claims.git_ai import is_printable, parse_note, print_note
-from custody.capture.claims.git_ai_note import Author
+from custody.capture.claims.git_ai_note import NoteAuthor
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
-from custody.git import NotesWritten
+from custody.git import NoteWriteCount
 from custody.intake.wire.claims import ExportGitAiReport
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 NAMED_MAX = 1_000
@@ -25,7 +25,7 @@ NAMED_MAX = 1_000
 
 
 @dataclass(slots=True)
-class _Made:
+class _NoteBatch:
     """The notes as they will be written."""
 
     notes: dict[CommitSha, bytes] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class _Made:
 
     def add(self, written: list[Wrote]) -> None:
         """Make the note of one commit."""
-        files: dict[str, dict[Author, list[Lines]]] = {}
+        files: dict[str, dict[NoteAuthor, list[Lines]]] = {}
         for one in written:
             path = str(one.path)
-            author = Author(one.agent, one.session, one.model, one.call, one.share)
+            author = NoteAuthor(one.agent, one.session, one.model, one.call, one.share)
             if is_printable(path):
                 files.setdefault(path, {}).setdefault(author, []).append(one.lines)
                 self.sessions.add((one.agent, one.session))
@@ -48,7 +48,7 @@ class _Made:
             self.notes[written[0].commit] = print_note(written[0].commit, files)
 
 
-def export_gitai(desk: Desk, folder: Path) -> ExportGitAiReport:
+def export_gitai(desk: Workspace, folder: Path) -> ExportGitAiReport:
     """Write a file for each commit, under its id, into a folder that is empty or does not exist."""
     _check_empty(folder)
     made = _made(desk)
@@ -56,10 +56,10 @@ def export_gitai(desk: Desk, folder: Path) -> ExportGitAiReport:
     for commit, note in made.notes.items():
         with written_whole(folder / commit) as out:
             out.write(note)
-    return _report(made, str(folder), None, NotesWritten(len(made.notes), 0, ()))
+    return _report(made, str(folder), None, NoteWriteCount(len(made.notes), 0, ()))
 
 
-def export_gitai_notes(desk: Desk, ref: str) -> ExportGitAiReport:
+def export_gitai_notes(desk: Workspace, ref: str) -> ExportGitAiReport:
     """Put a note on each commit, in the reference that was asked for."""
     made = _made(desk)
     done = desk.repository.write_notes(ref, made.notes, is_ours, desk.now_ns() // NS)
@@ -74,8 +74,8 @@ def is_ours(note: bytes) -> bool:
         return False
 
 
-def _made(desk: Desk) -> _Made:
-    made = _Made()
+def _made(desk: Workspace) -> _NoteBatch:
+    made = _NoteBatch()
     with attributing(desk) as evidence:
         for written in commits_written(evidence):
             made.add(written)
@@ -91,7 +91,7 @@ def _check_empty(folder: Path) -> None:
         raise InputError(f"'{folder}' is there already", hint="name a folder that is empty or does not exist")
 
 
-def _report(made: _Made, path: str, ref: str | None, done: NotesWritten) -> ExportGitAiReport:
+def _report(made: _NoteBatch, path: str, ref: str | None, done: NoteWriteCount) -> ExportGitAiReport:
     return ExportGitAiReport(
         path=path,
         ref=ref,

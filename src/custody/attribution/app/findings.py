@@ -4,17 +4,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from custody.attribution.app.answers import Answer, Story
+from custody.attribution.app.answers import LineAnswer, Story
 from custody.attribution.app.commit_claims import attested_findings
-from custody.attribution.app.commit_links import Links, Worked
-from custody.attribution.app.context import Attributing, FileVersion
+from custody.attribution.app.commit_links import CommitLinkIndex, SessionEdit
+from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.trace_match import traced_findings
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import BETWEEN, UNKNOWN
-from custody.attribution.model import Attributed, Candidate, Entry, Finding, Grade, Segment, Trace, Unattributed
+from custody.attribution.model import (
+    AttributionFinding,
+    Grade,
+    NoAttribution,
+    Segment,
+    Trace,
+    TraceAttribution,
+    TraceCandidate,
+    TraceEntry,
+)
 from custody.attribution.moments import IMPORTED
-from custody.attribution.origin_search import Line
-from custody.attribution.queries.lineage import Told
+from custody.attribution.origin_search import VersionLine
+from custody.attribution.queries.lineage import StateAuthor
 from custody.core.digest import content_hash
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
@@ -35,24 +44,24 @@ BEFORE_CAPTURE = "this text is older than anything that was captured"
 TOO_LITTLE = "less than half of this line is an agent's"
 
 
-class Answers:
+class LineAttributor:
     """Answers about the lines of files, from one set of evidence.
 
     For whoever decides by them (``strict``), what is recorded has the model that records name: a claim may know a
     better one, and anybody can write it.
     """
 
-    def __init__(self, evidence: Attributing, *, strict: bool = False) -> None:
+    def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
         self._evidence = evidence
         self._strict = strict
         self._store = evidence.store
         self._only = recorded_only(evidence.store)
-        self._links = Links(evidence.store)
+        self._links = CommitLinkIndex(evidence.store)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
 
-    def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[Answer]:
+    def of(self, version: FileVersion, stretches: Sequence[Lines] = ()) -> list[LineAnswer]:
         """An answer for every line of a version, or of the stretches asked for, in order."""
         self._evidence.read_commits({line.trail[0] for line in version.lines if line.trail})
         segments = list(self._segments(version, stretches))
@@ -61,15 +70,15 @@ class Answers:
         answers = attested_findings(self._evidence, version, answers)
         return traced_findings(self._evidence, version, answers)
 
-    def told(self, finding: Finding) -> Answer:
+    def told(self, finding: AttributionFinding) -> LineAnswer:
         """A finding of profile ``document`` as an answer: its commit, and the model and place that its trace names."""
         trail = (finding.segment.commit,)
-        if not isinstance(finding, Attributed):
-            return Answer(finding, UNKNOWN, trail, None)
+        if not isinstance(finding, TraceAttribution):
+            return LineAnswer(finding, UNKNOWN, trail, None)
         model, conversation = self._told_of(finding.candidate)
-        return Answer(finding, UNKNOWN, trail, None, model, conversation)
+        return LineAnswer(finding, UNKNOWN, trail, None, model, conversation)
 
-    def _told_of(self, candidate: Candidate) -> tuple[str | None, str | None]:
+    def _told_of(self, candidate: TraceCandidate) -> tuple[str | None, str | None]:
         """The model and the conversation that a trace names."""
         for ref in candidate.records:
             record = self._store.tables.record(ref)
@@ -108,7 +117,7 @@ class Answers:
             return own is not None and self.is_intact(own)
         return heads is None
 
-    def _segments(self, version: FileVersion, stretches: Sequence[Lines]) -> Iterator[tuple[Segment, Line]]:
+    def _segments(self, version: FileVersion, stretches: Sequence[Lines]) -> Iterator[tuple[Segment, VersionLine]]:
         wanted = stretches or ([Lines(1, len(version.lines))] if version.lines else [])
         for stretch in wanted:
             numbered = enumerate(version.lines[stretch.first - 1 : stretch.last], start=stretch.first)
@@ -116,7 +125,7 @@ class Answers:
                 same = list(run)
                 yield self._segment(version, Lines(same[0][0], same[-1][0]), same[0][1]), same[0][1]
 
-    def _segment(self, version: FileVersion, lines: Lines, line: Line) -> Segment:
+    def _segment(self, version: FileVersion, lines: Lines, line: VersionLine) -> Segment:
         commit, parent, at_ns = line.trail[0] if line.trail else None, None, None
         if commit is not None and (found := self._evidence.commit(commit)) is not None:
             parent = found.parents[0] if found.parents else None
@@ -127,7 +136,7 @@ class Answers:
         hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
         return Segment(version.path, lines, commit, parent, at_ns, hashed)
 
-    def _older(self, segments: Sequence[tuple[Segment, Line]]) -> frozenset[Ancestry]:
+    def _older(self, segments: Sequence[tuple[Segment, VersionLine]]) -> frozenset[Ancestry]:
         """Which revisions that agents worked on top of are ancestors of the commits: one question for all."""
         pairs = set()
         for segment, line in segments:
@@ -138,29 +147,31 @@ class Answers:
             pairs.add(Ancestry(CommitSha(str(story.revision)), below))
         return self._evidence.repository.ancestries(pairs) if pairs else frozenset()
 
-    def _answer(self, segment: Segment, line: Line, older: frozenset[Ancestry]) -> Answer:
+    def _answer(self, segment: Segment, line: VersionLine, older: frozenset[Ancestry]) -> LineAnswer:
         state = line.origin.record_state
         story = None if state is None else self.story(state)
         if not line.origin.is_agent or story is None:
-            return Answer(Unattributed(segment, _why_none(line)), line.origin, line.trail, story)
+            return LineAnswer(NoAttribution(segment, _why_none(line)), line.origin, line.trail, story)
         if line.origin.share < self._evidence.rules.mixed_share_min:
-            return Answer(Unattributed(segment, TOO_LITTLE), line.origin, line.trail, None)
+            return LineAnswer(NoAttribution(segment, TOO_LITTLE), line.origin, line.trail, None)
         candidate = self._candidate(segment, line, story, older)
         finding = attribute(segment, [candidate], self._evidence.rules, rules_digest=self._evidence.digest)
-        return Answer(finding, line.origin, line.trail, story, story.model)
+        return LineAnswer(finding, line.origin, line.trail, story, story.model)
 
-    def _candidate(self, segment: Segment, line: Line, story: Story, older: frozenset[Ancestry]) -> Candidate:
+    def _candidate(
+        self, segment: Segment, line: VersionLine, story: Story, older: frozenset[Ancestry]
+    ) -> TraceCandidate:
         """The trace with what lineage shows: the lines at their true place, and their text where it is all its own."""
         whole = line.origin.share >= 1.0
         links = self._linked(segment, story)
         below = segment.commit or segment.parent
         precedes = story.revision is not None and below is not None and Ancestry(story.revision, below) in older
-        return Candidate(
+        return TraceCandidate(
             trace=story.trace,
             path=segment.path,
             at_ns=story.at_ns,
             revision=story.revision,
-            entries=(Entry("change", segment.lines, segment.hash if whole else None),),
+            entries=(TraceEntry("change", segment.lines, segment.hash if whole else None),),
             linked=bool(links),
             precedes=precedes,
             supports=len(segment.lines),
@@ -175,7 +186,7 @@ class Answers:
         key = (segment.commit, story.trace.id, story.at_ns, story.grade)
         if key not in self._linked_memo:
             commit = None if segment.commit is None else self._evidence.commit(segment.commit)
-            worked = Worked(
+            worked = SessionEdit(
                 agent=story.trace.agent,
                 session=story.trace.session,
                 at_ns=story.at_ns,
@@ -205,7 +216,7 @@ class Answers:
             record=told.ref,
         )
 
-    def _grade(self, told: Told) -> Grade:
+    def _grade(self, told: StateAuthor) -> Grade:
         is_claim = told.kind in IMPORTED_KINDS or not self.is_intact(told.ref.store)
         return Grade.CLAIMED if is_claim else Grade.RECORDED
 
@@ -236,7 +247,7 @@ class _Wrote:
     at_ns: int
 
 
-def _why_none(line: Line) -> str:
+def _why_none(line: VersionLine) -> str:
     if line.origin == BETWEEN:
         return NOT_THIS_CALL
     return NOTHING_SHOWS if line.trail else BEFORE_CAPTURE

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from custody.attribution.app.origin_names import origin_named
-from custody.attribution.lineage import UNKNOWN, Origin
+from custody.attribution.lineage import UNKNOWN, LineOrigin
 from custody.attribution.moments import IMPORTED
-from custody.attribution.origin_search import Like, Withheld
+from custody.attribution.origin_search import LineMatch, Withheld
 from custody.attribution.packing import pack_origins
-from custody.attribution.queries.lineage import REDACTED, LineageTables, StateRow, Told
+from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
 from custody.attribution.queries.origins import OriginTables
 from custody.core.ids import AgentName, CommitSha, Digest, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
@@ -18,18 +18,18 @@ from custody.core.wire.body import digest_text
 from custody.store import Store
 
 if TYPE_CHECKING:
-    from custody.attribution.wire.origins import StateTold
+    from custody.attribution.wire.origins import StateOrigin
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _ForeignContext:
     """What came with the states of one file of a chain, beside what is kept of them."""
 
     before: dict[tuple[int, int], frozenset[int]]
     likes: dict[tuple[CommitSha, int, int], list[tuple[int, float, str, float]]]
 
 
-class Adopted:
+class ForeignStates:
     """The states that came with chains, brought up to date."""
 
     def __init__(self, store: Store) -> None:
@@ -38,7 +38,7 @@ class Adopted:
         self._received = OriginTables(store)
         self._places: dict[StoreId, dict[tuple[int, int], int]] = {}
         self._files: dict[StoreId, dict[RepoPath, Digest]] = {}
-        self._beside: dict[tuple[StoreId, RepoPath], _Beside] = {}
+        self._beside: dict[tuple[StoreId, RepoPath], _ForeignContext] = {}
 
     @cached_property
     def _lists(self) -> dict[StoreId, Digest]:
@@ -77,7 +77,7 @@ class Adopted:
         place = (int(state.ref.seq), state.n)
         lines = () if commit is None else beside.likes.get((commit, *place), ())
         likes = (
-            Like(state.id, at, share, origin)
+            LineMatch(state.id, at, share, origin)
             for at, share, name, part in lines
             if (origin := origin_named(name, part, self._state_at)) is not None
         )
@@ -120,7 +120,7 @@ class Adopted:
         self._tables.adopt(store, mark if whole else f"{mark}?{self._tables.newest()}")
         return {path for _, path, _ in states}
 
-    def _origins(self, runs: list[tuple[int, str, float]]) -> tuple[Iterator[Origin], bool]:
+    def _origins(self, runs: list[tuple[int, str, float]]) -> tuple[Iterator[LineOrigin], bool]:
         found = [(count, origin_named(name, share, self._state_at)) for count, name, share in runs]
         each = (origin or UNKNOWN for count, origin in found for _ in range(count))
         return each, all(origin is not None for _, origin in found)
@@ -130,28 +130,28 @@ class Adopted:
             self._places[ref.store] = self._tables.places(ref.store)
         return self._places[ref.store].get((int(ref.seq), n))
 
-    def _told(self, store: StoreId, path: RepoPath) -> _Beside:
+    def _told(self, store: StoreId, path: RepoPath) -> _ForeignContext:
         if (store, path) not in self._beside:
             self._beside[store, path] = self._read(store, path)
         return self._beside[store, path]
 
-    def _read(self, store: StoreId, path: RepoPath) -> _Beside:
+    def _read(self, store: StoreId, path: RepoPath) -> _ForeignContext:
         from custody.attribution.wire.origins import decode_origins, unpacked_states
 
         if store not in self._files:
             self._files[store] = self._received.files(store)
         digest = self._files[store].get(path)
         if digest is None:
-            return _Beside({}, {})
+            return _ForeignContext({}, {})
         file = decode_origins(self._received.read(digest))
-        return _Beside(
+        return _ForeignContext(
             {(state.seq, state.n): frozenset(before) for state, _, before in unpacked_states(file)},
             {(CommitSha(like.commit), like.seq, like.n): like.lines for like in file.likes},
         )
 
 
-def _told(store: StoreId, state: "StateTold", kind: str) -> Told:
-    return Told(
+def _told(store: StoreId, state: "StateOrigin", kind: str) -> StateAuthor:
+    return StateAuthor(
         ref=RecordRef(store, Seq(state.seq)),
         at_ns=state.at_ns,
         observed=state.observed,

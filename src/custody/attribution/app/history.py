@@ -8,20 +8,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.attribution.app.history_batch import Touch, touches_of
-from custody.attribution.app.removed_lines import Gone, hunk_of
+from custody.attribution.app.removed_lines import RemovedLines, hunk_of
 from custody.attribution.app.replay import Lineage
-from custody.attribution.lineage import Known
+from custody.attribution.lineage import TracedText
 from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import (
     NO_LINES,
-    Commit,
+    AddingCommit,
+    CommitHunk,
     Donor,
-    Hunk,
-    Like,
-    Line,
-    Open,
-    Removed,
-    Version,
+    LineMatch,
+    OpenLine,
+    OpenVersion,
+    RemovedRun,
+    VersionLine,
     base_version,
     joined,
     spliced,
@@ -32,8 +32,8 @@ from custody.attribution.text import keys_of, lines_of, text_of
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.views import TRANSCRIPT
+from custody.git import ChangeKind, Comparison, FileAt, FileDiff, Object, ObjectReader, Repository, Walk, parse_commit
 from custody.git import Commit as GitCommit
-from custody.git import Comparison, FileAt, FileDiff, Kind, Object, ObjectReader, Repository, Walk, parse_commit
 
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS
@@ -43,7 +43,7 @@ TOGETHER_MIN = 8
 
 
 @dataclass(slots=True)
-class Searched:
+class SearchExtent:
     """What a negative answer rests on."""
 
     commits: int = 0
@@ -51,7 +51,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _HistoryStep:
     """One commit of a file's history with what it did to the file, against each parent of the walk."""
 
     commit: GitCommit
@@ -63,16 +63,16 @@ class History:
     """Versions of files along the commits of one repository."""
 
     def __init__(
-        self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage, gone: Gone | None = None
+        self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage, gone: RemovedLines | None = None
     ) -> None:
         self._repository = repository
-        self._gone = gone or Gone(repository)
+        self._gone = gone or RemovedLines(repository)
         self._objects = objects
         self._lineage = lineage
         self._tables = lineage.tables
         self._rules = lineage.rules
         self._newest = self._tables.newest()
-        self._memo: dict[tuple[CommitSha, RepoPath], list[Line]] = {}
+        self._memo: dict[tuple[CommitSha, RepoPath], list[VersionLine]] = {}
         self._read_for: dict[tuple[CommitSha, RepoPath], tuple[int, Sequence[str]]] = {}
         self._noted: list[str] = []
         self._asked: set[tuple[CommitSha, RepoPath]] = set()
@@ -83,14 +83,14 @@ class History:
         self._renames: dict[CommitSha, Mapping[RepoPath, RepoPath]] = {}
         self._touches: Mapping[RepoPath, list[Touch]] = {}
         self._touches_of: CommitSha | None = None
-        self.searched = Searched()
-        self.liked: Callable[[CommitSha, RepoPath, Sequence[Like]], None] | None = None
+        self.searched = SearchExtent()
+        self.liked: Callable[[CommitSha, RepoPath, Sequence[LineMatch]], None] | None = None
         """Told what commits have like captured states, if somebody wants to know."""
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
         before = int(self._rules.horizon_days_before * DAY_NS)
         self.since_ns = None if earliest is None else earliest - before
 
-    def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[Line]:
+    def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
         """Every line of ``path`` as of ``commit`` with its origin; empty when there is no such file.
 
         Without ``keyed`` the lines may be without their keys, which cost more than all the rest of a kept answer.
@@ -133,11 +133,15 @@ class History:
         return self._texts[(commit, path)]
 
     def explained(
-        self, lines: Sequence[Line | Open], commit: Commit, path: RepoPath, hunks: Sequence[tuple[Hunk, Removed]]
-    ) -> list[Line]:
+        self,
+        lines: Sequence[VersionLine | OpenLine],
+        commit: AddingCommit,
+        path: RepoPath,
+        hunks: Sequence[tuple[CommitHunk, RemovedRun]],
+    ) -> list[VersionLine]:
         """Lines that a commit (or the work tree) added, explained by everything that is known."""
         removed = [line for hunk, _ in hunks for line in hunk.removed]
-        version = Version(lines, commit, self._rules, removed=removed, overwrote=self._overwrote)
+        version = OpenVersion(lines, commit, self._rules, removed=removed, overwrote=self._overwrote)
         if version.is_closed or self.since_ns is None:
             return version.closed()  # nothing is open, or nothing was ever captured that could explain it
         donors = self._donors(version, commit, path)
@@ -159,7 +163,7 @@ class History:
         version.follow()
         return version.closed()
 
-    def as_captured(self, hunk: Hunk) -> Hunk:
+    def as_captured(self, hunk: CommitHunk) -> CommitHunk:
         """A change with its secrets taken out, as captured texts are; as it is where none was ever taken out."""
         if not self._has_redacted:
             return hunk
@@ -169,7 +173,9 @@ class History:
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
-    def _kept(self, commit: CommitSha, path: RepoPath, texts: Sequence[str], *, keyed: bool) -> list[Line] | None:
+    def _kept(
+        self, commit: CommitSha, path: RepoPath, texts: Sequence[str], *, keyed: bool
+    ) -> list[VersionLine] | None:
         memo = self._memo.get((commit, path))
         if memo is not None:
             return memo
@@ -188,19 +194,19 @@ class History:
             self._memo[(commit, path)] = lines
         return lines
 
-    def _is_fresh(self, commit: CommitSha, path: RepoPath, seen: int, lines: Sequence[Line]) -> bool:
+    def _is_fresh(self, commit: CommitSha, path: RepoPath, seen: int, lines: Sequence[VersionLine]) -> bool:
         """Whether nothing that arrived since could explain a line that was not explained."""
         unknown = list(dict.fromkeys(line.key for line in lines if line.tells and line.origin.share < 1.0))
         if self._tables.has_newer(unknown, seen):
             return False
         return not self._tables.has_earlier(path, seen, self._made_ns(commit, lines))
 
-    def _made_ns(self, commit: CommitSha, lines: Sequence[Line]) -> int:
+    def _made_ns(self, commit: CommitSha, lines: Sequence[VersionLine]) -> int:
         """When a commit was made, or the latest one among its lines where clocks went backwards."""
         commits = {commit, *(sha for line in lines for sha in line.trail if sha is not None)}
         return max(_made_ns(found) for found in self._repository.log(sorted(commits), walk=Walk(count_max=1)))
 
-    def _keep(self, commit: CommitSha, path: RepoPath, lines: list[Line]) -> None:
+    def _keep(self, commit: CommitSha, path: RepoPath, lines: list[VersionLine]) -> None:
         self._memo[(commit, path)] = lines
 
     def save(self) -> None:
@@ -211,7 +217,7 @@ class History:
 
     # --- the walk ---------------------------------------------------------------------------------------------------
 
-    def _walked(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[Line]:
+    def _walked(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[VersionLine]:
         self._asked.add((commit, path))
         before, noted, self._noted = self.searched.commits, self._noted, []
         changes = self._changes(commit, path)
@@ -226,7 +232,7 @@ class History:
         # The walk and the commit must agree on what the file holds; where they do not, nothing is claimed.
         return top if len(top) == len(texts) else base_version(texts)
 
-    def _changes(self, commit: CommitSha, path: RepoPath) -> list[_Change]:
+    def _changes(self, commit: CommitSha, path: RepoPath) -> list[_HistoryStep]:
         """The commits that changed a file since the horizon, newest first, each with its diffs against its parents."""
         if commit == self._touches_of and path in self._touches:
             touches = self._touches[path]
@@ -241,7 +247,7 @@ class History:
         for one in commits:
             count = len(one.parents) or 1
             diffs = tuple(_of_path(answer.files, path) for answer in answers[at : at + count])
-            changes.append(_Change(one, one.parents, diffs))
+            changes.append(_HistoryStep(one, one.parents, diffs))
             at += count
         return changes
 
@@ -249,10 +255,10 @@ class History:
     def _since_seconds(self) -> int | None:
         return None if self.since_ns is None else max(0, self.since_ns // NS)
 
-    def _changed(self, change: _Change, path: RepoPath) -> list[Line]:
+    def _changed(self, change: _HistoryStep, path: RepoPath) -> list[VersionLine]:
         """The version that a commit made."""
-        commit = Commit(change.commit.id, _made_ns(change.commit))
-        if any(diff is not None and diff.change.kind is Kind.DELETED for diff in change.diffs):
+        commit = AddingCommit(change.commit.id, _made_ns(change.commit))
+        if any(diff is not None and diff.change.kind is ChangeKind.DELETED for diff in change.diffs):
             return []
         if len(change.parents) <= 1 and _is_new(change.diffs[0]):
             return self._arrived(change.commit, commit, path)
@@ -265,19 +271,19 @@ class History:
         lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
         return self.explained(lines, commit, path, hunks[0])
 
-    def _parent(self, parent: CommitSha, path: RepoPath) -> list[Line]:
+    def _parent(self, parent: CommitSha, path: RepoPath) -> list[VersionLine]:
         found = self._memo.get((parent, path))
         if found is None:
             # Older than the horizon, or cut off: its text is known, nothing else.
             found = self._memo[(parent, path)] = base_version(self.texts(parent, path))
         return found
 
-    def _arrived(self, git_commit: GitCommit, commit: Commit, path: RepoPath) -> list[Line]:
+    def _arrived(self, git_commit: GitCommit, commit: AddingCommit, path: RepoPath) -> list[VersionLine]:
         """A file that a commit brought: under another name before, or all new."""
         diff = self._renamed(git_commit, path)
         if diff is None or diff.change.old is None:
             texts = self.texts(git_commit.id, path)
-            hunk = self.as_captured(Hunk(0, (), 0, tuple(texts)))
+            hunk = self.as_captured(CommitHunk(0, (), 0, tuple(texts)))
             return self.explained(spliced([], [hunk]), commit, path, [(hunk, NO_LINES)])
         parent = self._first_parent(git_commit.id)
         old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
@@ -297,11 +303,11 @@ class History:
         """The old names of what a commit renamed, by the new ones; asked once, for a commit may bring many files."""
         if commit not in self._renames:
             (answer,) = self._repository.changes([Comparison(commit)])
-            renamed = (one for one in answer.files if one.kind is Kind.RENAMED and one.old is not None)
+            renamed = (one for one in answer.files if one.kind is ChangeKind.RENAMED and one.old is not None)
             self._renames[commit] = {one.path: one.old.path for one in renamed if one.old is not None}
         return self._renames[commit]
 
-    def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[Line]:
+    def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[VersionLine]:
         """A file as of another place in history, followed as far as the rules allow."""
         if len(self._asked) >= self._rules.recursions_max:
             self._note(f"moved lines were followed through {self._rules.recursions_max} files only")
@@ -315,7 +321,7 @@ class History:
 
     # --- donors -----------------------------------------------------------------------------------------------------
 
-    def _donors(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
+    def _donors(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """The captured states of this file that may explain open lines."""
         until = self._until_ns(commit)
         voted = [state for state in self._voted(version) if state.path == path and state.at_ns <= until]
@@ -323,7 +329,7 @@ class History:
         rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
         return [self._donor(row, commit) for row in rows.values()]
 
-    def _donors_elsewhere(self, version: Version, commit: Commit, path: RepoPath) -> list[Donor]:
+    def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """States of other files that lines may have come from: only what those files no longer have."""
         until = self._until_ns(commit)
         rows = [state for state in self._voted(version) if state.path != path and state.at_ns <= until]
@@ -332,7 +338,7 @@ class History:
             for row in rows[: self._rules.candidate_edits_max]
         ]
 
-    def _until_ns(self, commit: Commit) -> int:
+    def _until_ns(self, commit: AddingCommit) -> int:
         """Until when a call can have written what a commit holds; clocks may differ by as much as the time window."""
         return commit.at_ns + int(self._rules.window_hours_after * HOUR_NS)
 
@@ -345,7 +351,7 @@ class History:
             self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)
         return self._overwritten[state]
 
-    def _voted(self, version: Version) -> list[StateRow]:
+    def _voted(self, version: OpenVersion) -> list[StateRow]:
         """The states that brought open lines, those that brought most first, the later of equals."""
         votes = self._tables.voted(version.open_keys)
         unread = [state for state in votes if state not in self._states]
@@ -353,7 +359,7 @@ class History:
         found = [self._states[state] for state in votes if state in self._states]
         return sorted(found, key=lambda row: (-votes[row.id], -row.at_ns, -row.id))
 
-    def _donor(self, row: StateRow, commit: Commit, absent: Callable[[int], bool] | None = None) -> Donor:
+    def _donor(self, row: StateRow, commit: AddingCommit, absent: Callable[[int], bool] | None = None) -> Donor:
         return Donor(
             state=row.id,
             at_ns=row.at_ns,
@@ -365,7 +371,7 @@ class History:
             withheld=self._lineage.withheld(row, commit.id),
         )
 
-    def _absent_from(self, commit: Commit, path: RepoPath) -> Callable[[int], bool]:
+    def _absent_from(self, commit: AddingCommit, path: RepoPath) -> Callable[[int], bool]:
         if commit.id is None:
             file = self._repository.work_file(path)
             content = getattr(file, "content", b"")
@@ -374,12 +380,12 @@ class History:
             there = set(keys_of(self.texts(commit.id, path)))
         return lambda key: key not in there
 
-    def _removed_elsewhere(self, commit: Commit, path: RepoPath, version: Version) -> Removed:
+    def _removed_elsewhere(self, commit: AddingCommit, path: RepoPath, version: OpenVersion) -> RemovedRun:
         """Lines that the same commit took out of other files, when some could be the open ones."""
         if commit.id is None or self.since_ns is None:
             return NO_LINES
         wanted = set(version.open_keys)
-        found: list[tuple[str, Line]] = []
+        found: list[tuple[str, VersionLine]] = []
         for taken in self._gone.by(commit.id):
             if taken.now == path or wanted.isdisjoint(taken.keys):
                 continue
@@ -399,32 +405,32 @@ def _of_path(files: Iterable[FileDiff], path: RepoPath) -> FileDiff | None:
     return next((diff for diff in files if diff.change.path == path), None)
 
 
-def _touched(touch: Touch, older: Touch | None) -> _Change:
+def _touched(touch: Touch, older: Touch | None) -> _HistoryStep:
     """A commit of a file's history with the one before it as its parent, or its own where there is none."""
     parents = touch.commit.parents if older is None else (older.commit.id,)
-    return _Change(touch.commit, parents, (touch.diff,))
+    return _HistoryStep(touch.commit, parents, (touch.diff,))
 
 
 def _is_new(diff: FileDiff | None) -> bool:
     return diff is not None and diff.change.old is None
 
 
-def _removed(old: Sequence[Line], hunk: Hunk) -> Removed:
+def _removed(old: Sequence[VersionLine], hunk: CommitHunk) -> RemovedRun:
     return _removed_of(list(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)))
 
 
-def _removed_of(found: Sequence[tuple[str, Line]]) -> Removed:
-    known = Known([text for text, _ in found], [line.origin for _, line in found])
-    return Removed(known, [line.trail for _, line in found])
+def _removed_of(found: Sequence[tuple[str, VersionLine]]) -> RemovedRun:
+    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
+    return RemovedRun(known, [line.trail for _, line in found])
 
 
-def _all_removed(hunks: Iterable[tuple[Hunk, Removed]]) -> Removed:
+def _all_removed(hunks: Iterable[tuple[CommitHunk, RemovedRun]]) -> RemovedRun:
     every = [removed for _, removed in hunks]
-    known = Known(
+    known = TracedText(
         [line for removed in every for line in removed.known.lines],
         [origin for removed in every for origin in removed.known.origins],
     )
-    return Removed(known, [trail for removed in every for trail in removed.trails])
+    return RemovedRun(known, [trail for removed in every for trail in removed.trails])
 
 
 def _made_ns(commit: GitCommit) -> int:

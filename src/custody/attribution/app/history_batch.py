@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import Commit, Comparison, FileDiff, Repository, Shown, Walk
+from custody.git import Commit, Comparison, FileDiff, HunkDetail, Repository, Walk
 
 COMMITS_MAX = 2_000
 """A longer line is not read whole for the sake of some files."""
@@ -41,4 +41,6 @@ def touches_of(
             for diff in answer.files:
                 if diff.change.path in found:
                     found[diff.change.path].append(Touch(commit, diff))
-    return {path: some for path, some in found.items() if all(one.diff.shown is not Shown.TOO_LARGE for one in some)}
+    return {
+        path: some for path, some in found.items() if all(one.diff.shown is not HunkDetail.TOO_LARGE for one in some)
+    }

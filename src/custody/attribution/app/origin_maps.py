@@ -3,25 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from custody.attribution.app.context import Attributing
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.history import History
 from custody.attribution.app.origin_names import name_of
 from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import equal_blocks
-from custody.attribution.origin_search import Like
+from custody.attribution.origin_search import LineMatch
 from custody.attribution.packing import unpack_origins
 from custody.attribution.queries.lineage import REDACTED, StateRow
 from custody.attribution.text import keys_of
 from custody.attribution.wire.origins import (
     FileOrigins,
     Run,
-    StateTold,
+    StateOrigin,
     decode_origins,
     encode_origins,
     keys_text,
     pack_keys,
 )
-from custody.attribution.wire.origins import Like as LikeTold
+from custody.attribution.wire.origins import MatchedLines as LikeTold
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.git import Comparison, NoObject, Repository, Walk
@@ -36,7 +36,7 @@ class Earlier:
 
 
 @dataclass(slots=True)
-class _Naming:
+class _StateNames:
     """Names of states, each looked up once."""
 
     lineage: Lineage
@@ -50,7 +50,7 @@ class _Naming:
 
 
 def origin_files(
-    evidence: Attributing, store: StoreId, ends: Sequence[CommitSha], earlier: Earlier | None = None
+    evidence: AttributionContext, store: StoreId, ends: Sequence[CommitSha], earlier: Earlier | None = None
 ) -> dict[RepoPath, bytes]:
     """Every file of which a chain captured a state, as others are told of it.
 
@@ -60,7 +60,7 @@ def origin_files(
     by_path: dict[RepoPath, list[StateRow]] = {}
     for row in evidence.lineage.tables.of_chain(store):
         by_path.setdefault(row.path, []).append(row)
-    naming = _Naming(evidence.lineage)
+    naming = _StateNames(evidence.lineage)
     evidence.desk.progress.start("comparing", len(by_path))
     made: dict[RepoPath, bytes] = {}
     for path, rows in sorted(by_path.items()):
@@ -86,13 +86,13 @@ def _touched(repository: Repository, ends: Sequence[CommitSha], before: Sequence
     return {change.path for answer in answers for change in answer.files}
 
 
-def _states(lineage: Lineage, rows: Iterable[StateRow], naming: _Naming) -> Iterator[StateTold]:
+def _states(lineage: Lineage, rows: Iterable[StateRow], naming: _StateNames) -> Iterator[StateOrigin]:
     last: Sequence[int] = ()
     for row in rows:
         brought = lineage.tables.brought(row.id)
         # Of a file that was there and that nobody captured, everything may have been there.
         before = row.keys if lineage.overwrites(row) else keys_of(lineage.text_before_state(row))
-        yield StateTold(
+        yield StateOrigin(
             seq=int(row.ref.seq),
             n=row.n,
             at_ns=row.at_ns,
@@ -112,7 +112,7 @@ def _states(lineage: Lineage, rows: Iterable[StateRow], naming: _Naming) -> Iter
         last = row.keys
 
 
-def _runs(row: StateRow, naming: _Naming) -> Iterator[Run]:
+def _runs(row: StateRow, naming: _StateNames) -> Iterator[Run]:
     run: Run | None = None
     for origin in unpack_origins(row.origins):
         name = name_of(origin, naming.place)
@@ -128,12 +128,16 @@ def _runs(row: StateRow, naming: _Naming) -> Iterator[Run]:
 
 
 def _likes(
-    evidence: Attributing, path: RepoPath, rows: Mapping[int, StateRow], ends: Sequence[CommitSha], naming: _Naming
+    evidence: AttributionContext,
+    path: RepoPath,
+    rows: Mapping[int, StateRow],
+    ends: Sequence[CommitSha],
+    naming: _StateNames,
 ) -> Iterator[LikeTold]:
     """What commits have like states of a file; found by reading its history anew."""
-    heard: dict[tuple[CommitSha, int], list[Like]] = {}
+    heard: dict[tuple[CommitSha, int], list[LineMatch]] = {}
 
-    def hear(commit: CommitSha, of: RepoPath, likes: Sequence[Like]) -> None:
+    def hear(commit: CommitSha, of: RepoPath, likes: Sequence[LineMatch]) -> None:
         for like in likes if of == path else ():
             if like.state in rows and like not in heard.setdefault((commit, like.state), []):
                 heard[commit, like.state].append(like)

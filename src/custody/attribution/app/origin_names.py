@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from custody.attribution.lineage import BETWEEN, UNKNOWN, Origin, person_at
+from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, person_at
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef, Seq, StoreId
 
@@ -14,10 +14,10 @@ StateAt = Callable[[RecordRef, int], int | None]
 """The state that a view of a record shows; None when it is not here."""
 
 
-def name_of(origin: Origin, place_of: PlaceOf) -> str:
+def name_of(origin: LineOrigin, place_of: PlaceOf) -> str:
     """The origin's name; that of nobody when its record is gone.
 
-    >>> name_of(Origin(3), lambda _: (RecordRef(StoreId("s"), Seq(7)), 0)), name_of(BETWEEN, lambda _: None)
+    >>> name_of(LineOrigin(3), lambda _: (RecordRef(StoreId("s"), Seq(7)), 0)), name_of(BETWEEN, lambda _: None)
     ('s:7:0', '-')
     """
     if origin.state == BETWEEN.state:
@@ -29,7 +29,7 @@ def name_of(origin: Origin, place_of: PlaceOf) -> str:
     return f"{PERSON if origin.is_person else ''}{place[0].store}:{place[0].seq}:{place[1]}"
 
 
-def origin_named(name: str, share: float, state_at: StateAt) -> Origin | None:
+def origin_named(name: str, share: float, state_at: StateAt) -> LineOrigin | None:
     """The origin of that name here; None when it is a record that is not here."""
     if name == NOBODY:
         return UNKNOWN
@@ -43,4 +43,4 @@ def origin_named(name: str, share: float, state_at: StateAt) -> Origin | None:
     state = state_at(RecordRef(StoreId(store), Seq(int(seq))), int(n))
     if state is None:
         return None
-    return person_at(state) if is_person else Origin(state, share)
+    return person_at(state) if is_person else LineOrigin(state, share)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property, partial
 
-from custody.attribution.model import Candidate, Entry, Grade, Segment, Trace
+from custody.attribution.model import Grade, Segment, Trace, TraceCandidate, TraceEntry
 from custody.attribution.paths import could_name, endings
 from custody.attribution.queries.commits import links_of_commit
 from custody.attribution.queries.edits import edits_of_file, edits_of_file_at, edits_of_file_by
@@ -24,7 +24,7 @@ from custody.core.paths import RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import text_bytes
 from custody.ledger.claim import is_claim, trusted_chains
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))
 """Kinds of records that our own hook made while it happened; all others are what somebody says afterwards."""
@@ -49,9 +49,9 @@ class Proposal:
         """The commit that the trace was recorded on top of, perhaps abbreviated."""
         return self.view.revision
 
-    def candidate(self, segment: Segment, texts: Sequence[bytes], *, precedes: bool) -> Candidate:
+    def candidate(self, segment: Segment, texts: Sequence[bytes], *, precedes: bool) -> TraceCandidate:
         """What the engine looks at, for one segment with the bytes of its lines."""
-        return Candidate(
+        return TraceCandidate(
             trace=Trace(self.view.session, self.view.agent, self.view.session),
             path=segment.path,
             at_ns=self.view.at_ns,
@@ -67,10 +67,10 @@ class Proposal:
         )
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[TraceEntry, ...]:
         """Where the trace says that it wrote, and the hashes of what."""
         if isinstance(self.view, TracedFile):
-            return tuple(Entry(said.level, said.lines, said.hash) for said in self.view.ranges)
+            return tuple(TraceEntry(said.level, said.lines, said.hash) for said in self.view.ranges)
         return tuple(dict.fromkeys(_entries(self.view)))
 
     @cached_property
@@ -79,7 +79,7 @@ class Proposal:
         return frozenset() if text is None else frozenset(text.split(b"\n"))
 
 
-_Proposing = Seen[TracedFile] | Seen[FileEdit]
+_Proposing = ObservedView[TracedFile] | ObservedView[FileEdit]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Proposals:
         is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
         return Grade.RECORDED if is_recorded else Grade.CLAIMED
 
-    def _may_link(self, link: Seen[CommitLink], grade: Grade) -> bool:
+    def _may_link(self, link: ObservedView[CommitLink], grade: Grade) -> bool:
         """Anybody can write a link: one that is a claim links no more than claims."""
         return grade is Grade.CLAIMED or not is_claim(link.record, self._chains)
 
@@ -128,7 +128,7 @@ class Proposals:
             return []
         return self._once("traced of", commit, partial(traced_files_of_commits, self.store, [commit]))
 
-    def _links(self, commit: CommitSha | None) -> list[Seen[CommitLink]]:
+    def _links(self, commit: CommitSha | None) -> list[ObservedView[CommitLink]]:
         # A link that was only derived from content says nothing that the content does not say itself.
         return [
             seen
@@ -136,7 +136,7 @@ class Proposals:
             if seen.view.origin is not LinkOrigin.CONTENT
         ]
 
-    def _linked(self, segment: Segment, links: Iterable[Seen[CommitLink]]) -> Iterator[_Proposing]:
+    def _linked(self, segment: Segment, links: Iterable[ObservedView[CommitLink]]) -> Iterator[_Proposing]:
         for session in dict.fromkeys(link.view.session for link in links):
             yield from self._once("traced by", session, partial(traced_files, self.store, session))
             yield from self._once("edits by", session, partial(edits_of_file_by, self.store, session, segment.path))
@@ -163,7 +163,7 @@ class Proposals:
         return self._answers[what, name]
 
 
-def _is_of(link: Seen[CommitLink], view: TracedFile | FileEdit) -> bool:
+def _is_of(link: ObservedView[CommitLink], view: TracedFile | FileEdit) -> bool:
     """Whether a link names the view's trace; one that was imported knows the trace's id, not whose it is."""
     said = link.view
     if said.session != view.session:
@@ -174,14 +174,14 @@ def _is_of(link: Seen[CommitLink], view: TracedFile | FileEdit) -> bool:
 # --- what an edit says of its lines -----------------------------------------------------------------------------------
 
 
-def _entries(edit: FileEdit) -> Iterator[Entry]:
+def _entries(edit: FileEdit) -> Iterator[TraceEntry]:
     for digits in edit.hashes:
-        yield Entry("file", None, digits)
+        yield TraceEntry("file", None, digits)
     text = _after(edit)
     if text is not None:
-        yield Entry("file", None, whole_hash(text))
+        yield TraceEntry("file", None, whole_hash(text))
     for lines, hashed in added_ranges(edit):
-        yield Entry("change", lines, None if hashed is None else content_hash(hashed))
+        yield TraceEntry("change", lines, None if hashed is None else content_hash(hashed))
 
 
 def added_ranges(edit: FileEdit) -> Iterator[tuple[Lines, tuple[bytes, ...] | None]]:

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from custody.attribution.app.context import Attributing
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.text import is_informative, key_of, words_of
 from custody.core.paths import RepoPath
 
 
 def find_agents_by_line(
-    evidence: Attributing, path: RepoPath, texts: Sequence[str], lines: Sequence[str]
+    evidence: AttributionContext, path: RepoPath, texts: Sequence[str], lines: Sequence[str]
 ) -> Mapping[str, frozenset[str]]:
     """Return the agents recorded to have brought each of ``lines`` into a file that holds ``texts``.
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from custody.attribution.app.foreign_states import Adopted
-from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, Known, Step, replayed
-from custody.attribution.moments import IMPORTED, Moment, applied, merged, moment_of, with_taken
+from custody.attribution.app.foreign_states import ForeignStates
+from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, CapturedStep, TracedText, replayed
+from custody.attribution.moments import IMPORTED, FileSnapshot, applied, merged, moment_of, with_taken
 from custody.attribution.origin_search import Withheld
 from custody.attribution.packing import pack_origins, unpack_origins
-from custody.attribution.queries.lineage import REDACTED, LineageTables, StateRow, Told
+from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import is_informative, keys_of, lines_of, text_of
 from custody.core.ids import CommitSha, RecordRef, StoreId
@@ -54,9 +54,9 @@ class Lineage:
         self._ids: dict[str, int] = {}
         self._newest = 0
         self._call: tuple[RecordRef, str | None] | None = None
-        self._found: Known | None = None
+        self._found: TracedText | None = None
         """What the call that is being replayed found, before the first of its pieces was put in."""
-        self._adopted = Adopted(store)
+        self._adopted = ForeignStates(store)
 
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
         """Replay what arrived since the last time; killed anywhere, the next time finishes it."""
@@ -81,13 +81,13 @@ class Lineage:
             for store, _, until in spans:
                 self.tables.read_until(store, until, self.version)
 
-    def known(self, state: StateRow, beside: Sequence[str] = ()) -> Known:
+    def known(self, state: StateRow, beside: Sequence[str] = ()) -> TracedText:
         """A state's lines with their origins; of a withheld text those lines that ``beside`` has too."""
         if state.ref.store not in self._adopted.stores:
-            return Known(self.text_of_state(state), unpack_origins(state.origins))
+            return TracedText(self.text_of_state(state), unpack_origins(state.origins))
         texts = dict(zip(keys_of(beside), beside, strict=True))
         lines = [texts.get(key, f"\0{n}") for n, key in enumerate(state.keys)]
-        return Known(lines, unpack_origins(state.origins))
+        return TracedText(lines, unpack_origins(state.origins))
 
     def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld | None:
         """What stands for the text of a state that its store withheld; None where the text is here."""
@@ -111,7 +111,7 @@ class Lineage:
         for moment, taken in with_taken(merged(fresh)):
             self._keep(path, moment, taken)
 
-    def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[Moment]:
+    def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
         found = []
         owned = trusted_chains(self.store)
         for _, _, ref, n in moments:
@@ -120,7 +120,7 @@ class Lineage:
                 found.append(moment_of(seen.view, ref, n, _kind(seen.record, owned)))
         return found
 
-    def _keep(self, path: RepoPath, moment: Moment, taken: Sequence[str]) -> None:
+    def _keep(self, path: RepoPath, moment: FileSnapshot, taken: Sequence[str]) -> None:
         """Replay one moment onto what is known of the file before it; its call took ``taken`` out at other places."""
         before = None if moment.before is None or moment.part else lines_of(moment.before)
         previous, row = self._previous(path, moment, before)
@@ -136,12 +136,12 @@ class Lineage:
         elif taken and previous is not None:
             previous = _with_taken(previous, self._found or NOTHING, taken)
         proposed = None if moment.proposed is None else lines_of(moment.proposed)
-        known = replayed(Step(state, before, lines, moment.is_call, proposed), previous, self.rules)
+        known = replayed(CapturedStep(state, before, lines, moment.is_call, proposed), previous, self.rules)
         if row is not None and not moment.is_call and list(known.lines) == self.text_of_state(row):
             return  # somebody looked and saw nothing new
         self._put(path, moment, state, known)
 
-    def _put(self, path: RepoPath, moment: Moment, state: int, known: Known) -> None:
+    def _put(self, path: RepoPath, moment: FileSnapshot, state: int, known: TracedText) -> None:
         text = "\n".join(known.lines) if moment.part else None
         row = StateRow(
             id=state,
@@ -161,8 +161,8 @@ class Lineage:
         self.tables.put(row, brought)
 
     def _previous(
-        self, path: RepoPath, moment: Moment, before: Sequence[str] | None
-    ) -> tuple[Known | None, StateRow | None]:
+        self, path: RepoPath, moment: FileSnapshot, before: Sequence[str] | None
+    ) -> tuple[TracedText | None, StateRow | None]:
         """What is known of the file before a moment: its last state, or the one that it went back to."""
         row = None if before is None else self.tables.same_text(path, keys_of(before))
         row = row or self.tables.last_of(path, moment.at_ns)
@@ -176,8 +176,8 @@ class Lineage:
                 return self._carried_to(committed, previous), row
         return previous, row
 
-    def _carried_to(self, lines: Sequence[str], previous: Known | None) -> Known:
-        return replayed(Step(0, None, lines, is_call=False), previous, self.rules)
+    def _carried_to(self, lines: Sequence[str], previous: TracedText | None) -> TracedText:
+        return replayed(CapturedStep(0, None, lines, is_call=False), previous, self.rules)
 
     def _committed(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
         """The file in the commit that the agent worked on top of."""
@@ -186,7 +186,7 @@ class Lineage:
         found = self._objects.read(FileAt(revision, path))
         return lines_of(text_of(found.content)) if isinstance(found, Object) and found.info.kind == "blob" else None
 
-    def _under_another_name(self, path: RepoPath, moment: Moment, before: Sequence[str]) -> StateRow | None:
+    def _under_another_name(self, path: RepoPath, moment: FileSnapshot, before: Sequence[str]) -> StateRow | None:
         """The state of a file that was called otherwise, if most of this one's lines are from there."""
         telling = list(dict.fromkeys(keys_of(line for line in before if is_informative(line))))[:RENAMED_LINES_MAX]
         for state, votes in self.tables.voted(telling).most_common(1):
@@ -195,7 +195,7 @@ class Lineage:
                 return self.tables.last_of(row.path, moment.at_ns)
         return None
 
-    def _renamed_by(self, moment: Moment) -> Known | None:
+    def _renamed_by(self, moment: FileSnapshot) -> TracedText | None:
         """A file that the same call made vanish, if most of the new one's lines are from there."""
         record = self.store.tables.record(moment.ref) if moment.before is None else None
         gone = () if record is None or moment.after is None else self.store.views.of(record)
@@ -241,15 +241,15 @@ class Lineage:
         return [] if done is None else done[0]
 
 
-def _with_taken(previous: Known, found: Known, taken: Sequence[str]) -> Known:
+def _with_taken(previous: TracedText, found: TracedText, taken: Sequence[str]) -> TracedText:
     """What is known before a piece is put in, and behind it the lines ``taken`` from the text that the call found."""
     origins = dict(zip(reversed(keys_of(found.lines)), reversed(found.origins), strict=True))
     moved = (origins.get(key, UNKNOWN) for key in keys_of(taken))
-    return Known((*previous.lines, *taken), (*previous.origins, *moved))
+    return TracedText((*previous.lines, *taken), (*previous.origins, *moved))
 
 
-def _told(moment: Moment) -> Told:
-    return Told(
+def _told(moment: FileSnapshot) -> StateAuthor:
+    return StateAuthor(
         ref=moment.ref,
         at_ns=moment.at_ns,
         observed=moment.observed,
@@ -271,7 +271,7 @@ def _base(call: str) -> str:
     return call.partition(":shell:")[0].removesuffix(":snapshot")
 
 
-def _is_nearer(committed: Sequence[str], previous: Known | None, after: Sequence[str]) -> bool:
+def _is_nearer(committed: Sequence[str], previous: TracedText | None, after: Sequence[str]) -> bool:
     """Whether more of what came after is in the committed text than in the last captured one."""
     if previous is None:
         return True

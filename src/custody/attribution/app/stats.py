@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from custody.attribution.app.answers import Answer
+from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import class_of
-from custody.attribution.app.context import Attributing, attributing
-from custody.attribution.app.findings import Answers
-from custody.attribution.model import Attributed
+from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.findings import LineAttributor
+from custody.attribution.model import TraceAttribution
 from custody.attribution.text import is_informative, keys_of
 from custody.attribution.wire.blame import Class
-from custody.attribution.wire.stats import LeftOut, Period, Share, StatsReport
+from custody.attribution.wire.stats import LeftOut, LineShare, StatsPeriod, StatsReport
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
-from custody.git import Comparison, FileChange, Kind, Repository, Walk
+from custody.git import ChangeKind, Comparison, FileChange, Repository, Walk
 from custody.intake.install.agent_names import check_agent
 from custody.intake.queries import agent_rows
 from custody.ledger.queries.edits import paths_in
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 SECONDS_MAX = 253_402_300_799
@@ -46,7 +46,7 @@ CLASSES: tuple[Class, ...] = ("agent", "mixed", "person", "none")
 
 
 @dataclass(slots=True)
-class Tally:
+class LineTally:
     """Lines by class; ``agents`` is how many of them are agents', mixed ones by their share."""
 
     lines: dict[Class, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
@@ -57,7 +57,7 @@ class Tally:
         self.lines[kind] += count
         self.agents += count * share
 
-    def take(self, other: "Tally") -> None:
+    def take(self, other: "LineTally") -> None:
         """Count what another one has counted."""
         for kind, count in other.lines.items():
             self.lines[kind] += count
@@ -69,26 +69,26 @@ class Tally:
         return sum(self.lines.values())
 
 
-class Count:
+class LineStatistics:
     """Everything that is counted, file after file; with an ``agent`` only its lines have a share, model and tier."""
 
     def __init__(self, agent: str | None = None) -> None:
         self.agent = agent
-        self.totals = Tally()
-        self.by: dict[str, defaultdict[str, Tally]] = {
-            name: defaultdict(Tally) for name in ("class", "model", "agent", "tier", "folder", "month", "growth")
+        self.totals = LineTally()
+        self.by: dict[str, defaultdict[str, LineTally]] = {
+            name: defaultdict(LineTally) for name in ("class", "model", "agent", "tier", "folder", "month", "growth")
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.files = 0
         self.left_out: list[LeftOut] = []
         self.notes: dict[str, None] = {}
 
-    def add(self, answer: Answer, folder: str, day: str) -> None:
+    def add(self, answer: LineAnswer, folder: str, day: str) -> None:
         """Count the lines of one answer wherever they belong."""
         kind, count = class_of(answer), len(answer.lines)
         share = {"agent": 1.0, "mixed": answer.share}.get(kind, 0.0)
         names = {"class": str(kind), "folder": folder, "growth": day}
-        if isinstance(answer.finding, Attributed):
+        if isinstance(answer.finding, TraceAttribution):
             names["agent"] = answer.finding.candidate.trace.agent
             if self.agent in (None, names["agent"]):
                 names["model"] = answer.model or UNKNOWN
@@ -109,7 +109,7 @@ class Count:
             for by, name in names.items():
                 self.by[by][name].add(kind, count, share)
 
-    def shares(self, by: str) -> list[Share]:
+    def shares(self, by: str) -> list[LineShare]:
         """One list of what was counted, the largest first; tiers, months and classes in their own order."""
         named = self.by[by]
         order = {"class": CLASSES}.get(by)
@@ -121,11 +121,11 @@ class Count:
             names = sorted(named, key=lambda name: (-named[name].total, name))
         return [self.share(name, named[name]) for name in names]
 
-    def growth(self) -> list[Period]:
+    def growth(self) -> list[StatsPeriod]:
         """All lines by when they were committed: those from before the capture first, those of no known day last."""
         days = self.by["growth"]
         signs = DAY_SIGNS if len(days.keys() - {BEFORE, UNKNOWN}) <= DAYS_MAX else MONTH_SIGNS
-        whole: defaultdict[str, Tally] = defaultdict(Tally)
+        whole: defaultdict[str, LineTally] = defaultdict(LineTally)
         models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for day, tally in days.items():
             name = day if day in (BEFORE, UNKNOWN) else day[:signs]
@@ -134,13 +134,13 @@ class Count:
                 models[name][model] += count
         order = {BEFORE: -1, UNKNOWN: 1}
         return [
-            Period(**structs.asdict(self.share(name, whole[name])), models=dict(sorted(models[name].items())))
+            StatsPeriod(**structs.asdict(self.share(name, whole[name])), models=dict(sorted(models[name].items())))
             for name in sorted(whole, key=lambda name: (order.get(name, 0), name))
         ]
 
-    def share(self, name: str, tally: Tally) -> Share:
+    def share(self, name: str, tally: LineTally) -> LineShare:
         """A tally as it leaves the program."""
-        return Share(
+        return LineShare(
             name=name,
             lines=tally.total,
             agent=tally.lines["agent"],
@@ -153,7 +153,7 @@ class Count:
 
 
 def stats(
-    desk: Desk, where: str | None = None, *, revision: str | None = None, agent: str | None = None
+    desk: Workspace, where: str | None = None, *, revision: str | None = None, agent: str | None = None
 ) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are, as of a commit; perhaps one agent's share."""
     repository = desk.repository
@@ -163,7 +163,7 @@ def stats(
     # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
     with attributing(desk, "lineage") as evidence:
         since_ns = evidence.history.since_ns
-        counting = _Counting(evidence, commit, root, agent)
+        counting = _LineCounter(evidence, commit, root, agent)
         desk.progress.start("counting", len(files))
         for path in files:
             counting.count(path)
@@ -174,7 +174,7 @@ def stats(
 
 
 def _report(
-    count: Count, root: RepoPath | None, commit: CommitSha, rules_digest: str, since_ns: int | None
+    count: LineStatistics, root: RepoPath | None, commit: CommitSha, rules_digest: str, since_ns: int | None
 ) -> StatsReport:
     return StatsReport(
         path=None if root is None else root.display,
@@ -208,15 +208,15 @@ class _Reach:
     captured: frozenset[RepoPath]
 
 
-class _Counting:
+class _LineCounter:
     """Files of one commit are asked about one after the other."""
 
     def __init__(
-        self, evidence: Attributing, commit: CommitSha, root: RepoPath | None, agent: str | None = None
+        self, evidence: AttributionContext, commit: CommitSha, root: RepoPath | None, agent: str | None = None
     ) -> None:
-        self.counted = Count(agent)
+        self.counted = LineStatistics(agent)
         self._evidence = evidence
-        self._answers = Answers(evidence)
+        self._answers = LineAttributor(evidence)
         self._commit = commit
         self._root = root
         self._reach = _reach(evidence, commit, root)
@@ -258,7 +258,7 @@ class _Counting:
         self._evidence.save()
         del self._evidence.history
 
-    def _day(self, answer: Answer) -> str:
+    def _day(self, answer: LineAnswer) -> str:
         """The day on which lines were first committed, as their author's clock said in UTC, if since the capture."""
         if not answer.trail:
             return BEFORE
@@ -268,7 +268,7 @@ class _Counting:
         return UNKNOWN if at is None or not 0 <= at.seconds <= SECONDS_MAX else text_from(at.seconds * NS)[:DAY_SIGNS]
 
 
-def _root(desk: Desk, where: str | None) -> RepoPath | None:
+def _root(desk: Workspace, where: str | None) -> RepoPath | None:
     """The file or folder that is meant; None for the whole repository."""
     work_tree = desk.repository.work_tree
     if where is None:
@@ -290,7 +290,7 @@ def _files(repository: Repository, commit: CommitSha, root: RepoPath | None) -> 
     return found
 
 
-def _reach(evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> _Reach:
+def _reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | None) -> _Reach:
     """Which files any commit changed since the first capture, and which of them may have been captured."""
     since_ns = evidence.history.since_ns
     if since_ns is None:
@@ -300,8 +300,8 @@ def _reach(evidence: Attributing, commit: CommitSha, root: RepoPath | None) -> _
     changed: set[RepoPath] = set()
     for files in reversed(_changes(evidence.repository, commit, since_ns)):
         changed.update(file.path for file in files)
-        if any(file.kind is Kind.DELETED and file.path in captured for file in files):
-            captured.update(file.path for file in files if file.kind is Kind.ADDED)
+        if any(file.kind is ChangeKind.DELETED and file.path in captured for file in files):
+            captured.update(file.path for file in files if file.kind is ChangeKind.ADDED)
     return _Reach(frozenset(changed), frozenset(captured))
 
 

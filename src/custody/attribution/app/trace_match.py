@@ -8,12 +8,12 @@ contain the line: near them is not enough when lines can be told apart.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from custody.attribution.app.answers import Answer
-from custody.attribution.app.context import Attributing, FileVersion
+from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import align
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
-from custody.attribution.model import Attributed, Candidate, Entry, Grade, Segment, Trace, Unattributed
+from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.queries.commits import links_of_commit
 from custody.attribution.queries.edits import edits_of_file_by
 from custody.attribution.queries.traces import traced_files_apart
@@ -23,57 +23,59 @@ from custody.core.ids import CommitSha, ContentHash
 from custody.core.lines import Lines
 from custody.core.views import LinkOrigin, TracedFile, TracedRange
 from custody.git import Ancestry
-from custody.store import Seen
+from custody.store import ObservedView
 
 CONFIRMED_LINES_MAX = 20_000
 """A file with more lines is compared with hashes at their own place only."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _TraceRange:
     """One range of one trace."""
 
-    seen: Seen[TracedFile]
+    seen: ObservedView[TracedFile]
     file: TracedFile
     range: TracedRange
 
 
-def traced_findings(evidence: Attributing, version: FileVersion, answers: Sequence[Answer]) -> list[Answer]:
+def traced_findings(
+    evidence: AttributionContext, version: FileVersion, answers: Sequence[LineAnswer]
+) -> list[LineAnswer]:
     """``answers`` with what traces of other tools say of lines that no captured text explains."""
     claims = list(_claims(evidence, version))
     if not claims:
         return list(answers)
-    asked = _Asked(evidence, version, claims)
+    asked = _TraceClaims(evidence, version, claims)
     return [one for answer in answers for one in asked.answered(answer)]
 
 
-def _claims(evidence: Attributing, version: FileVersion) -> Iterator[_Claim]:
+def _claims(evidence: AttributionContext, version: FileVersion) -> Iterator[_TraceRange]:
     for seen in traced_files_apart(evidence.store, version.path):
         if not _is_captured(evidence, seen.view):
             for range_ in seen.view.ranges:
-                yield _Claim(seen, seen.view, range_)
+                yield _TraceRange(seen, seen.view, range_)
 
 
-def _is_captured(evidence: Attributing, file: TracedFile) -> bool:
+def _is_captured(evidence: AttributionContext, file: TracedFile) -> bool:
     """Whether the call that a trace tells of was captured too: then its text says which lines are its, no place."""
     if file.within is None or file.call is None:
         return False
     return any(seen.view.call == file.call for seen in edits_of_file_by(evidence.store, file.within, file.path))
 
 
-class _Asked:
+class _TraceClaims:
     """The claims about one file, and what of them a commit's text confirms."""
 
-    def __init__(self, evidence: Attributing, version: FileVersion, claims: Sequence[_Claim]) -> None:
+    def __init__(self, evidence: AttributionContext, version: FileVersion, claims: Sequence[_TraceRange]) -> None:
         self._evidence = evidence
         self._version = version
         self._claims = claims
         self._keys = keys_of(version.texts)
         self._confirmed: dict[tuple[CommitSha | None, int], frozenset[int]] = {}
 
-    def answered(self, answer: Answer) -> Iterator[Answer]:
+    def answered(self, answer: LineAnswer) -> Iterator[LineAnswer]:
         """The answer, or one per line of it that traces speak of."""
-        if answer.origin != UNKNOWN or isinstance(answer.finding, Attributed) or not answer.trail:
+        if answer.origin != UNKNOWN or isinstance(answer.finding, TraceAttribution) or not answer.trail:
             yield answer
             return
         waiting: list[int] = []
@@ -93,11 +95,13 @@ class _Asked:
         if waiting:
             yield replace(answer, finding=self._rest(segment, waiting, answer))
 
-    def _rest(self, segment: Segment, numbers: Sequence[int], answer: Answer) -> Unattributed:
-        reason = answer.finding.reason if isinstance(answer.finding, Unattributed) else ""
-        return Unattributed(self._narrowed(segment, Lines(numbers[0], numbers[-1])), reason)
+    def _rest(self, segment: Segment, numbers: Sequence[int], answer: LineAnswer) -> NoAttribution:
+        reason = answer.finding.reason if isinstance(answer.finding, NoAttribution) else ""
+        return NoAttribution(self._narrowed(segment, Lines(numbers[0], numbers[-1])), reason)
 
-    def _line(self, segment: Segment, number: int, commit: CommitSha | None) -> tuple[_Claim, Attributed] | None:
+    def _line(
+        self, segment: Segment, number: int, commit: CommitSha | None
+    ) -> tuple[_TraceRange, TraceAttribution] | None:
         narrow = self._narrowed(segment, Lines(number, number))
         entries = {n: self._entry(claim, n, number, commit, narrow.hash) for n, claim in enumerate(self._claims)}
         candidates = {n: self._candidate(self._claims[n], entry, narrow) for n, entry in entries.items() if entry}
@@ -105,23 +109,23 @@ class _Asked:
             return None
         rules, digest = self._evidence.rules, self._evidence.digest
         finding = attribute(narrow, list(candidates.values()), rules, rules_digest=digest)
-        if not isinstance(finding, Attributed):
+        if not isinstance(finding, TraceAttribution):
             return None
         best = next(n for n, candidate in candidates.items() if candidate == finding.candidate)
         return self._claims[best], finding
 
     def _entry(
-        self, claim: _Claim, n: int, number: int, commit: CommitSha | None, line_hash: ContentHash
-    ) -> Entry | None:
+        self, claim: _TraceRange, n: int, number: int, commit: CommitSha | None, line_hash: ContentHash
+    ) -> TraceEntry | None:
         """What a claim says of one line, if it may say anything: with a hash only what the text confirms."""
         if claim.range.hash is not None:
             confirmed = number in self._confirmed_lines(claim, n, commit)
-            return Entry(claim.range.level, Lines(number, number), line_hash) if confirmed else None
+            return TraceEntry(claim.range.level, Lines(number, number), line_hash) if confirmed else None
         if claim.range.lines is not None and number in claim.range.lines:
-            return Entry(claim.range.level, claim.range.lines)
+            return TraceEntry(claim.range.level, claim.range.lines)
         return None
 
-    def _confirmed_lines(self, claim: _Claim, n: int, commit: CommitSha | None) -> frozenset[int]:
+    def _confirmed_lines(self, claim: _TraceRange, n: int, commit: CommitSha | None) -> frozenset[int]:
         """The lines of the file, as it is asked about, whose text in ``commit`` has the hash of the claim."""
         if (commit, n) not in self._confirmed:
             texts = self._version.texts if commit is None else self._evidence.history.texts(commit, self._version.path)
@@ -130,7 +134,7 @@ class _Asked:
             self._confirmed[(commit, n)] = frozenset(j + 1 for _, j in pairs)
         return self._confirmed[(commit, n)]
 
-    def _candidate(self, claim: _Claim, entry: Entry, segment: Segment) -> Candidate:
+    def _candidate(self, claim: _TraceRange, entry: TraceEntry, segment: Segment) -> TraceCandidate:
         file = claim.file
         links = [] if segment.commit is None else links_of_commit(self._evidence.store, segment.commit)
         linked = tuple(
@@ -138,7 +142,7 @@ class _Asked:
             for seen in links
             if seen.view.session == file.session and seen.view.origin is not LinkOrigin.CONTENT
         )
-        return Candidate(
+        return TraceCandidate(
             trace=Trace(file.session, file.agent, file.session),
             path=segment.path,
             at_ns=file.at_ns,

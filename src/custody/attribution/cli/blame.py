@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from custody import __version__
-from custody.attribution.app.blame import Blamed, Profile, blame
+from custody.attribution.app.blame import BlameResult, Profile, blame
 from custody.attribution.wire.blame import TIER_WORDS, Attribution, BlameReport
 from custody.core.errors import InputError
 from custody.core.lines import Lines
@@ -117,7 +117,7 @@ def _field(value: object) -> str:
     return str(value).replace("\t", " ").replace("\n", " ")
 
 
-def _lines(blamed: Blamed, *, verbose: bool) -> Iterator[str]:
+def _lines(blamed: BlameResult, *, verbose: bool) -> Iterator[str]:
     last = blamed.report.attributions[-1].end_line if blamed.report.attributions else 0
     width = len(str(last))
     for one in blamed.report.attributions:

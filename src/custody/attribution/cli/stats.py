@@ -9,7 +9,7 @@ import msgspec
 
 from custody.attribution.app.stats import stats
 from custody.attribution.cli.blame import TIERS
-from custody.attribution.wire.stats import Share, StatsReport
+from custody.attribution.wire.stats import LineShare, StatsReport
 from custody.terminal.frame import answer, json_option, the_desk
 
 ROWS_SHOWN_MAX = 20
@@ -75,13 +75,13 @@ def _reach(report: StatsReport) -> str:
     return "; nothing has been captured here" if report.since is None else f"; looked since {report.since[:10]}"
 
 
-def _tier(row: Share) -> Share:
+def _tier(row: LineShare) -> LineShare:
     words = TIERS[int(row.name) - 1] if row.name.isdecimal() else row.name
     return msgspec.structs.replace(row, name=f"{row.name} {words}")
 
 
 def _table(
-    name: str, rows: Sequence[Share], signs: tuple[str, str], agent: str | None, *, by_share: bool
+    name: str, rows: Sequence[LineShare], signs: tuple[str, str], agent: str | None, *, by_share: bool
 ) -> Iterator[str]:
     """Rows with a bar each: their part of all lines, or where they are folders the agents' share in each."""
     shown = rows[:ROWS_SHOWN_MAX]

@@ -30,7 +30,7 @@ PROBED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StateAuthor:
     """Who is said to have made a state: ``observed`` names the call whoever told of it, ``kind`` is the record's."""
 
     ref: RecordRef
@@ -55,7 +55,7 @@ class StateRow:
     at_ns: int
     ref: RecordRef
     n: int
-    told: Told
+    told: StateAuthor
     text: str | None
     keys: tuple[int, ...]
     origins: bytes
@@ -180,7 +180,7 @@ class LineageTables:
         found = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_state(row) for rows in found for row in rows]
 
-    def told(self, state: int) -> Told | None:
+    def told(self, state: int) -> StateAuthor | None:
         """Who is said to have made a state; None when it is not there."""
         rows = self._db.rows(f"SELECT {_TOLD} FROM lineage_state WHERE id = ?", (state,))
         return _told(rows[0]) if rows else None
@@ -393,9 +393,9 @@ def _state(row: Row) -> StateRow:
     )
 
 
-def _told(row: Row) -> Told:
+def _told(row: Row) -> StateAuthor:
     store, seq, at_ns, observed, agent, session, call, revision, kind = row
-    return Told(
+    return StateAuthor(
         ref=RecordRef(StoreId(str(store)), Seq(integer(seq))),
         at_ns=integer(at_ns),
         observed=str(observed),

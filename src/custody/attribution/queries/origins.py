@@ -10,7 +10,7 @@ from custody.core.ids import Digest, StoreId
 from custody.core.paths import RepoPath
 from custody.core.wire.body import digest_from, digest_text
 from custody.core.wire.canonical import dump, parse
-from custody.store import Store, StoreDamaged
+from custody.store import DamagedStoreError, Store
 from custody.store.codec import BODY_BYTES_MAX
 
 SETTING = "origins:"
@@ -83,7 +83,7 @@ class OriginTables:
     def _body(self, digest: Digest) -> bytes:
         body = self._tables.bodies([digest]).get(digest)
         if body is None or body.data is None:
-            raise StoreDamaged("the origins of a chain are gone", hint="run 'custody verify', then 'custody pull'")
+            raise DamagedStoreError("the origins of a chain are gone", hint="run 'custody verify', then 'custody pull'")
         return body.data
 
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from custody.core.ids import CommitSha, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import TracedFile
-from custody.store import Seen, Store, batched, placeholders
-from custody.store.db import Value
+from custody.store import ObservedView, Store, batched, placeholders
+from custody.store.db import SqlValue
 from custody.store.tables import integer
 
 COMMITS_PER_STATEMENT_MAX = 500
@@ -18,18 +18,18 @@ _APART = (
 """A trace about a commit's lines does not show that its session was at work."""
 
 
-def traced_files(store: Store, trace: SessionId) -> list[Seen[TracedFile]]:
+def traced_files(store: Store, trace: SessionId) -> list[ObservedView[TracedFile]]:
     """Return the files of one trace."""
     return store.views.look_up(TracedFile, "session = ?", (trace,))
 
 
-def traced_files_at(store: Store, revision: CommitSha, digits_min: int) -> list[Seen[TracedFile]]:
+def traced_files_at(store: Store, revision: CommitSha, digits_min: int) -> list[ObservedView[TracedFile]]:
     """Return the files of traces recorded at ``revision``, which a trace may abbreviate."""
     written = [revision[:digits] for digits in range(digits_min, len(revision) + 1)]
     return store.views.look_up(TracedFile, f"revision IN ({placeholders(written)})", written)
 
 
-def traced_files_of_commits(store: Store, commits: Sequence[CommitSha]) -> list[Seen[TracedFile]]:
+def traced_files_of_commits(store: Store, commits: Sequence[CommitSha]) -> list[ObservedView[TracedFile]]:
     """Return the files of traces that name one of these commits."""
     return [
         seen
@@ -38,16 +38,16 @@ def traced_files_of_commits(store: Store, commits: Sequence[CommitSha]) -> list[
     ]
 
 
-def traced_files_apart(store: Store, path: RepoPath) -> list[Seen[TracedFile]]:
+def traced_files_apart(store: Store, path: RepoPath) -> list[ObservedView[TracedFile]]:
     """Return what traces say of a file, without the traces about the lines of a commit."""
     return store.views.look_up(TracedFile, f"path = ? AND EXISTS ({_APART})", (path.raw,))
 
 
 def traced_files_between(
     store: Store, paths: Collection[RepoPath], *, since_ns: int, until_ns: int
-) -> list[Seen[TracedFile]]:
+) -> list[ObservedView[TracedFile]]:
     """Return what traces say of these paths between two times, both included."""
-    values: list[Value] = [*(path.raw for path in paths), since_ns, until_ns]
+    values: list[SqlValue] = [*(path.raw for path in paths), since_ns, until_ns]
     return store.views.look_up(TracedFile, f"path IN ({placeholders(paths)}) AND at_ns BETWEEN ? AND ?", values)
 
 

@@ -11,7 +11,7 @@ TIER_WORDS = ("provably certain", "effectively certain", "very high", "high", "m
 """How sure an answer is, from tier 1 to tier 6."""
 
 
-class SignalSeen(msgspec.Struct, frozen=True):
+class SignalReport(msgspec.Struct, frozen=True):
     """One signal: its name, the points it adds, a sentence saying why, the records that show it."""
 
     name: str
@@ -20,7 +20,7 @@ class SignalSeen(msgspec.Struct, frozen=True):
     records: list[str]
 
 
-class Searched(msgspec.Struct, frozen=True):
+class SearchScope(msgspec.Struct, frozen=True):
     """What a negative answer rests on: since when, in how many records of the file and commits it was looked for."""
 
     since: str | None
@@ -28,7 +28,7 @@ class Searched(msgspec.Struct, frozen=True):
     commits: int
 
 
-class ClaimBeside(msgspec.Struct, frozen=True):
+class CompetingClaim(msgspec.Struct, frozen=True):
     """Somebody else who is said to have written the lines: by which tool (null: a trace that does not say), and where.
 
     A claim beside an answer is never better than ``claimed``, and does not change the answer.
@@ -65,11 +65,11 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "cl
     conversation_url: str | None
     conversation_summary: str | None
     signals: list[str]
-    evidence: list[SignalSeen]
+    evidence: list[SignalReport]
     commits: list[str]
     reason: str | None
-    searched: Searched | None
-    claims: list[ClaimBeside]
+    searched: SearchScope | None
+    claims: list[CompetingClaim]
 
 
 class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):

@@ -23,21 +23,21 @@ KEY_BYTES = 8
 KEYS_MAX = 50_000_000
 """Lines of all states of one file: a few words could stand for any number."""
 
-Packed = list[tuple[int, int] | str]
+PackedOrigins = list[tuple[int, int] | str]
 """Keys: stretches of the state before (from where, how many), and others in base64, 8 bytes each."""
-Place = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+StatePlace = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Word = Annotated[str, Meta(pattern=r"^[^\x00\ud800-\udfff]*$(?!\n)")]
 """What every database holds: no zero sign, no half of a pair."""
-Share = Annotated[float, Meta(ge=0, le=1)]
-Run = tuple[Annotated[int, Meta(ge=1, le=LINES_MAX)], Word, Share]
+ShareValue = Annotated[float, Meta(ge=0, le=1)]
+Run = tuple[Annotated[int, Meta(ge=1, le=LINES_MAX)], Word, ShareValue]
 """How many lines, whose they are (see ``app.origin_names``), and the agent's share."""
 
 
-class StateTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StateOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One state of the file after a captured moment; ``seq`` and ``n`` say which view of which record shows it."""
 
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
-    n: Place
+    n: StatePlace
     at_ns: Annotated[int, Meta(ge=-(2**63 - 1), le=2**63 - 1)]
     observed: Word
     agent: Word
@@ -45,23 +45,23 @@ class StateTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call: Word | None
     revision: Word | None
     kind: Word
-    keys: Packed
-    before: Packed
+    keys: PackedOrigins
+    before: PackedOrigins
     runs: list[Run]
     brought: str
     """The keys of lines that say something and that its call wrote."""
-    order: Place
+    order: StatePlace
     """When it was replayed, among all states of its chain."""
     redacted: bool = False
 
 
-class Like(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MatchedLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The lines of a commit that are like lines of a state: their place, how like, whose, and with what share."""
 
     commit: Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
-    n: Place
-    lines: list[tuple[Place, float, Word, Share]]
+    n: StatePlace
+    lines: list[tuple[StatePlace, float, Word, ShareValue]]
 
 
 class FileOrigins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,8 +69,8 @@ class FileOrigins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     version: Annotated[int, Meta(ge=1, le=1)]
     path: str
-    states: list[StateTold]
-    likes: list[Like]
+    states: list[StateOrigin]
+    likes: list[MatchedLines]
 
 
 def encode_origins(told: FileOrigins) -> bytes:
@@ -88,7 +88,7 @@ def decode_origins(data: bytes) -> FileOrigins:
     return told
 
 
-def unpacked_states(told: FileOrigins) -> Iterator[tuple[StateTold, list[int], list[int]]]:
+def unpacked_states(told: FileOrigins) -> Iterator[tuple[StateOrigin, list[int], list[int]]]:
     """Every state with the keys of its lines and of those before its call; an ``InputError`` if they do not fit."""
     last: list[int] = []
     total = 0
@@ -103,13 +103,13 @@ def unpacked_states(told: FileOrigins) -> Iterator[tuple[StateTold, list[int], l
         last = keys
 
 
-def pack_keys(keys: Sequence[int], same: Iterable[tuple[int, int, int]]) -> Packed:
+def pack_keys(keys: Sequence[int], same: Iterable[tuple[int, int, int]]) -> PackedOrigins:
     """Keys as stretches that the state before has too (from where there, from where here, how many), and the rest.
 
     >>> pack_keys([1, 2, 9, 3], [(0, 0, 2), (2, 3, 1)])
     [(0, 2), 'CQAAAAAAAAA=', (2, 1)]
     """
-    packed: Packed = []
+    packed: PackedOrigins = []
     at = 0
     for old, new, length in same:
         if new > at:
@@ -121,7 +121,7 @@ def pack_keys(keys: Sequence[int], same: Iterable[tuple[int, int, int]]) -> Pack
     return packed
 
 
-def unpack_keys(packed: Packed, last: Sequence[int]) -> list[int]:
+def unpack_keys(packed: PackedOrigins, last: Sequence[int]) -> list[int]:
     """The keys that ``pack_keys`` packed.
 
     >>> unpack_keys([(0, 2), "CQAAAAAAAAA=", (2, 1)], [1, 2, 3])

@@ -5,7 +5,7 @@ import msgspec
 from custody.core.wire.report import Report
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True):
+class LineShare(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that have something in common, by class.
 
     ``share`` is the part of them that is agents', mixed lines by their share; ``part`` is what they are of all lines.
@@ -21,7 +21,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     part: float
 
 
-class Period(Share, frozen=True, kw_only=True):
+class StatsPeriod(LineShare, frozen=True, kw_only=True):
     """Lines that were first committed on one day or in one month; ``models`` counts those that agents wrote.
 
     ``before`` has what is older than anything that was captured, ``unknown`` what no commit's moment is known of.
@@ -52,14 +52,14 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     rules_digest: str
     since: str | None
     files: int
-    totals: Share
-    classes: list[Share]
-    models: list[Share]
-    agents: list[Share]
-    tiers: list[Share]
-    folders: list[Share]
-    months: list[Share]
-    growth: list[Period]
+    totals: LineShare
+    classes: list[LineShare]
+    models: list[LineShare]
+    agents: list[LineShare]
+    tiers: list[LineShare]
+    folders: list[LineShare]
+    months: list[LineShare]
+    growth: list[StatsPeriod]
     left_out: list[LeftOut]
     left_out_count: int
     notes: list[str]

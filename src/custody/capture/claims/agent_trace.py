@@ -69,7 +69,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LineClaim:
     """Who wrote lines of a commit, how much of them, and which tool says so (``producer``; None is custody)."""
 
     agent: str
@@ -93,7 +93,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     metadata: dict[str, Any] | None = None
 
 
-def commit_trace(commit: str, at: str, who: Told, files: Mapping[str, Sequence[Range]]) -> TraceRecord:
+def commit_trace(commit: str, at: str, who: LineClaim, files: Mapping[str, Sequence[Range]]) -> TraceRecord:
     """What somebody wrote of a commit: the lines are those of the commit itself, whatever became of them later."""
     mixed = who.share < 1.0
     contributor = Contributor("mixed" if mixed else "ai", None if who.model is None else who.model[:MODEL_SIGNS_MAX])

@@ -62,7 +62,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CheckpointSession:
     """What a checkpoint says of a session; ``agent`` is our name of it, None where it has none."""
 
     id: str
@@ -125,7 +125,7 @@ def _put(found: dict[tuple[str, str], Folder], checkpoint: str, inner: str, sha:
         folder.parts[int(shape[3] or 0)] = sha
 
 
-def session_of(data: bytes) -> Session:
+def session_of(data: bytes) -> CheckpointSession:
     """What a session's metadata says; an ``InputError`` when it cannot be told whose it is."""
     value = parse(data)
     if not isinstance(value, dict):
@@ -136,7 +136,9 @@ def session_of(data: bytes) -> Session:
     dated = _DATED.fullmatch(named)
     agent = (_text(value, "agent") or "").casefold()
     # Older ones put the day before the agent's own id.
-    return Session(named if dated is None else dated[1], AGENTS.get(agent), _moment(_text(value, "created_at")))
+    return CheckpointSession(
+        named if dated is None else dated[1], AGENTS.get(agent), _moment(_text(value, "created_at"))
+    )
 
 
 def _moment(told: str | None) -> str | None:

@@ -24,9 +24,9 @@ from custody.capture.claims.git_ai_note import (
     OURS,
     TOOLS,
     UNKNOWN_MODEL,
-    Author,
-    Entry,
-    Note,
+    GitAiNote,
+    NoteAuthor,
+    NoteEntry,
     author_of,
     major_of,
     model_of,
@@ -56,7 +56,7 @@ class _Agent(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class _Described(msgspec.Struct, frozen=True):
+class _NoteSession(msgspec.Struct, frozen=True):
     agent_id: _Agent
     custom_attributes: Any = None
 
@@ -70,13 +70,13 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 _METADATA = msgspec.json.Decoder(_Metadata)
-_DESCRIBED = msgspec.json.Decoder(_Described)
+_DESCRIBED = msgspec.json.Decoder(_NoteSession)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def parse_note(data: bytes) -> Note:
+def parse_note(data: bytes) -> GitAiNote:
     """What a note says; an ``InputError`` when nothing of it can be read."""
     try:
         text = data.decode("utf-8")
@@ -85,7 +85,7 @@ def parse_note(data: bytes) -> Note:
     if text.lstrip()[:1] == "{":
         return parse_old(data)
     told, more, metadata = _parted(text)
-    found = _Found()
+    found = _NoteContent()
     meta = _metadata(metadata)
     newer = major_of(meta.schema_version)
     if newer > MAJOR:
@@ -94,11 +94,11 @@ def parse_note(data: bytes) -> Note:
         found.problem(f"has {more} part(s) more than {VERSION}, which are not read")
     authors = {**_authors(meta.prompts, found), **_authors(meta.sessions, found)}
     files = _files(told, found)
-    return Note(meta.schema_version, files, authors, _is_ours(files, found), tuple(found.problems))
+    return GitAiNote(meta.schema_version, files, authors, _is_ours(files, found), tuple(found.problems))
 
 
 @dataclass(slots=True)
-class _Found:
+class _NoteContent:
     """What is gathered on the way through a note."""
 
     problems: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ class _Found:
             self.problems.append(what)
 
 
-def _is_ours(files: Mapping[str, Sequence[Entry]], found: _Found) -> bool:
+def _is_ours(files: Mapping[str, Sequence[NoteEntry]], found: _NoteContent) -> bool:
     """Whether all of a note is ours: other tools add to notes that are there, and what they added is theirs."""
     whose = {entry.name for entries in files.values() for entry in entries}
     return bool(found.ours) and whose <= found.ours and not found.others and not found.problems
@@ -134,8 +134,8 @@ def _metadata(text: str) -> _Metadata:
         raise InputError(f"its metadata cannot be read: {problem(error)}") from error
 
 
-def _authors(described: Mapping[str, msgspec.Raw] | None, found: _Found) -> dict[str, Author]:
-    authors: dict[str, Author] = {}
+def _authors(described: Mapping[str, msgspec.Raw] | None, found: _NoteContent) -> dict[str, NoteAuthor]:
+    authors: dict[str, NoteAuthor] = {}
     for key, raw in (described or {}).items():
         try:
             one = _DESCRIBED.decode(raw)
@@ -174,8 +174,8 @@ def _share(told: str | None) -> float:
     return mixed_share(float(told) if _PART.fullmatch(told) else None)
 
 
-def _files(lines: Sequence[str], found: _Found) -> dict[str, tuple[Entry, ...]]:
-    files: dict[str, list[Entry]] = {}
+def _files(lines: Sequence[str], found: _NoteContent) -> dict[str, tuple[NoteEntry, ...]]:
+    files: dict[str, list[NoteEntry]] = {}
     path: str | None = None
     for line in lines:
         if not line:
@@ -189,13 +189,13 @@ def _files(lines: Sequence[str], found: _Found) -> dict[str, tuple[Entry, ...]]:
     return {path: tuple(entries) for path, entries in files.items()}
 
 
-def _entry(line: str, found: _Found) -> Entry | None:
+def _entry(line: str, found: _NoteContent) -> NoteEntry | None:
     key, _, ranges = line.partition(" ")
     lines = tuple(_lines(ranges.split(","), found))
-    return Entry(key[:KEY_SIGNS_MAX], lines) if key and lines else None
+    return NoteEntry(key[:KEY_SIGNS_MAX], lines) if key and lines else None
 
 
-def _lines(parts: Iterable[str], found: _Found) -> Iterator[Lines]:
+def _lines(parts: Iterable[str], found: _NoteContent) -> Iterator[Lines]:
     for part in parts:
         shape = _RANGE.fullmatch(part)
         if shape is not None and int(shape[1]) <= int(shape[2] or shape[1]):
@@ -207,10 +207,10 @@ def _lines(parts: Iterable[str], found: _Found) -> Iterator[Lines]:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def print_note(commit: str, files: Mapping[str, Mapping[Author, Sequence[Lines]]]) -> bytes:
+def print_note(commit: str, files: Mapping[str, Mapping[NoteAuthor, Sequence[Lines]]]) -> bytes:
     """A note for ``commit``; the same for the same lines, so that writing it again changes nothing."""
     out: list[str] = []
-    written: dict[str, dict[str, Author]] = {}
+    written: dict[str, dict[str, NoteAuthor]] = {}
     for path, by_author in sorted(files.items()):
         out.append(_quoted(path))
         for author in sorted(by_author, key=edit_key):
@@ -232,7 +232,7 @@ def is_printable(path: str) -> bool:
 
 
 def _again(printed: str) -> Iterator[str]:
-    yield from _files([printed, "  a 1"], _Found())
+    yield from _files([printed, "  a 1"], _NoteContent())
 
 
 def _quoted(path: str) -> str:
@@ -240,10 +240,10 @@ def _quoted(path: str) -> str:
     return f'"{path}"' if odd else path
 
 
-def edit_key(author: Author) -> str:
+def edit_key(author: NoteAuthor) -> str:
     """The key of a session's edit; git-ai draws its second half by chance, which would make every export another.
 
-    >>> edit_key(Author("cursor", "6ef2299e"))
+    >>> edit_key(NoteAuthor("cursor", "6ef2299e"))
     's_90a4429512bf1e::t_633f9c155f49d3'
     """
     part = [] if author.share == 1.0 else [str(author.share)]
@@ -263,7 +263,7 @@ def _comes_back(agent: str) -> bool:
     return TOOLS.get(_tool(agent), _tool(agent)) == agent
 
 
-def _record(edits: Mapping[str, Author]) -> dict[str, Any]:
+def _record(edits: Mapping[str, NoteAuthor]) -> dict[str, Any]:
     """What a note says of a session, with the models of edits that are not its first one's and the shares in them."""
     first = edits[min(edits)]
     attributes = {OURS: "1"}

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.claims.git_ai_note import KEY_SIGNS_MAX, Author, Entry, Note, author_of, major_of
+from custody.capture.claims.git_ai_note import KEY_SIGNS_MAX, GitAiNote, NoteAuthor, NoteEntry, author_of, major_of
 from custody.core.errors import InputError
 from custody.core.lines import Lines
 from custody.core.wire.canonical import Json, parse
@@ -31,7 +31,7 @@ _AGENTS = MappingProxyType(
 """Authors of 0.0.1 that are tools: it calls persons and tools alike by a name."""
 
 
-def parse_old(data: bytes) -> Note:
+def parse_old(data: bytes) -> GitAiNote:
     """What a log in JSON says; an ``InputError`` when nothing of it can be read."""
     value = parse(data, bytes_max=NOTE_BYTES_MAX)
     told_of = value.get("files") if isinstance(value, dict) else None
@@ -40,7 +40,7 @@ def parse_old(data: bytes) -> Note:
     version = value.get("schema_version", FIRST)
     if not isinstance(version, str):
         raise InputError("its version is no text")
-    files, authors, problems = dict[str, tuple[Entry, ...]](), dict[str, Author](), list[str]()
+    files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, NoteAuthor](), list[str]()
     read = _of_words if major_of(version) == 0 else _of_keys
     for path, told in told_of.items():
         try:
@@ -50,10 +50,10 @@ def parse_old(data: bytes) -> Note:
             continue
         if entries:
             files[path] = entries
-    return Note(version, files, authors, problems=tuple(problems))
+    return GitAiNote(version, files, authors, problems=tuple(problems))
 
 
-def _of_words(told: Json, _log: Mapping[str, Json], authors: dict[str, Author]) -> Iterator[Entry]:
+def _of_words(told: Json, _log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
     """0.0.1: ``{"authors": [{"author": name, "lines": [1, [3, 9]], "agent_metadata": null}]}``."""
     for one in _list(told.get("authors") if isinstance(told, dict) else None):
         name = one.get("author") if isinstance(one, dict) else None
@@ -63,10 +63,10 @@ def _of_words(told: Json, _log: Mapping[str, Json], authors: dict[str, Author]) 
         author = None if agent is None else author_of(agent, f"git-ai:{name}", None)
         if author is not None:
             authors[name] = author
-        yield Entry(PERSON if author is None else name, tuple(_lines(one.get("lines"))))
+        yield NoteEntry(PERSON if author is None else name, tuple(_lines(one.get("lines"))))
 
 
-def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, Author]) -> Iterator[Entry]:
+def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
     """1.0.0 and 2.0.0: ``[[1, [3, 9]], author key, session or nothing, turn]``; without a session it is a person's."""
     prompts = log.get("prompts")
     for one in _list(told):
@@ -77,10 +77,10 @@ def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, Author]) ->
             described = prompts.get(session) if isinstance(prompts, dict) else None
             author = _described(described)
             authors.update({} if author is None else {session: author})
-        yield Entry(PERSON if session is None else session[:KEY_SIGNS_MAX], tuple(_lines(one[0])))
+        yield NoteEntry(PERSON if session is None else session[:KEY_SIGNS_MAX], tuple(_lines(one[0])))
 
 
-def _described(value: Json) -> Author | None:
+def _described(value: Json) -> NoteAuthor | None:
     agent = value.get("agent_id") if isinstance(value, dict) else None
     if not isinstance(agent, dict) or not isinstance(agent.get("tool"), str) or not isinstance(agent.get("id"), str):
         return None

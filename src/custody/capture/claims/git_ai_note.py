@@ -27,7 +27,7 @@ _PERSONS = ("h_", "human")
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class NoteAuthor:
     """An agent's session, as a note names it: our name of the agent, the session's own id, the model if it is told.
 
     ``share`` is how much of its lines is the agent's, which only our own notes tell.
@@ -41,7 +41,7 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NoteEntry:
     """Lines of a file that a note gives to somebody; who, is told by the key."""
 
     key: str
@@ -51,7 +51,7 @@ class Entry:
     def name(self) -> str:
         """The key under which the note describes a session; the rest of the key names a single edit of it.
 
-        >>> Entry("s_c9883b05a2487d::t_9f8e7d6c5b4a32", ()).name
+        >>> NoteEntry("s_c9883b05a2487d::t_9f8e7d6c5b4a32", ()).name
         's_c9883b05a2487d'
         """
         return self.key.partition("::")[0]
@@ -63,18 +63,18 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class GitAiNote:
     """What a note says: entries by file in its order, the sessions that it describes, what of it could not be read."""
 
     version: str
-    files: Mapping[str, tuple[Entry, ...]]
-    authors: Mapping[str, Author]
+    files: Mapping[str, tuple[NoteEntry, ...]]
+    authors: Mapping[str, NoteAuthor]
     """By the key of an edit, else by that of its session."""
     ours: bool = False
     """Whether custody wrote all of it."""
     problems: tuple[str, ...] = ()
 
-    def author(self, entry: Entry) -> Author | None:
+    def author(self, entry: NoteEntry) -> NoteAuthor | None:
         """Who is described under an entry's key."""
         return self.authors.get(entry.key) or self.authors.get(entry.name)
 
@@ -93,13 +93,13 @@ def major_of(version: str) -> int:
 
 def author_of(
     tool: str, session: str, model: str | None, attributes: Mapping[str, object] | None = None
-) -> Author | None:
+) -> NoteAuthor | None:
     """An agent's session as we name it; None when its names cannot stand in a record."""
     said = (attributes or {}).get(f"{OURS}.agent")
     agent = said if isinstance(said, str) else TOOLS.get(tool, tool)
     if not all(_NAME.fullmatch(name) and len(name) <= NAME_SIGNS_MAX for name in (agent, session)):
         return None
-    return Author(agent, session, model_of(model))
+    return NoteAuthor(agent, session, model_of(model))
 
 
 def model_of(told: str | None) -> str | None:
@@ -108,12 +108,12 @@ def model_of(told: str | None) -> str | None:
     return None if named in _NO_MODEL or not _NAME.fullmatch(named) else named[:MODEL_SIGNS_MAX]
 
 
-def claimed(entries: Sequence[Entry], count: int) -> tuple[dict[str, list[Lines]], bool]:
+def claimed(entries: Sequence[NoteEntry], count: int) -> tuple[dict[str, list[Lines]], bool]:
     """The lines of a file with ``count`` lines by key, and whether some are claimed that it has not.
 
     Of entries that claim the same line the last one counts, as in git-ai's own answers.
 
-    >>> claimed([Entry("a", (Lines(1, 4),)), Entry("b", (Lines(3, 9),))], 5)
+    >>> claimed([NoteEntry("a", (Lines(1, 4),)), NoteEntry("b", (Lines(3, 9),))], 5)
     ({'a': [Lines(first=1, last=2)], 'b': [Lines(first=3, last=5)]}, True)
     """
     whose: dict[int, str] = {}

@@ -18,7 +18,7 @@ from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import CommitLink, LinkOrigin, Session, TracedFile, TracedRange, View
 from custody.core.wire.canonical import Json, dump, parse
-from custody.core.wire.event import TraceEvent, TraceLinkEvent, event_from
+from custody.core.wire.event import ForeignTraceEvent, TraceLinkEvent, event_from
 from custody.core.wire.event_views import observation_of
 from custody.core.wire.time import ns_from, text_from
 
@@ -36,13 +36,13 @@ _HASH = re.compile(r"(sha256:)?[0-9a-f]{8,64}")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(\.\d+)?(?:(Z|z)|([+-]\d\d):?(\d\d)?)?", re.ASCII)
 _ID_DIGITS = 16
 
-Fields = dict[str, Json]
+TraceFields = dict[str, Json]
 
 
 # --- at the door: from a line to an event -----------------------------------------------------------------------------
 
 
-def event_of(value: Json, *, worktree: str | None, now: str) -> Fields:
+def event_of(value: Json, *, worktree: str | None, now: str) -> TraceFields:
     """The event that one line of another tool's file is; ``now`` is when it is read, for what does not say when."""
     if not isinstance(value, dict):
         raise InputError("a trace is a JSON object")
@@ -50,7 +50,7 @@ def event_of(value: Json, *, worktree: str | None, now: str) -> Fields:
     return _link_event(value, fields, now) if _is_link(fields) else _trace_event(value, fields, worktree)
 
 
-def _trace_event(value: Fields, fields: Fields, worktree: str | None) -> Fields:
+def _trace_event(value: TraceFields, fields: TraceFields, worktree: str | None) -> TraceFields:
     _check_version(fields.get("version"))
     name = _text(fields, "id") or _text(fields, "trace_id")
     if name is None or not _NAME.fullmatch(name):
@@ -72,7 +72,7 @@ def _trace_event(value: Fields, fields: Fields, worktree: str | None) -> Fields:
     }
 
 
-def _link_event(value: Fields, fields: Fields, now: str) -> Fields:
+def _link_event(value: TraceFields, fields: TraceFields, now: str) -> TraceFields:
     commit = str(fields.get("commit_sha")).lower()
     if not _COMMIT.fullmatch(commit):
         raise InputError("a commit link without a full commit id")
@@ -92,7 +92,7 @@ def _link_event(value: Fields, fields: Fields, now: str) -> Fields:
     }
 
 
-def _is_link(fields: Fields) -> bool:
+def _is_link(fields: TraceFields) -> bool:
     return "commit_sha" in fields and "trace_ids" in fields
 
 
@@ -126,7 +126,7 @@ def moment(text: str) -> str:
 def trace_views(payload: Json) -> tuple[View, ...]:
     """What a trace says: its session and each file that an agent touched; nothing of what a person wrote."""
     event = event_from(payload)
-    if not isinstance(event, TraceEvent):
+    if not isinstance(event, ForeignTraceEvent):
         raise InputError("not a trace")
     fields = _unpacked(event.payload) if isinstance(event.payload, dict) else {}
     files = tuple(_files(event, fields))
@@ -188,7 +188,7 @@ def traced_path(text: str, worktree: str | None) -> RepoPath | None:
         return None  # no path at all, or one that no repository can hold: it names no file of this one
 
 
-def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
+def _files(event: ForeignTraceEvent, fields: TraceFields) -> Iterator[TracedFile]:
     within, call = _own_call(fields)
     for entry in _list(fields, "files"):
         if not isinstance(entry, dict):
@@ -213,7 +213,7 @@ def _files(event: TraceEvent, fields: Fields) -> Iterator[TracedFile]:
         )
 
 
-def _path(entry: Fields, fields: Fields, worktree: str | None) -> RepoPath | None:
+def _path(entry: TraceFields, fields: TraceFields, worktree: str | None) -> RepoPath | None:
     named = _text(entry, "path") or ""
     if not _is_of_revision(fields):
         return traced_path(named, worktree)
@@ -223,17 +223,17 @@ def _path(entry: Fields, fields: Fields, worktree: str | None) -> RepoPath | Non
         return None
 
 
-def _shared(said: TracedRange, fields: Fields) -> TracedRange:
+def _shared(said: TracedRange, fields: TraceFields) -> TracedRange:
     """A range with the agent's share in it, where that is told beyond the specification."""
     return said if said.share == 1.0 else replace(said, share=mixed_share(_ours(fields).get("share")))
 
 
-def _ours(fields: Fields) -> Fields:
+def _ours(fields: TraceFields) -> TraceFields:
     """What custody itself wrote into a trace beyond the specification."""
     return _dict(_dict(fields, "metadata"), METADATA)
 
 
-def _own_call(fields: Fields) -> tuple[SessionId | None, CallId | None]:
+def _own_call(fields: TraceFields) -> tuple[SessionId | None, CallId | None]:
     """The agent's session and call: as custody tells them, or as the specification's own hooks do (February 2026)."""
     metadata, ours = _dict(fields, "metadata"), _ours(fields)
     session = _text(ours, "session") or _text(metadata, "session_id") or _text(metadata, "conversation_id")
@@ -243,31 +243,31 @@ def _own_call(fields: Fields) -> tuple[SessionId | None, CallId | None]:
     return SessionId(session), CallId(call)
 
 
-def _is_of_revision(fields: Fields) -> bool:
+def _is_of_revision(fields: TraceFields) -> bool:
     """Whether the lines are those of the commit that the trace names, which says so itself."""
     return _text(_ours(fields), "lines") == OF_REVISION and _commit(_revision(fields)) is not None
 
 
-def _session(fields: Fields) -> str | None:
+def _session(fields: TraceFields) -> str | None:
     """The agent's own session, where a trace of a commit tells it."""
     name = _text(_ours(fields), "session") if _is_of_revision(fields) else None
     return name if name is not None and _NAME.fullmatch(name) else None
 
 
-def _is_persons(entry: Fields) -> bool:
+def _is_persons(entry: TraceFields) -> bool:
     """Whether everything that a file's entry says is a person's, or nobody knows whose."""
     leaves = [leaf for key in ("conversations", "changes") for part in _list(entry, key) for leaf in _leaves(part)]
     return all(map(_is_not_an_agent, leaves or [entry]))
 
 
-def _leaves(part: Json) -> Iterator[Fields]:
+def _leaves(part: Json) -> Iterator[TraceFields]:
     """The ranges of a conversation with what they have from it, or the conversation itself where it has none."""
     if isinstance(part, dict):
         inner = [{**part, **one} for one in _list(part, "ranges") if isinstance(one, dict)]
         yield from inner or [part]
 
 
-def _ranges(entry: Fields) -> Iterator[TracedRange]:
+def _ranges(entry: TraceFields) -> Iterator[TracedRange]:
     """What an entry says at every level, without what it gives to a person."""
     for level, key in (("conversation", "conversations"), ("change", "changes")):
         for part in _list(entry, key):
@@ -276,7 +276,7 @@ def _ranges(entry: Fields) -> Iterator[TracedRange]:
     yield from _range(entry, "file", entry)
 
 
-def _part(part: Fields, level: str) -> Iterator[TracedRange]:
+def _part(part: TraceFields, level: str) -> Iterator[TracedRange]:
     yield from _range(part, level, part)
     for inner in _list(part, "ranges"):
         if isinstance(inner, dict):
@@ -284,7 +284,7 @@ def _part(part: Fields, level: str) -> Iterator[TracedRange]:
             yield from _range(inner, level, {**part, **inner})
 
 
-def _range(where: Fields, level: str, whose: Fields) -> Iterator[TracedRange]:
+def _range(where: TraceFields, level: str, whose: TraceFields) -> Iterator[TracedRange]:
     lines, digits = _lines(where), _hash(where)
     if _is_not_an_agent(whose) or (lines is None and digits is None):
         return
@@ -294,24 +294,24 @@ def _range(where: Fields, level: str, whose: Fields) -> Iterator[TracedRange]:
     yield TracedRange(level, lines, digits, _text(whose, "url"), model, share)
 
 
-def _is_not_an_agent(part: Fields) -> bool:
+def _is_not_an_agent(part: TraceFields) -> bool:
     return _text(_dict(part, "contributor"), "type") in _NOT_AN_AGENT
 
 
-def _lines(fields: Fields) -> Lines | None:
+def _lines(fields: TraceFields) -> Lines | None:
     first, last = fields.get("start_line"), fields.get("end_line")
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
         return None
     return Lines(first, last)
 
 
-def _hash(fields: Fields) -> ContentHash | None:
+def _hash(fields: TraceFields) -> ContentHash | None:
     """The content hash, if it is one that we could compare; another kind of hash is none."""
     text = (_text(fields, "content_hash") or "").lower()
     return ContentHash(text) if _HASH.fullmatch(text) else None
 
 
-def _revision(fields: Fields) -> str | None:
+def _revision(fields: TraceFields) -> str | None:
     vcs = _dict(fields, "vcs")
     revision = (_text(vcs, "revision") or "").lower()
     return revision if _text(vcs, "type") in (None, "git") and _REVISION.fullmatch(revision) else None
@@ -321,7 +321,7 @@ def _commit(revision: str | None) -> CommitSha | None:
     return CommitSha(revision) if revision is not None and _COMMIT.fullmatch(revision) else None
 
 
-def _agent(fields: Fields) -> str:
+def _agent(fields: TraceFields) -> str:
     """The tool's name, else that of the model that the first contributor names."""
     tool = fields.get("tool")
     names = [tool if isinstance(tool, str) else _text(_dict(fields, "tool"), "name")]
@@ -334,7 +334,7 @@ def _agent(fields: Fields) -> str:
 # --- reading what may be anything -------------------------------------------------------------------------------------
 
 
-def _unpacked(value: Fields) -> Fields:
+def _unpacked(value: TraceFields) -> TraceFields:
     """The fields of a trace: as they are, or of a database's row that keeps the trace, or parts of it, as JSON text."""
     fields = {key: _unpacked_text(key, item) for key, item in value.items()}
     record = fields.pop("trace_record", None)
@@ -355,16 +355,16 @@ def _unpacked_text(key: str, item: Json) -> Json:
 _JSON_TEXTS = frozenset(("vcs", "tool", "files", "metadata", "trace_record", "trace_ids"))
 
 
-def _dict(fields: Fields, key: str) -> Fields:
+def _dict(fields: TraceFields, key: str) -> TraceFields:
     value = fields.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def _list(fields: Fields, key: str) -> list[Any]:
+def _list(fields: TraceFields, key: str) -> list[Any]:
     value = fields.get(key)
     return value if isinstance(value, list) else []
 
 
-def _text(fields: Fields, key: str) -> str | None:
+def _text(fields: TraceFields, key: str) -> str | None:
     value = fields.get(key)
     return value if isinstance(value, str) and value else None

@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # the module for it takes longer to import than all of th
 if TYPE_CHECKING:
     from typing import Any
 
-    Fields = dict[str, Any]
+    CallFields = dict[str, Any]
 
 OPEN_SECONDS_MAX = 3600
 """A call that was begun longer ago was refused, or its end was never told."""
@@ -54,7 +54,7 @@ def call_name(said: str) -> str:
     return f"sha256-{digits}"
 
 
-def session_of(event: str, fields: Fields, said: str | None, home: str) -> str | None:
+def session_of(event: str, fields: CallFields, said: str | None, home: str) -> str | None:
     """The session that an event is of: that of the agent which started the one that tells it."""
     if said is None:
         return None
@@ -66,7 +66,7 @@ def session_of(event: str, fields: Fields, said: str | None, home: str) -> str |
     return _known(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
 
 
-def copilot_session_of(event: str, fields: Fields, said: str | None, home: str) -> str | None:
+def copilot_session_of(event: str, fields: CallFields, said: str | None, home: str) -> str | None:
     """The same for Copilot CLI: since the autumn of 2026 each event of a subagent names the agent that started it.
 
     Before that only its first event tells it: it is asked just what the call was given that started it.
@@ -100,12 +100,12 @@ def _under(own: str, parent: str, home: str) -> str:
     return root
 
 
-def _name(fields: Fields, key: str) -> str | None:
+def _name(fields: CallFields, key: str) -> str | None:
     value = fields.get(key)
     return value if isinstance(value, str) and 0 < len(value) <= NAME_MAX and value.isprintable() else None
 
 
-def call_of(event: str, fields: Fields, session: str | None, home: str) -> str | None:
+def call_of(event: str, fields: CallFields, session: str | None, home: str) -> str | None:
     """The call that an event without a name is of; None for an event that is of none."""
     if event not in UNNAMED:
         return None
@@ -120,7 +120,7 @@ def call_of(event: str, fields: Fields, session: str | None, home: str) -> str |
     return made
 
 
-def begun(event: str, fields: Fields, session: str | None, call: str | None, home: str) -> None:
+def begun(event: str, fields: CallFields, session: str | None, call: str | None, home: str) -> None:
     """Remember which call was begun for which file or command; forget it when that failed."""
     if event == "sessionStart":
         _clean(home)
@@ -134,14 +134,14 @@ def begun(event: str, fields: Fields, session: str | None, call: str | None, hom
             _forget(home, key)
 
 
-def files_of(event: str, fields: Fields) -> list[str] | None:
+def files_of(event: str, fields: CallFields) -> list[str] | None:
     """The files that an event says were changed, by whole paths; None where it does not say which."""
     if event in EDITS or str(fields.get("tool_name")).lower() in EDITING:
         return [what for kind, what in _asked(event, fields) if kind == FILE]
     return None
 
 
-def before_of(fields: Fields, text: str) -> str | None:
+def before_of(fields: CallFields, text: str) -> str | None:
     r"""A file's text before the edits that an event tells; None where that cannot be told.
 
     >>> before_of({"edits": [{"old_string": "a", "new_string": "one\n"}]}, "one\ntwo\n")
@@ -176,7 +176,7 @@ def _place(text: str, new: str, where: Any) -> int | None:
     return None
 
 
-def _asked(event: str, fields: Fields) -> list[tuple[str, str]]:
+def _asked(event: str, fields: CallFields) -> list[tuple[str, str]]:
     """What an event is about: files that are changed or read, or a command."""
     tool, given = str(fields.get("tool_name")).lower(), fields.get("tool_input")
     if event in ("beforeShellExecution", "afterShellExecution"):
@@ -195,7 +195,7 @@ def _commands(said: Any) -> list[tuple[str, str]]:
     return [(SHELL, command)] if isinstance(command, str) else []
 
 
-def _paths(given: Any, fields: Fields) -> list[str]:
+def _paths(given: Any, fields: CallFields) -> list[str]:
     named: list[str] = []
     if isinstance(given, dict):
         named = [given[name] for name in PATHS if isinstance(given.get(name), str)][:1]
@@ -206,7 +206,7 @@ def _paths(given: Any, fields: Fields) -> list[str]:
     return [_whole(name, fields) for name in named if name and "\0" not in name]
 
 
-def _whole(name: str, fields: Fields) -> str:
+def _whole(name: str, fields: CallFields) -> str:
     roots = fields.get("workspace_roots")
     around = fields.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     return os.path.normpath(os.path.join(around if isinstance(around, str) else "", name))

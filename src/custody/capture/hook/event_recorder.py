@@ -60,12 +60,12 @@ GO_ON = '{"permission":"allow"}\n'
 
 
 if TYPE_CHECKING:
-    from .snapshot import Changed
+    from .snapshot import ChangedFiles
 
-    Fields = dict[str, Any]
+    HookFields = dict[str, Any]
 
 
-class Words:
+class HookArguments:
     """What the command line says: whose event, which one, whether a receipt is wanted, and for which repositories.
 
     ``user``: whichever is around the agent's folder, ``where_set_up``: of these only where ``custody init`` set up this
@@ -83,7 +83,7 @@ class Words:
         self.call: str | None = None
 
 
-class Given:
+class HookInput:
     """What came on stdin: all of it, or its digest and size when it is more than an event may hold.
 
     ``unended`` when it was never closed: what came until then may be all that there is.
@@ -94,7 +94,7 @@ class Given:
         digest = None
         self.size = 0
         self.unended = False
-        self.dropped: Fields | None = None
+        self.dropped: HookFields | None = None
         try:
             for piece in heard(source, seconds):
                 self.size += len(piece)
@@ -111,7 +111,7 @@ class Given:
         if digest is not None:
             self.dropped = {"digest": "sha256:" + digest.hexdigest(), "bytes": self.size, "why": "over the size limit"}
 
-    def fields(self) -> Fields | None:
+    def fields(self) -> HookFields | None:
         """The JSON object that it is; None when it is something else."""
         try:
             value = parse(self.data.decode("utf-8"))
@@ -122,8 +122,8 @@ class Given:
 
 def main(arguments: list[str], here: str) -> None:
     """Record what stdin says; ``here`` is the launcher's folder, whose parent is the store's home."""
-    words = Words(arguments)
-    given = Given(sys.stdin.fileno())
+    words = HookArguments(arguments)
+    given = HookInput(sys.stdin.fileno())
     fields = given.fields()
     _let_go_on(words, fields)
     home = home_for(words, fields, os.path.dirname(here))
@@ -138,7 +138,7 @@ def main(arguments: list[str], here: str) -> None:
     look_around(words, fields, home)
 
 
-def _let_go_on(words: Words, fields: Fields | None) -> None:
+def _let_go_on(words: HookArguments, fields: HookFields | None) -> None:
     """Tell Cursor that it may go on: at its gates it takes silence for a refusal. No other agent is told anything.
 
     Who it is, the settings say that run the hook. Cursor may run Claude Code's too, and its events tell its version.
@@ -151,7 +151,7 @@ def _let_go_on(words: Words, fields: Fields | None) -> None:
     sys.stdout.flush()
 
 
-def home_for(words: Words, fields: Fields | None, own: str) -> str | None:
+def home_for(words: HookArguments, fields: HookFields | None, own: str) -> str | None:
     """The store in which this hook keeps the event; None when that is another hook's task, or nobody's."""
     if words.agent == CLAUDE_CODE and fields is not None and _is_anothers(fields):
         return None  # Cursor and Copilot read Claude Code's settings too; their events are for the hook in their own
@@ -166,7 +166,7 @@ def home_for(words: Words, fields: Fields | None, own: str) -> str | None:
     return None if words.unless is not None and _has_own_hook(found[0], words.unless, home) else home
 
 
-def _is_anothers(fields: Fields) -> bool:
+def _is_anothers(fields: HookFields) -> bool:
     """Whether an event is none of Claude Code's: only Copilot tells the time, and keeps its transcripts elsewhere."""
     if any(name in fields for name in CURSORS_OWN):
         return True
@@ -183,7 +183,7 @@ def _has_own_hook(work_tree: str, settings: str, home: str) -> bool:
     return holds(os.path.join(project, settings), hook.encode("utf-8", "surrogateescape"))
 
 
-def keep(words: Words, given: Given, fields: Fields | None, home: str) -> str | None:
+def keep(words: HookArguments, given: HookInput, fields: HookFields | None, home: str) -> str | None:
     """Keep one event; give its name once it is durable, or None after counting the gap."""
     if given.unended and fields is None:
         complain(home, f"{words.agent}: the input was never closed, and {given.size} bytes are no whole event")
@@ -199,7 +199,7 @@ def keep(words: Words, given: Given, fields: Fields | None, home: str) -> str | 
     return name
 
 
-def event_bytes(words: Words, given: Given, fields: Fields | None, home: str) -> bytes:
+def event_bytes(words: HookArguments, given: HookInput, fields: HookFields | None, home: str) -> bytes:
     """The event's bytes, with nothing in them that looks like a secret."""
     folder = folder_of(fields)
     if fields is not None and "custody" in fields and "kind" in fields:
@@ -218,23 +218,23 @@ def event_bytes(words: Words, given: Given, fields: Fields | None, home: str) ->
     return b'%s,"payload":%s}' % (encoded(around)[:-1], given.data.strip())
 
 
-def _said(fields: Fields) -> Fields:
+def _said(fields: HookFields) -> HookFields:
     """What a generic event says; null says nothing."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _fitting(event: Fields, home: str) -> bytes:
+def _fitting(event: HookFields, home: str) -> bytes:
     """The event redacted; dropped to its digest and size when it is more than a spool file may hold."""
     data = redacted(event, home)
     return data if len(data) <= EVENT_BYTES_MAX else dropped(event, data, home, "over the size limit")
 
 
-def event_of(words: Words, fields: Fields) -> str:
+def event_of(words: HookArguments, fields: HookFields) -> str:
     """Which of the agent's events this is."""
     return words.event or name_in(fields, EVENT) or "unknown"
 
 
-def folder_of(fields: Fields | None) -> str:
+def folder_of(fields: HookFields | None) -> str:
     """The folder in which the agent works."""
     said = (fields or {}).get("cwd")
     roots = (fields or {}).get("workspace_roots")
@@ -249,7 +249,7 @@ def folder_of(fields: Fields | None) -> str:
         return os.path.sep  # the folder was deleted under the agent: then its place cannot be told
 
 
-def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
+def name_in(fields: HookFields, names: tuple[str, ...]) -> str | None:
     """The first of these fields that holds a usable name."""
     for name in names:
         value = fields.get(name)
@@ -258,12 +258,12 @@ def name_in(fields: Fields, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
+def _around(words: HookArguments, fields: HookFields, folder: str, home: str) -> HookFields:
     """Who, which, when and where."""
     session = _session_of(words, fields, home)
     named = _named_call(words, fields)
     call = named or _by_content(words, fields) or _by_pairing(words, fields, session, home)
-    around: Fields = {
+    around: HookFields = {
         "custody": 1,
         "agent": words.agent[:NAME_MAX],
         "id": named or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
@@ -280,7 +280,7 @@ def _around(words: Words, fields: Fields, folder: str, home: str) -> Fields:
     return {name: value for name, value in around.items() if value is not None}
 
 
-def _named_call(words: Words, fields: Fields) -> str | None:
+def _named_call(words: HookArguments, fields: HookFields) -> str | None:
     named = name_in(fields, CALL)
     if named is None and words.agent == CURSOR:
         from .call_match import call_name  # no other agent needs it
@@ -294,7 +294,7 @@ def _named_call(words: Words, fields: Fields) -> str | None:
     return without_number(named)
 
 
-def _by_content(words: Words, fields: Fields) -> str | None:
+def _by_content(words: HookArguments, fields: HookFields) -> str | None:
     """What names a call of an agent that does not; None for other agents, and while that is too early to tell."""
     if words.agent == COPILOT:
         from .call_name import copilot_call_in
@@ -309,7 +309,7 @@ def _by_content(words: Words, fields: Fields) -> str | None:
     return call_of(str(fields.get("tool_name")), fields.get("tool_input"), shown)
 
 
-def _session_of(words: Words, fields: Fields, home: str) -> str | None:
+def _session_of(words: HookArguments, fields: HookFields, home: str) -> str | None:
     """The session; where a subagent of Cursor or of Copilot CLI speaks, that of the agent which started it."""
     said = name_in(fields, SESSION)
     if "custody" in fields or words.agent not in (CURSOR, COPILOT):
@@ -320,7 +320,7 @@ def _session_of(words: Words, fields: Fields, home: str) -> str | None:
     return find(event_of(words, fields), fields, said, home)
 
 
-def _by_pairing(words: Words, fields: Fields, session: str | None, home: str) -> str | None:
+def _by_pairing(words: HookArguments, fields: HookFields, session: str | None, home: str) -> str | None:
     """The call of an event of Cursor that does not name it; the same however often it is asked."""
     if words.agent != CURSOR or "custody" in fields:
         return None
@@ -330,7 +330,7 @@ def _by_pairing(words: Words, fields: Fields, session: str | None, home: str) ->
     return words.call
 
 
-def _prompted(event: str, fields: Fields) -> str | None:
+def _prompted(event: str, fields: HookFields) -> str | None:
     """What names an event by its prompt, and by its subagent, of which a prompt may have several."""
     prompt, subagent = name_in(fields, PROMPT), name_in(fields, SUBAGENT)
     if prompt is None or event in REPEATED:
@@ -347,7 +347,7 @@ def _shown(path: str) -> str | None:
     return path if path.isprintable() and len(path) < PATH_MAX else None
 
 
-def look_around(words: Words, fields: Fields | None, home: str) -> None:
+def look_around(words: HookArguments, fields: HookFields | None, home: str) -> None:
     """Take a snapshot where only the disk shows what the agent did."""
     from .snapshot import phase_of  # only shell calls and bare edits go further
 
@@ -366,7 +366,7 @@ def look_around(words: Words, fields: Fields | None, home: str) -> None:
             take(_around(words, fields, folder, home), phase, found[0], home, changed, before)
 
 
-def _changed(words: Words, fields: Fields, home: str) -> Changed | None:
+def _changed(words: HookArguments, fields: HookFields, home: str) -> ChangedFiles | None:
     """What an event of Cursor says was changed; None where the disk alone shows it."""
     if words.agent != CURSOR:
         return None
@@ -379,7 +379,7 @@ def _changed(words: Words, fields: Fields, home: str) -> Changed | None:
     return None if files is None else (files, (lambda text: before_of(fields, text)) if alone else None)
 
 
-def _coming(words: Words, fields: Fields) -> list[str]:
+def _coming(words: HookArguments, fields: HookFields) -> list[str]:
     """The files that a call of Copilot edits: what is in them is told nowhere else, and they are written late."""
     if words.agent != COPILOT:
         return []

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from .patterns import Rule
+    from .patterns import SecretPattern
 
-    Span = tuple[int, int, str]
-    Mark = dict[str, Any]
+    TextSpan = tuple[int, int, str]
+    SecretMark = dict[str, Any]
 
 PASSES_MAX = 8
 """A text is redacted until nothing more is found; one that never comes to rest was made to be so."""
@@ -77,7 +77,7 @@ class RedactionError(ValueError):
 
 def redact_text(text: str) -> tuple[str, tuple[int, ...]]:
     """``text`` with each secret replaced, and the numbers of the lines that were touched, from 0."""
-    clean, touched = _redacted(text, None, Look(text))
+    clean, touched = _redacted(text, None, SecretCandidates(text))
     forget()
     return clean, tuple(sorted(touched))
 
@@ -104,14 +104,14 @@ def _encoded(line: str) -> bytes:
         return line.encode("utf-8", "surrogatepass")
 
 
-def redact_value(value: Any, key: bytes) -> tuple[Any, list[Mark]]:
+def redact_value(value: Any, key: bytes) -> tuple[Any, list[SecretMark]]:
     """A JSON value without its secrets, in texts and in names of members, and a mark for every line that was touched.
 
     A mark says where (a JSON pointer; with ``#`` at its end it is the name of that member), on which line of that text
     from 1, by which rule, and what ``line_mac`` gives for the line as it was.
     """
-    marks: list[Mark] = []
-    clean = _walk(value, "", None, Kept(key, marks, Look("\n".join(_texts_in(value)))))
+    marks: list[SecretMark] = []
+    clean = _walk(value, "", None, RedactionWalk(key, marks, SecretCandidates("\n".join(_texts_in(value)))))
     forget()
     return clean, marks
 
@@ -128,18 +128,18 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(item)
 
 
-class Kept:
+class RedactionWalk:
     """What a walk through an event carries: the key, the marks so far, and what there is to look for at all."""
 
     __slots__ = ("key", "look", "marks")
 
-    def __init__(self, key: bytes, marks: list[Mark], look: Look) -> None:
+    def __init__(self, key: bytes, marks: list[SecretMark], look: SecretCandidates) -> None:
         self.key = key
         self.marks = marks
         self.look = look
 
 
-def _walk(value: Any, at: str, name: str | None, kept: Kept) -> Any:
+def _walk(value: Any, at: str, name: str | None, kept: RedactionWalk) -> Any:
     if isinstance(value, str):
         return _text(value, at, name, kept)
     if isinstance(value, list):
@@ -149,7 +149,7 @@ def _walk(value: Any, at: str, name: str | None, kept: Kept) -> Any:
     return value
 
 
-def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: Kept) -> dict[str, Any]:
+def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: RedactionWalk) -> dict[str, Any]:
     clean: dict[str, Any] = {}
     before: Any = None
     is_manifest = value.get("kind") == "Secret"
@@ -170,7 +170,7 @@ def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: Kept
     return clean
 
 
-def _text(text: str, at: str, name: str | None, kept: Kept) -> str:
+def _text(text: str, at: str, name: str | None, kept: RedactionWalk) -> str:
     clean, touched = _redacted(text, name, kept.look)
     if touched:
         lines = text.split("\n")
@@ -180,7 +180,7 @@ def _text(text: str, at: str, name: str | None, kept: Kept) -> str:
     return clean
 
 
-def _redacted(text: str, name: str | None, look: Look) -> tuple[str, dict[int, str]]:
+def _redacted(text: str, name: str | None, look: SecretCandidates) -> tuple[str, dict[int, str]]:
     """``text`` without secrets, and the rule for every line that was touched; ``name`` is what it is called."""
     touched: dict[int, str] = {}
     first, last = 0, len(text)
@@ -192,17 +192,17 @@ def _redacted(text: str, name: str | None, look: Look) -> tuple[str, dict[int, s
         first, tail = _window(text, spans)
         text = _replaced(text, spans, touched)
         last = len(text) - tail
-        look = Look(text[first:last], look.needles)
+        look = SecretCandidates(text[first:last], look.needles)
     raise RedactionError("a text does not come to rest")
 
 
-def _called(text: str, name: str | None) -> list[Span]:
+def _called(text: str, name: str | None) -> list[TextSpan]:
     """What is to be hidden in ``text`` because of what it is called."""
     value = None if name is None else value_of(name, text)
     return [] if value is None else [(value[0], value[1], _rule_for(value[2]))]
 
 
-def _window(text: str, spans: list[Span]) -> tuple[int, int]:
+def _window(text: str, spans: list[TextSpan]) -> tuple[int, int]:
     """How much at the beginning and at the end of ``text`` need not be looked at again once ``spans`` are replaced.
 
     What lies further from a change than any rule looks, by whole lines, is as it was when nothing was found there.
@@ -215,7 +215,7 @@ def _window(text: str, spans: list[Span]) -> tuple[int, int]:
     return first, 0 if last < 0 else len(text) - last
 
 
-def _replaced(text: str, spans: list[Span], touched: dict[int, str]) -> str:
+def _replaced(text: str, spans: list[TextSpan], touched: dict[int, str]) -> str:
     parts = []
     at = line = 0
     for start, end, rule in spans:
@@ -226,9 +226,9 @@ def _replaced(text: str, spans: list[Span], touched: dict[int, str]) -> str:
     return "".join(parts) + text[at:]
 
 
-def _merged(text: str, found: list[Span]) -> list[Span]:
+def _merged(text: str, found: list[TextSpan]) -> list[TextSpan]:
     """``found`` in order, none over another, none over what is redacted already."""
-    merged: list[Span] = []
+    merged: list[TextSpan] = []
     end = 0
     for start, last, rule in sorted(found, key=lambda span: (span[0], -span[1])):
         for first, until in _around_markers(text, max(start, end), last):
@@ -254,9 +254,9 @@ def _around_markers(text: str, start: int, end: int) -> Iterator[tuple[int, int]
             start = at
 
 
-def _lines_of(text: str, spans: list[Span]) -> list[Span]:
+def _lines_of(text: str, spans: list[TextSpan]) -> list[TextSpan]:
     """Spans cut at line ends; on every line after its first a span begins after indentation and marks of a diff."""
-    cut: list[Span] = []
+    cut: list[TextSpan] = []
     for start, end, rule in spans:
         while True:
             line = text.find("\n", start, end)
@@ -289,7 +289,7 @@ _FAR = ("-----BEGIN ", "Private-Lines:", "kind", "LS0tLS1CRUdJTi")
 """Signs of what may go on for more lines than a rule may otherwise look."""
 
 
-class Look:
+class SecretCandidates:
     """What there may be to hide in some texts, seen in all of them at once: the rest need not be looked for in each."""
 
     __slots__ = ("needles", "tokens")
@@ -305,7 +305,7 @@ class Look:
             self.tokens.add(BESIDE_RANDOM)
 
 
-def _found(text: str, look: Look) -> list[Span]:
+def _found(text: str, look: SecretCandidates) -> list[TextSpan]:
     """Everything to be hidden in ``text``, in any order; spans may lie over each other."""
     if len(text) < 4:
         return []
@@ -350,7 +350,7 @@ def _compile(pattern: str) -> Any:
     return made
 
 
-def _by_shape(text: str, seen: set[str]) -> Iterator[Span]:
+def _by_shape(text: str, seen: set[str]) -> Iterator[TextSpan]:
     """What the table of patterns finds, asked only for those whose literals were seen."""
     if not seen:
         return
@@ -368,7 +368,7 @@ def _by_shape(text: str, seen: set[str]) -> Iterator[Span]:
                     yield start, end, rule.name
 
 
-def _matches(text: str, rule: Rule) -> Iterator[Any]:
+def _matches(text: str, rule: SecretPattern) -> Iterator[Any]:
     """The matches of a rule: in the lines that have one of its literals, or anywhere if it may go over line ends."""
     if not rule.is_of_one_line:
         yield from _compile(rule.pattern).finditer(text)
@@ -411,7 +411,7 @@ def _is_token(value: str, floor: float | None) -> bool:
 # Random words.
 
 
-def _random(text: str, needles: set[str]) -> Iterator[Span]:
+def _random(text: str, needles: set[str]) -> Iterator[TextSpan]:
     public = _public_blocks(text)
     for start, end in _places(text, needles):
         if not _is_spared(text, start, end, public):
@@ -497,7 +497,7 @@ def _public_blocks(text: str) -> list[tuple[int, int]]:
 # Keys and manifests: several lines each.
 
 
-def _private_keys(text: str) -> Iterator[Span]:
+def _private_keys(text: str) -> Iterator[TextSpan]:
     at = text.find("-----BEGIN ")
     while at >= 0:
         head = at + 11 + len(text[at + 11 : at + 80].partition("-----")[0]) + 5
@@ -528,7 +528,7 @@ def _key_lines(text: str, start: int, most: int) -> int:
     return min(end, most) - (text[min(end, most) - 1 : min(end, most)] == "\n")
 
 
-def _putty_keys(text: str) -> Iterator[Span]:
+def _putty_keys(text: str) -> Iterator[TextSpan]:
     at = text.find("Private-Lines:")
     while at >= 0:
         line = text.find("\n", at)
@@ -542,7 +542,7 @@ def _putty_keys(text: str) -> Iterator[Span]:
         at = text.find("Private-Lines:", line)
 
 
-def _manifests(text: str) -> Iterator[Span]:
+def _manifests(text: str) -> Iterator[TextSpan]:
     """The values of a manifest of secrets, whatever their names."""
     at = 0
     within: int | None = None

@@ -13,13 +13,13 @@ TYPE_CHECKING = False  # the module for it takes longer to import than all of th
 if TYPE_CHECKING:
     from typing import Any
 
-    Fields = dict[str, Any]
+    EventFields = dict[str, Any]
 
 REDACTION_FAILURES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 """Whatever a rule may raise: the text must then not be written at all."""
 
 
-def redacted(event: Fields, home: str) -> bytes:
+def redacted(event: EventFields, home: str) -> bytes:
     """The event without its secrets, with marks that only this machine can match; dropped if that cannot be done."""
     data = encoded(event)
     if not trips(data):
@@ -33,7 +33,7 @@ def redacted(event: Fields, home: str) -> bytes:
         return dropped(event, data, home, f"could not be redacted ({type(error).__name__})")
 
 
-def dropped(event: Fields, data: bytes, home: str, why: str) -> bytes:
+def dropped(event: EventFields, data: bytes, home: str, why: str) -> bytes:
     """What is left of an event that cannot be kept: whose it was, its digest and its size; and the gap is counted."""
     complain(home, f"an event of {len(data)} bytes was kept as digest and size only: {why}")
     lost = {"digest": "sha256:" + sha256(data).hexdigest(), "bytes": len(data), "why": why}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Changed = tuple[list[str], Callable[[str], str | None] | None]
+    ChangedFiles = tuple[list[str], Callable[[str], str | None] | None]
     """The files that a call says it changed, and for one that was not seen to begin, how each of them was before."""
 
 FILES_MAX = 200
@@ -77,7 +77,7 @@ NESTED = b"repository"
 LEFT_OUT = b"/"
 """No path of a work tree: what is remembered under it is that there were more files than a snapshot looks at."""
 
-Seen = dict[bytes, bytes]
+FileStamps = dict[bytes, bytes]
 """For each path, its size, time and inode in one word."""
 
 
@@ -98,7 +98,7 @@ def take(
     phase: str,
     folder: str,
     home: str,
-    changed: Changed | None = None,
+    changed: ChangedFiles | None = None,
     coming: list[str] | None = None,
 ) -> str | None:
     """Spool what changed since the last look; nothing when nothing did.
@@ -151,7 +151,7 @@ def _event(around: dict[str, Any], phase: str, name: str, files: list[dict[str, 
 
 
 def _parted(
-    root: str, files: list[dict[str, Any]], changed: Changed
+    root: str, files: list[dict[str, Any]], changed: ChangedFiles
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The files that a call says it changed, and how the others are, or how those were before it."""
     places = {os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in changed[0]}
@@ -180,9 +180,9 @@ def _keep(event: dict[str, Any], home: str) -> str:
     return put(home, data, dict(os.environ))
 
 
-def look(root: bytes, paths: list[bytes]) -> Seen:
+def look(root: bytes, paths: list[bytes]) -> FileStamps:
     """The regular files among ``paths`` as they are now, and the repositories that are not looked into."""
-    seen: Seen = {LEFT_OUT: b"%d" % len(paths)} if len(paths) > LISTED_MAX else {}
+    seen: FileStamps = {LEFT_OUT: b"%d" % len(paths)} if len(paths) > LISTED_MAX else {}
     for path in paths[:LISTED_MAX]:
         try:
             found = os.lstat(os.path.join(root, path))
@@ -196,12 +196,12 @@ def look(root: bytes, paths: list[bytes]) -> Seen:
     return seen
 
 
-def _as_indexed(root: bytes, now: Seen) -> Seen:
+def _as_indexed(root: bytes, now: FileStamps) -> FileStamps:
     """Of the files seen now, those that are as git's index has them, by size and time; all when git does not tell."""
     out = _git(root, [b"ls-files", b"-z", b"-c", b"--debug"])
     if out is None:
         return now
-    same: Seen = {path: word for path, word in now.items() if word == NESTED or path == LEFT_OUT}
+    same: FileStamps = {path: word for path, word in now.items() if word == NESTED or path == LEFT_OUT}
     # Each entry is its name, NUL, then lines of facts before the next name.
     path, *rest = out.split(b"\0")
     for part in rest:
@@ -227,7 +227,7 @@ def listed(root: bytes) -> list[bytes] | None:
     return [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
 
 
-def remembered(memory: str) -> Seen | None:
+def remembered(memory: str) -> FileStamps | None:
     """What the last look saw; None when there was none."""
     try:
         with open(memory, "rb") as file:
@@ -237,7 +237,7 @@ def remembered(memory: str) -> Seen | None:
     return dict(zip(parts[0::2], parts[1::2]))  # noqa: B905 - 'strict' is not there before Python 3.10
 
 
-def remember(memory: str, seen: Seen) -> None:
+def remember(memory: str, seen: FileStamps) -> None:
     """Keep what this look saw; a loss only makes the next look a first one."""
     aside = f"{memory}.{os.getpid()}"
     try:
@@ -249,7 +249,7 @@ def remember(memory: str, seen: Seen) -> None:
         return  # nothing was promised yet
 
 
-def _unseen(before: Seen, now: Seen, count: int) -> list[str]:
+def _unseen(before: FileStamps, now: FileStamps, count: int) -> list[str]:
     """What snapshots cannot see, said when it is new: every snapshot saying it again would drown all other gaps."""
     words = []
     nested = sum(1 for path, word in now.items() if word == NESTED and before.get(path) != NESTED)
@@ -260,11 +260,11 @@ def _unseen(before: Seen, now: Seen, count: int) -> list[str]:
     return words
 
 
-def _files(seen: Seen) -> Seen:
+def _files(seen: FileStamps) -> FileStamps:
     return {path: word for path, word in seen.items() if word != NESTED and path != LEFT_OUT}
 
 
-def _changes(root: bytes, before: Seen, now: Seen) -> tuple[list[dict[str, Any]], int]:
+def _changes(root: bytes, before: FileStamps, now: FileStamps) -> tuple[list[dict[str, Any]], int]:
     """The files that are not as they were, with their contents while the limits last, and how many were left out."""
     before, now = _files(before), _files(now)
     changed = sorted(path for path, word in now.items() if before.get(path) != word)

@@ -3,6 +3,6 @@
 May touch: the spool folder and, for the durable write, the hook's files. It never opens a store.
 """
 
-from custody.capture.spool.spool import Receipt, Refused, Spool, Waiting
+from custody.capture.spool.spool import RejectedFile, Spool, SpoolContent, SpoolReceipt
 
-__all__ = ["Receipt", "Refused", "Spool", "Waiting"]
+__all__ = ["RejectedFile", "Spool", "SpoolContent", "SpoolReceipt"]

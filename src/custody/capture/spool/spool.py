@@ -33,14 +33,14 @@ _OURS = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class SpoolReceipt:
     """Proof that an event is durable: the name it has from now on."""
 
     event: EventId
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedFile:
     """A spool file that is not an event, and why."""
 
     event: EventId
@@ -48,11 +48,11 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class SpoolContent:
     """What a look into the spool gave: events that can be chained, files that cannot, how many files it read."""
 
     arrivals: tuple[Arrival, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedFile, ...]
     files: int = 0
 
     def __bool__(self) -> bool:
@@ -66,14 +66,14 @@ class Spool:
         self.folder = folder
         self._name = name
 
-    def put(self, event: bytes) -> Receipt:
+    def put(self, event: bytes) -> SpoolReceipt:
         """Make one event durable and give its receipt; what is no event or cannot be synced raises and is not kept."""
         name = EventId(self._name())
         clean = self._clean(event)
         arrival_of(name, clean)
         return self._write(name, clean)
 
-    def put_all(self, events: Sequence[bytes], said: bytes | None = None) -> Receipt:
+    def put_all(self, events: Sequence[bytes], said: bytes | None = None) -> SpoolReceipt:
         """Make several events durable in one file: all of them or none; each is one line that was checked already.
 
         ``said`` is the part of them in which a secret can stand, where the caller knows that the rest is its own.
@@ -86,7 +86,7 @@ class Spool:
             raise InputError(f"{len(events):,} events of {len(data):,} bytes are too much for one file")
         return self._write(name, _SEVERAL + data)
 
-    def _write(self, name: EventId, data: bytes) -> Receipt:
+    def _write(self, name: EventId, data: bytes) -> SpoolReceipt:
         try:
             write_event(str(self.folder), name, data)
         except OSError as error:
@@ -94,7 +94,7 @@ class Spool:
                 f"cannot make the event durable in '{self.folder}': {error.strerror}",
                 hint="free space or make the folder writable, then record again; nothing was acknowledged",
             ) from error
-        return Receipt(name)
+        return SpoolReceipt(name)
 
     def names(self) -> list[EventId]:
         """The waiting events, oldest first."""
@@ -110,22 +110,22 @@ class Spool:
             p for p in self._paths(self.folder) if _OURS.fullmatch(p.name.removesuffix(UNFINISHED)) and p.suffix
         )
 
-    def oldest(self, limit: int, *, skip: int = 0) -> Waiting:
+    def oldest(self, limit: int, *, skip: int = 0) -> SpoolContent:
         """Read waiting files until ``limit`` events are there (or many bytes); one just taken is passed over."""
         arrivals: list[Arrival] = []
-        refused: list[Refused] = []
+        refused: list[RejectedFile] = []
         size = files = 0
         for name in self.names()[skip : skip + limit]:
             found = self._read(self.folder / name, name)
             files += found is not None
-            if isinstance(found, Refused):
+            if isinstance(found, RejectedFile):
                 refused.append(found)
             elif found is not None:
                 arrivals.extend(found)
                 size += sum(len(one.payload) + sum(map(len, one.texts.values())) for one in found)
             if size > BATCH_BYTES or len(arrivals) >= limit:
                 break
-        return Waiting(tuple(arrivals), tuple(refused), files)
+        return SpoolContent(tuple(arrivals), tuple(refused), files)
 
     def remove(self, names: Iterable[EventId]) -> None:
         """Forget events that a store has committed."""
@@ -141,11 +141,11 @@ class Spool:
                 make_folder(str(aside))
                 self._move(self.folder / name, aside / name)
 
-    def refused(self) -> list[Refused]:
+    def refused(self) -> list[RejectedFile]:
         """The files that are no events, set aside already or not, and why."""
         folders = (self.folder / REFUSED, self.folder)
         found = (self._read(folder / name, name) for folder in folders for name in self._names(folder))
-        return [wrong for wrong in found if isinstance(wrong, Refused)]
+        return [wrong for wrong in found if isinstance(wrong, RejectedFile)]
 
     def look_again(self) -> list[EventId]:
         """Return to the spool what was set aside but can be read now, by a newer custody."""
@@ -157,21 +157,21 @@ class Spool:
                     returned.append(name)
         return returned
 
-    def _read(self, path: Path, name: EventId) -> list[Arrival] | Refused | None:
+    def _read(self, path: Path, name: EventId) -> list[Arrival] | RejectedFile | None:
         try:
             raw = _regular_bytes(path)
         except FileNotFoundError:
             # Another drainer committed and removed it between our look and our read.
             return None
         except OSError as error:
-            return Refused(name, f"cannot be read: {error.strerror}")
+            return RejectedFile(name, f"cannot be read: {error.strerror}")
         data = unframed(raw)
         if data is None:
-            return Refused(name, "damaged: its bytes do not match the digest in its first line")
+            return RejectedFile(name, "damaged: its bytes do not match the digest in its first line")
         try:
             return [arrival_of(event, self._clean(one)) for event, one in _events_in(name, data)]
         except InputError as error:
-            return Refused(name, error.message)
+            return RejectedFile(name, error.message)
 
     def _clean(self, data: bytes) -> bytes:
         """The event without what today's rules know as a secret: rules may have grown since it was recorded."""

@@ -6,27 +6,27 @@ from custody.cite.app.report_file import STDIN, read_report, rules_for
 from custody.cite.audit import Audit, audit_of
 from custody.cite.codes import CODES
 from custody.cite.coverage import Coverage
-from custody.cite.record_findings import Recorded, nothing_recorded
+from custody.cite.record_findings import RecordFindings, nothing_recorded
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Subject
+from custody.cite.subject import AuditSubject
 from custody.cite.wire.audit import (
     CiteAuditReport,
     CiteCoverage,
     CiteFile,
     CiteFinding,
-    CiteNotLooked,
     CitePlace,
     CiteRecords,
+    SkippedCode,
 )
 from custody.core.errors import InputError
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.sarif import SarifResult, SarifRule, encode_sarif
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 def cite_audit(
-    desk: Desk,
+    desk: Workspace,
     names: Sequence[str],
     stdin: bytes = b"",
     *,
@@ -38,7 +38,7 @@ def cite_audit(
     Where records tell who wrote them, or ``session`` is named, what those tell is looked at too.
     """
     rules = rules_for(desk, coverage_min)
-    reports = {name: Subject.of(read_report(desk, name, stdin)) for name in names}
+    reports = {name: AuditSubject.of(read_report(desk, name, stdin)) for name in names}
     told = _told(desk, reports, rules, session)
     audits = [(name, audit_of(subject, rules, told[name].found)) for name, subject in reports.items()]
     cited = sum(one.coverage.cited for _, one in audits)
@@ -57,7 +57,9 @@ def cite_audit(
     )
 
 
-def _told(desk: Desk, reports: Mapping[str, Subject], rules: CiteRules, session: str | None) -> Mapping[str, Recorded]:
+def _told(
+    desk: Workspace, reports: Mapping[str, AuditSubject], rules: CiteRules, session: str | None
+) -> Mapping[str, RecordFindings]:
     """What records say of each report, or why they say nothing."""
     try:
         desk.repository  # noqa: B018 - only whether there is one
@@ -91,7 +93,7 @@ def remedy_of(code: str) -> str:
     return next(about.remedy for one, about in CODES.items() if one.value == code)
 
 
-def _file(name: str, one: Audit, told: Recorded) -> CiteFile:
+def _file(name: str, one: Audit, told: RecordFindings) -> CiteFile:
     return CiteFile(
         file=name,
         findings=len(one.findings),
@@ -103,7 +105,7 @@ def _file(name: str, one: Audit, told: Recorded) -> CiteFile:
             sessions=list(told.sessions),
             lines=told.lines,
             looked=[code.value for code in told.looked],
-            not_looked=[CiteNotLooked(code.value, why) for code, why in told.not_looked.items()],
+            not_looked=[SkippedCode(code.value, why) for code, why in told.not_looked.items()],
         ),
     )
 

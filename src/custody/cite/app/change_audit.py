@@ -8,18 +8,18 @@ from custody.cite.app.source_numbers import last_source_number
 from custody.cite.change_findings import brought, unregistered
 from custody.cite.codes import Finding
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Found, Subject
+from custody.cite.subject import AuditSubject, CheckFinding
 from custody.config import Effective
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
 from custody.git import FileDiff
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 class ChangeAudit:
     """Audit of a change's texts by the rules that are passed in."""
 
-    def __init__(self, desk: Desk, effective: Effective) -> None:
+    def __init__(self, desk: Workspace, effective: Effective) -> None:
         self._desk = desk
         self._effective = effective
         self._rules = effective.of(CiteRules)
@@ -41,13 +41,13 @@ class ChangeAudit:
         """
         if not self._desk.exists():
             return
-        from custody.cite.app.records import Recording  # it loads much, and few changes have documents
+        from custody.cite.app.records import ReportEvidence  # it loads much, and few changes have documents
 
         try:
             with attributing(self._desk, "lineage", self._effective) as evidence:
-                recording = Recording(evidence, head=head, believes_claims=False)
+                recording = ReportEvidence(evidence, head=head, believes_claims=False)
                 for file, content in documents:
-                    subject = Subject.of(content)
+                    subject = AuditSubject.of(content)
                     recorded = recording.look_at(file.change.path, subject, self._rules)
                     findings = _placed(recorded.found, subject)
                     yield file, tuple(sorted(_added(findings, file), key=lambda finding: finding.line))
@@ -66,7 +66,7 @@ class ChangeAudit:
             return 0  # the gate reports on the store elsewhere
 
 
-def _placed(findings: Iterable[Found], subject: Subject) -> Iterator[Finding]:
+def _placed(findings: Iterable[CheckFinding], subject: AuditSubject) -> Iterator[Finding]:
     for finding in findings:
         line, column = subject.layout.place(finding.at)
         yield Finding(finding.code, line, column, finding.message)

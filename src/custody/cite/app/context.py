@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.compression import digest_of
-from custody.cite.context import Asked, build_context
+from custody.cite.context import ContextRequest, build_context
 from custody.cite.model import UnknownSource
 from custody.cite.near_copies import WAYS, Way, find_duplicates, near_to
 from custody.cite.registry import entry_of, root
 from custody.cite.shelf import Shelf
-from custody.cite.source_rank import Attention, Standing
-from custody.cite.source_texts import Candidate, candidate, candidates
+from custody.cite.source_rank import Attention, SourceRank
+from custody.cite.source_texts import ContextCandidate, candidate, candidates
 from custody.cite.vectors import VectorIndex
 from custody.cite.wire.context import (
     CiteContextReport,
@@ -23,22 +23,24 @@ from custody.cite.wire.context import (
     CiteNearPair,
     CiteNearReport,
     CiteSearchReport,
-    CiteShown,
-    CiteStanding,
     CiteTextReport,
+    ContextSource,
+    SourceRankReport,
 )
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SCORE_DIGITS = 6
 
 
-def cite_context(desk: Desk, *, budget: int | None = None, objectives: Sequence[str] = ()) -> CiteContextReport:
+def cite_context(desk: Workspace, *, budget: int | None = None, objectives: Sequence[str] = ()) -> CiteContextReport:
     """The context of every source here under a budget of tokens."""
     rules = rules_for(desk)
     registry, found = _candidates(desk)
-    made = build_context(found, Asked(rules=rules, attention=Attention(objectives=tuple(objectives)), budget=budget))
+    made = build_context(
+        found, ContextRequest(rules=rules, attention=Attention(objectives=tuple(objectives)), budget=budget)
+    )
     without = frozenset(made.without_text)
     return CiteContextReport(
         registry=registry,
@@ -48,7 +50,7 @@ def cite_context(desk: Desk, *, budget: int | None = None, objectives: Sequence[
         full_tokens=made.full_tokens,
         objectives=list(objectives),
         sources=[
-            CiteShown(
+            ContextSource(
                 id=one.source_id,
                 level=None if one.source_id not in made.levels else int(made.levels[one.source_id]),
                 has_text=one.source_id not in without,
@@ -62,7 +64,7 @@ def cite_context(desk: Desk, *, budget: int | None = None, objectives: Sequence[
     )
 
 
-def cite_text(desk: Desk, source_id: str) -> CiteTextReport:
+def cite_text(desk: Workspace, source_id: str) -> CiteTextReport:
     """The whole text that is known of one source, by any of its ids."""
 
     def look(shelf: Shelf) -> CiteTextReport:
@@ -82,7 +84,7 @@ def cite_text(desk: Desk, source_id: str) -> CiteTextReport:
 
 
 def cite_near(
-    desk: Desk,
+    desk: Workspace,
     source_id: str | None = None,
     *,
     file: str | None = None,
@@ -114,7 +116,7 @@ def cite_near(
     )
 
 
-def cite_search(desk: Desk, question: str, *, most: int) -> CiteSearchReport:
+def cite_search(desk: Workspace, question: str, *, most: int) -> CiteSearchReport:
     """The sources here whose title and text are most like a question."""
     registry, found = _candidates(desk)
     index = VectorIndex([(one.source_id, f"{one.source.title}\n{one.text or ''}") for one in found])
@@ -142,10 +144,10 @@ def _near_one(
     ]
 
 
-def _candidates(desk: Desk) -> tuple[str | None, list[Candidate]]:
-    def look(shelf: Shelf) -> tuple[str | None, list[Candidate]]:
+def _candidates(desk: Workspace) -> tuple[str | None, list[ContextCandidate]]:
+    def look(shelf: Shelf) -> tuple[str | None, list[ContextCandidate]]:
         desk.progress.start("reading sources", shelf.last())
-        found: list[Candidate] = []
+        found: list[ContextCandidate] = []
         for one in candidates(shelf):
             desk.progress.step(1)
             found.append(one)
@@ -158,6 +160,6 @@ def _name(shelf: Shelf) -> str | None:
     return getattr(shelf, "registry", None) or None
 
 
-def _standing(one: Standing) -> CiteStanding:
+def _standing(one: SourceRank) -> SourceRankReport:
     parts = {name: round(part, SCORE_DIGITS) for name, part in one.parts.items()}
-    return CiteStanding(value=round(one.value, SCORE_DIGITS), **parts)
+    return SourceRankReport(value=round(one.value, SCORE_DIGITS), **parts)

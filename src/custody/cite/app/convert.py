@@ -5,23 +5,23 @@ from pathlib import Path
 from custody.cite.app.report_file import STDIN, read_report, write_report
 from custody.cite.convert import convert
 from custody.cite.csl import CslItem, csl_items
-from custody.cite.plan import Target
-from custody.cite.subject import Subject, brief
-from custody.cite.wire.audit import CiteConvertReport, CiteLeft, CslDate, CslSource, TargetName, encode_csl
+from custody.cite.plan import ConversionTarget
+from custody.cite.subject import AuditSubject, brief
+from custody.cite.wire.audit import CiteConvertReport, CslDate, CslSource, TargetName, UnchangedMarker, encode_csl
 from custody.core.errors import InputError
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 STDOUT = "-"
 
 
 def cite_convert(
-    desk: Desk, name: str, to: TargetName, stdin: bytes = b"", *, output: str | None = None, in_place: bool = False
+    desk: Workspace, name: str, to: TargetName, stdin: bytes = b"", *, output: str | None = None, in_place: bool = False
 ) -> tuple[CiteConvertReport, bytes]:
     """What was done, and the new text; it is written to ``output`` or over the file itself, if either is asked for."""
     if in_place and (output is not None or name == STDIN):
         raise InputError("--in-place needs a file, and no --output", hint="leave one of the two out")
     data = read_report(desk, name, stdin)
-    done = convert(data, Target(to))
+    done = convert(data, ConversionTarget(to))
     target = name if in_place else output or STDOUT
     written = target != STDOUT and not (in_place and done.text == data)
     if written:
@@ -30,12 +30,12 @@ def cite_convert(
 
 
 def _report(name: str, to: TargetName, target: str, data: bytes, *, written: bool, changes: int) -> CiteConvertReport:
-    subject = Subject.of(data)
-    left: list[CiteLeft] = []
+    subject = AuditSubject.of(data)
+    left: list[UnchangedMarker] = []
     for use in subject.uses:
         if use.entry is None:
             line, column = subject.layout.place(use.marker.start)
-            left.append(CiteLeft(line, column, brief(f"[{use.label}]")))
+            left.append(UnchangedMarker(line, column, brief(f"[{use.label}]")))
     return CiteConvertReport(
         file=name,
         to=to,
@@ -48,9 +48,9 @@ def _report(name: str, to: TargetName, target: str, data: bytes, *, written: boo
     )
 
 
-def cite_export(desk: Desk, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
+def cite_export(desk: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
     """The listed sources of a report as CSL-JSON, written to ``output`` if it is given."""
-    subject = Subject.of(read_report(desk, name, stdin))
+    subject = AuditSubject.of(read_report(desk, name, stdin))
     made = encode_csl([_csl(item) for item in csl_items(subject.listing.entries)])
     if output is not None and output != STDOUT:
         write_report(Path(desk.folder) / output, made)

@@ -54,7 +54,7 @@ from custody.cite.vectors import VectorIndex
 from custody.core.errors import MissingExtra
 from custody.core.views import Reading
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 __all__ = [
     "AbstractSourceRepository",
@@ -151,9 +151,9 @@ def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
 
 def in_store(folder: str | os.PathLike[str] = ".", database: str | None = None) -> SourceRegistry:
     """The registry of the store of the repository around ``folder``, or of a team's database."""
-    return SourceRegistry(InStore(Desk(Path(os.path.abspath(folder)), database)), who=user())
+    return SourceRegistry(InStore(Workspace(Path(os.path.abspath(folder)), database)), who=user())
 
 
 def cite_rules(folder: str | os.PathLike[str] = ".") -> CiteRules:
     """The rules in force in the repository around ``folder``; outside one, the user's own."""
-    return rules_for(Desk(Path(os.path.abspath(folder))))
+    return rules_for(Workspace(Path(os.path.abspath(folder))))

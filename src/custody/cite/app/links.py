@@ -10,11 +10,11 @@ from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import (
     FAILURES,
-    Found,
-    Look,
-    Memory,
-    NotAsked,
-    Verdict,
+    LinkCheck,
+    LinkMemory,
+    LinkOutcome,
+    LinkVerdict,
+    SkippedLink,
     failures_counted,
     held_until_ns,
     is_stale,
@@ -27,20 +27,20 @@ from custody.cite.registry import entry_of
 from custody.cite.registry_view import check_of, identity_of, source_of, sources
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
-from custody.cite.subject import Subject
-from custody.cite.targets import Target, Unfit, target_of
+from custody.cite.subject import AuditSubject
+from custody.cite.targets import RequestTarget, Unfit, target_of
 from custody.cite.wire.links import CiteLink, CiteLinksReport
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.time import text_from
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-Web = Callable[[Sequence[str], CiteRules, Callable[[], int], Callable[[Found], None]], None]
+Web = Callable[[Sequence[str], CiteRules, Callable[[], int], Callable[[LinkOutcome], None]], None]
 """Looks at addresses, and tells of each as soon as it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LinkSelection:
     """Which addresses: of these sources, of all, of a report's list; with ``stale`` only those to look at again."""
 
     sources: tuple[SourceID, ...] = ()
@@ -57,37 +57,39 @@ class Wanted:
             raise InputError("no address was named", hint="name sources, or add --all, --stale or --file REPORT")
 
 
-class _Chosen(NamedTuple):
+class _SelectedLink(NamedTuple):
     """An address, whose it is, and what is remembered of it."""
 
     id: str | None
     url: str
-    memory: Memory | None
+    memory: LinkMemory | None
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class _LinkRun:
     """What is known while addresses are looked at."""
 
     rules: CiteRules
     now_ns: int
     held: dict[str, int] = field(default_factory=dict)
     """Until when a host asked to be left alone, as far as that is remembered of the sources that were gathered."""
-    found: dict[str, Found] = field(default_factory=dict)
-    told: dict[str, Look] = field(default_factory=dict)
+    found: dict[str, LinkOutcome] = field(default_factory=dict)
+    told: dict[str, LinkCheck] = field(default_factory=dict)
     """Of what was found, what says something about its address."""
     stopped: bool = False
 
     def end(self) -> None:
         """See what was told, now that everything was asked."""
-        self.told = {look.url: look for look in told(one for one in self.found.values() if isinstance(one, Look))}
+        self.told = {look.url: look for look in told(one for one in self.found.values() if isinstance(one, LinkCheck))}
 
     @property
     def offline(self) -> bool:
-        return len(self.told) < sum(isinstance(one, Look) for one in self.found.values())
+        return len(self.told) < sum(isinstance(one, LinkCheck) for one in self.found.values())
 
 
-def ask_web(urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[Found], None]) -> None:
+def ask_web(
+    urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[LinkOutcome], None]
+) -> None:
     """Look at addresses of the public network, and at nothing else."""
     from custody.cite.web import LinkChecker, guarded_client, look_at_all
 
@@ -100,11 +102,11 @@ def ask_web(urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], te
 
 
 def cite_check_links(
-    desk: Desk, wanted: Wanted, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
+    desk: Workspace, wanted: LinkSelection, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
 ) -> CiteLinksReport:
     """How the addresses answer; without ``network`` nothing is asked, and the report says what would be."""
     rules = rules_for(desk)
-    run = _Run(rules=rules, now_ns=desk.now_ns())
+    run = _LinkRun(rules=rules, now_ns=desk.now_ns())
     registry = None if wanted.file is not None else SourceRegistry(InStore(desk), user(), desk.now_ns, desk.token)
     about, chosen = _gathered(desk, wanted, stdin, registry, run)
     if network:
@@ -112,7 +114,7 @@ def cite_check_links(
         if registry is not None:
             _remember(desk, registry, chosen, run)
     links = [_shown(one, run, network=network) for one in chosen]
-    gone = network and any(link.verdict == Verdict.GONE.value for link in links)
+    gone = network and any(link.verdict == LinkVerdict.GONE.value for link in links)
     return CiteLinksReport(
         outcome="found" if gone else "fine",
         network=network,
@@ -127,7 +129,7 @@ def cite_check_links(
     )
 
 
-class _About(NamedTuple):
+class _SelectionFacts(NamedTuple):
     """What there is to say of the sources beside their addresses."""
 
     registry: str | None
@@ -136,47 +138,49 @@ class _About(NamedTuple):
 
 
 def _gathered(
-    desk: Desk, wanted: Wanted, stdin: bytes, registry: SourceRegistry | None, run: _Run
-) -> tuple[_About, list[_Chosen]]:
+    desk: Workspace, wanted: LinkSelection, stdin: bytes, registry: SourceRegistry | None, run: _LinkRun
+) -> tuple[_SelectionFacts, list[_SelectedLink]]:
     if registry is None:
-        listed = Subject.of(read_report(desk, str(wanted.file), stdin)).listing.entries
+        listed = AuditSubject.of(read_report(desk, str(wanted.file), stdin)).listing.entries
         labels = [(None if one.label is None else str(one.label), one.url) for one in listed]
         missing = [label or "-" for label, url in labels if url is None]
-        return _About(None, missing, 0), [_Chosen(label, url, None) for label, url in labels if url is not None]
+        return _SelectionFacts(None, missing, 0), [
+            _SelectedLink(label, url, None) for label, url in labels if url is not None
+        ]
     name, every = registry.keeper.look(lambda shelf: (getattr(shelf, "registry", None) or None, _known(shelf, wanted)))
     known = [one for one in every if one.url]
     run.held = _held(known, run)
     chosen = [one for one in known if not wanted.stale or is_stale(one.memory, run.now_ns, run.rules)]
-    return _About(name, [str(one.id) for one in every if not one.url], len(known) - len(chosen)), chosen
+    return _SelectionFacts(name, [str(one.id) for one in every if not one.url], len(known) - len(chosen)), chosen
 
 
-def _known(shelf: Shelf, wanted: Wanted) -> list[_Chosen]:
+def _known(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
     """The sources that were named, each once, or all of them."""
     if wanted.sources:
         entries = [entry_of(shelf, one) for one in wanted.sources]
         named = {identity_of(shelf, one).source_id: source_of(shelf, one) for one in entries}
     else:
         named = {identity.source_id: source for identity, source in sources(shelf)}
-    return [_Chosen(one, (source and source.url) or "", check_of(shelf, one)) for one, source in named.items()]
+    return [_SelectedLink(one, (source and source.url) or "", check_of(shelf, one)) for one, source in named.items()]
 
 
-def _held(known: Sequence[_Chosen], run: _Run) -> dict[str, int]:
+def _held(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
     held: dict[str, int] = {}
     for one in known:
         target, until = target_of(one.url, PUBLIC_ONLY), held_until_ns(one.memory, run.rules)
-        if isinstance(target, Target) and until is not None:
+        if isinstance(target, RequestTarget) and until is not None:
             held[target.host] = max(until, held.get(target.host, 0))
     return held
 
 
-def _look(desk: Desk, chosen: Sequence[_Chosen], run: _Run, web: Web) -> None:
+def _look(desk: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
     """Ask; what was found out before somebody broke it off is kept."""
-    urls = list(dict.fromkeys(one.url for one in chosen if isinstance(_asked(one, run), Target)))
+    urls = list(dict.fromkeys(one.url for one in chosen if isinstance(_asked(one, run), RequestTarget)))
     if not urls:
         return
     desk.progress.start("checking links", len(urls))
 
-    def tell(found: Found) -> None:
+    def tell(found: LinkOutcome) -> None:
         run.found[found.url] = found
         desk.progress.step(1)
 
@@ -187,24 +191,24 @@ def _look(desk: Desk, chosen: Sequence[_Chosen], run: _Run, web: Web) -> None:
     run.end()
 
 
-def _remember(desk: Desk, registry: SourceRegistry, chosen: Sequence[_Chosen], run: _Run) -> None:
+def _remember(desk: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun) -> None:
     try:
         registry.checked((str(one.id), run.told[one.url]) for one in chosen if one.url in run.told)
     except WorldError as error:
         desk.talk(f"{error.message}; what was found out is shown, and not remembered")
 
 
-def _asked(one: _Chosen, run: _Run) -> Target | Unfit | NotAsked:
+def _asked(one: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
     """What is asked for an address, or why it is not."""
     target = target_of(one.url, PUBLIC_ONLY)
-    if isinstance(target, Target) and run.now_ns < run.held.get(target.host, 0):
-        return NotAsked(one.url, f"its server asked for patience until {text_from(run.held[target.host])}")
+    if isinstance(target, RequestTarget) and run.now_ns < run.held.get(target.host, 0):
+        return SkippedLink(one.url, f"its server asked for patience until {text_from(run.held[target.host])}")
     return target
 
 
-def _shown(one: _Chosen, run: _Run, *, network: bool) -> CiteLink:
+def _shown(one: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
     asked = _asked(one, run)
-    found = run.found.get(one.url) if isinstance(asked, Target) else asked
+    found = run.found.get(one.url) if isinstance(asked, RequestTarget) else asked
     memory, verdict, why = _known_of(one, found, run)
     if not why:
         why = "not asked: broken off" if network else "" if memory is None else memory.last.why
@@ -212,8 +216,8 @@ def _shown(one: _Chosen, run: _Run, *, network: bool) -> CiteLink:
     return CiteLink(
         id=one.id,
         address=one.url,
-        asks=asked.url if isinstance(asked, Target) else None,
-        looked=isinstance(found, Look),
+        asks=asked.url if isinstance(asked, RequestTarget) else None,
+        looked=isinstance(found, LinkCheck),
         verdict=None if verdict is None else verdict.value,
         why=why,
         status=None if look is None else look.status,
@@ -223,23 +227,27 @@ def _shown(one: _Chosen, run: _Run, *, network: bool) -> CiteLink:
     )
 
 
-def _known_of(one: _Chosen, found: Found | Unfit | None, run: _Run) -> tuple[Memory | None, Verdict | None, str]:
+def _known_of(
+    one: _SelectedLink, found: LinkOutcome | Unfit | None, run: _LinkRun
+) -> tuple[LinkMemory | None, LinkVerdict | None, str]:
     """Memory and verdict as they are now, and what this run has to say; nothing where it did not come to it."""
     verdict = None if one.memory is None else verdict_of(one.memory, run.rules)
     match found:
         case Unfit():
-            return one.memory, Verdict.BLOCKED, f"not asked: {found.why}"
-        case Look():
+            return one.memory, LinkVerdict.BLOCKED, f"not asked: {found.why}"
+        case LinkCheck():
             return *_after(one, found, verdict, run), found.why
-        case NotAsked():
+        case SkippedLink():
             return one.memory, verdict, f"not asked: {found.why}"
         case None:
             return one.memory, verdict, ""
 
 
-def _after(one: _Chosen, look: Look, before: Verdict | None, run: _Run) -> tuple[Memory | None, Verdict]:
+def _after(
+    one: _SelectedLink, look: LinkCheck, before: LinkVerdict | None, run: _LinkRun
+) -> tuple[LinkMemory | None, LinkVerdict]:
     """Memory and verdict after a look; a failure that does not count leaves both, and is no better than unreachable."""
     if look.answer in FAILURES and look.url not in run.told:
-        return one.memory, Verdict.GONE if before is Verdict.GONE else Verdict.UNREACHABLE
+        return one.memory, LinkVerdict.GONE if before is LinkVerdict.GONE else LinkVerdict.UNREACHABLE
     memory = remembered(one.memory, look, run.now_ns)
     return memory, verdict_of(memory, run.rules)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.cite.event_fold import apply
-from custody.cite.events import RegistryEvent, Stamp
-from custody.cite.keys import Keys
+from custody.cite.events import RegistryChange, Stamp
+from custody.cite.keys import SourceKeys
 from custody.cite.model import FIELD_BYTES_MAX, ResearchSource, id_of
 from custody.cite.queries.readings import pages_in_chain, sources_in_chain
 from custody.cite.queries.registry import RegistryTables
@@ -18,8 +18,8 @@ from custody.cite.registry import to_excerpt, to_read, to_register
 from custody.cite.shelf import Shelf
 from custody.cite.staged_shelf import StagedShelf
 from custody.core.ids import StoreId
-from custody.core.views import Reading, Source, SourceRead
-from custody.store import Seen, Store
+from custody.core.views import Reading, Source, SourceAccess
+from custody.store import ObservedView, Store
 
 PAGE_ROWS = 256
 """So many readings are registered in one transaction; a call lists fewer."""
@@ -28,40 +28,40 @@ SKIPPED_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RecordedSource:
     """A source as it may be kept, and how it was read where it was."""
 
     stamp: Stamp
     source: ResearchSource
-    keys: Keys | None
-    read: SourceRead | None
+    keys: SourceKeys | None
+    read: SourceAccess | None
     passage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SourcePage:
     """What a stretch of a chain tells of sources, in order; ``until`` is the place up to which that is all."""
 
     store: StoreId
-    seen: Sequence[Seen[SourceRead | Source]]
+    seen: Sequence[ObservedView[SourceAccess | Source]]
     until: int
 
 
-def pages(store: Store, own: StoreId) -> Iterator[Page]:
+def pages(store: Store, own: StoreId) -> Iterator[SourcePage]:
     """What the chain tells of sources and nobody registered yet."""
     after, end = RegistryTables(store).adopted(own), int(store.tables.head(own).seq)
     while after < end:
         read = pages_in_chain(store, own, after, end, PAGE_ROWS)
         until = end if len(read) < PAGE_ROWS else max(int(seen.record.seq) for seen in read) - 1
         told = sources_in_chain(store, own, after, until)
-        both: list[Seen[SourceRead | Source]] = [*read, *told]
+        both: list[ObservedView[SourceAccess | Source]] = [*read, *told]
         both = [seen for seen in both if seen.record.seq <= until]
         if both or until - after >= SKIPPED_MAX:
-            yield Page(own, sorted(both, key=lambda seen: (seen.record.seq, seen.n)), until)
+            yield SourcePage(own, sorted(both, key=lambda seen: (seen.record.seq, seen.n)), until)
         after = until
 
 
-def source_in(seen: Seen[SourceRead | Source]) -> ResearchSource | None:
+def source_in(seen: ObservedView[SourceAccess | Source]) -> ResearchSource | None:
     """The source that a view tells of; None for what is no page, and for an attempt that perhaps opened nothing."""
     view = seen.view
     if isinstance(view, Source):
@@ -80,18 +80,18 @@ def source_in(seen: Seen[SourceRead | Source]) -> ResearchSource | None:
     return ResearchSource(title=_short(view.title), url=view.locator)
 
 
-def stamp_of(seen: Seen[SourceRead | Source]) -> Stamp:
+def stamp_of(seen: ObservedView[SourceAccess | Source]) -> Stamp:
     """By which a registration is told apart from others, and whose it is."""
     view, seq = seen.view, seen.record.seq
-    if isinstance(view, SourceRead):
+    if isinstance(view, SourceAccess):
         return Stamp(id=f"read-{seq}-{seen.n}", at_ns=view.at_ns, who=view.agent)
     return Stamp(id=f"source-{seq}", at_ns=seen.record.entry.at_ns)
 
 
-def decided(told: Sequence[Told], shelf: Shelf) -> list[RegistryEvent]:
+def decided(told: Sequence[RecordedSource], shelf: Shelf) -> list[RegistryChange]:
     """What happens when these are registered one after the other; what is known changes nothing."""
     staged = StagedShelf(shelf)
-    made: list[RegistryEvent] = []
+    made: list[RegistryChange] = []
     for one in told:
         number, events = to_register(staged, one.source, one.stamp, one.keys)
         made += _happened(staged, events)
@@ -100,14 +100,14 @@ def decided(told: Sequence[Told], shelf: Shelf) -> list[RegistryEvent]:
     return made
 
 
-def _reading(shelf: Shelf, source_id: str, read: SourceRead, told: Told) -> tuple[RegistryEvent, ...]:
+def _reading(shelf: Shelf, source_id: str, read: SourceAccess, told: RecordedSource) -> tuple[RegistryChange, ...]:
     events = to_read(shelf, source_id, read.reading, read.session, told.stamp, read.call)
     if not events or told.passage is None or not told.passage.strip():
         return events
     return (*events, *to_excerpt(shelf, source_id, told.passage, None, told.stamp))
 
 
-def _happened(shelf: Shelf, events: tuple[RegistryEvent, ...]) -> tuple[RegistryEvent, ...]:
+def _happened(shelf: Shelf, events: tuple[RegistryChange, ...]) -> tuple[RegistryChange, ...]:
     for event in events:
         apply(shelf, event)
     return events

@@ -12,16 +12,16 @@ from functools import cached_property
 
 from custody.attribution import Grade
 from custody.attribution.app.blame import class_of
-from custody.attribution.app.context import Attributing, attributing
-from custody.attribution.app.findings import Answers
+from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.findings import LineAttributor
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.report_file import STDIN
 from custody.cite.app.repository_content import holding_of
-from custody.cite.codes import Code
-from custody.cite.document import Entry
+from custody.cite.codes import CitationCode
+from custody.cite.document import ListEntry
 from custody.cite.keys import url_key, work_key
 from custody.cite.missing_names import (
-    Holding,
+    RepositoryContent,
     Tracker,
     no_file,
     no_issue,
@@ -29,15 +29,15 @@ from custody.cite.missing_names import (
     no_symbol,
     speaks_of_another_time,
 )
-from custody.cite.opened_check import CHECKS, Written
+from custody.cite.opened_check import CHECKS, WritingTimes
 from custody.cite.queries.readings import has_calls, newest_pull_requests, pages_read_by, readings_of_url
 from custody.cite.queries.registry import RegistryTables
-from custody.cite.readings import Opening, Readings
-from custody.cite.record_findings import READING_CODES, Recorded, nothing_recorded
+from custody.cite.readings import PageReading, Readings
+from custody.cite.record_findings import READING_CODES, RecordFindings, nothing_recorded
 from custody.cite.registry_view import readings_of
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
-from custody.cite.subject import Found, Subject
+from custody.cite.subject import AuditSubject, CheckFinding
 from custody.cite.support import unsupported
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
@@ -47,8 +47,8 @@ from custody.ledger.claim import is_claim
 from custody.ledger.queries.prompts import prompts_of_sessions
 from custody.ledger.queries.readings import locators_read_by
 from custody.ledger.sessions import session_named
-from custody.store import Seen
-from custody.workspace.workspace import Desk
+from custody.store import ObservedView
+from custody.workspace.workspace import Workspace
 
 FACTS_MAX = 500
 CREATED = "created"
@@ -60,12 +60,12 @@ _ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9
 
 
 @contextmanager
-def recording(desk: Desk, session: str | None = None) -> Iterator["Recording"]:
+def recording(desk: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
     """A look at reports through the records of this repository, or of one session; something must be recorded here."""
     # Sources that were read and have no number yet get one now, so that any session's readings can be asked for.
     InStore(desk).look(lambda _shelf: None)
     with attributing(desk, "lineage") as evidence:
-        yield Recording(evidence, session)
+        yield ReportEvidence(evidence, session)
         evidence.save()
 
 
@@ -78,12 +78,12 @@ class _Lines:
     sessions: frozenset[SessionId]
 
 
-class Recording:
+class ReportEvidence:
     """One set of evidence, asked about as many reports as one likes."""
 
     def __init__(
         self,
-        evidence: Attributing,
+        evidence: AttributionContext,
         session: str | None = None,
         head: CommitSha | None = None,
         *,
@@ -91,7 +91,7 @@ class Recording:
     ) -> None:
         self._evidence = evidence
         self._store = evidence.store
-        self._answers = Answers(evidence)
+        self._answers = LineAttributor(evidence)
         self._asked = None if session is None else session_named(self._store, session)
         self._telling: dict[tuple[str, str], bool] = {}
         self._head = head
@@ -100,12 +100,12 @@ class Recording:
         """Sessions that were recorded here, of which imports may not tell what else they read."""
         self._believes_claims = believes_claims
 
-    def look_at(self, path: RepoPath, subject: Subject, rules: CiteRules) -> Recorded:
+    def look_at(self, path: RepoPath, subject: AuditSubject, rules: CiteRules) -> RecordFindings:
         """What records say of a report of the commit that is looked at."""
         lines = self._lines(path, subject)
         return self._judged(path, lines, subject, rules) if lines.judged else nothing_recorded(NOBODYS)
 
-    def look(self, name: str, subject: Subject, rules: CiteRules) -> Recorded:
+    def look(self, name: str, subject: AuditSubject, rules: CiteRules) -> RecordFindings:
         """What records say of a report."""
         try:
             path = None if name == STDIN else self._evidence.repository.path(name, self._evidence.desk.folder)
@@ -118,14 +118,14 @@ class Recording:
             return nothing_recorded("what is piped in has no author: name a session with --session")
         return self._judged(path, lines, subject, rules) if lines.judged else nothing_recorded(NOBODYS)
 
-    def _judged(self, path: RepoPath | None, lines: _Lines, subject: Subject, rules: CiteRules) -> Recorded:
-        not_looked: dict[Code, str] = {}
+    def _judged(self, path: RepoPath | None, lines: _Lines, subject: AuditSubject, rules: CiteRules) -> RecordFindings:
+        not_looked: dict[CitationCode, str] = {}
         found = [*self._readings(subject, lines, rules, not_looked)]
         found += self._names(subject, lines, path, not_looked)
         found += self._issues(subject, lines, not_looked)
-        return Recorded(tuple(found), tuple(sorted(lines.sessions)), len(lines.judged), not_looked)
+        return RecordFindings(tuple(found), tuple(sorted(lines.sessions)), len(lines.judged), not_looked)
 
-    def _lines(self, path: RepoPath | None, subject: Subject) -> _Lines:
+    def _lines(self, path: RepoPath | None, subject: AuditSubject) -> _Lines:
         written: dict[int, tuple[str, SessionId, int]] = {}
         if path is not None:
             for answer in self._answers.of(self._evidence.version(path, self._head)):
@@ -144,7 +144,7 @@ class Recording:
             frozenset(session for _, session, _ in written.values()),
         )
 
-    def _all(self, subject: Subject, own: Mapping[int, int]) -> _Lines:
+    def _all(self, subject: AuditSubject, own: Mapping[int, int]) -> _Lines:
         """Every line, as if the session asked for had written all of them."""
         assert self._asked is not None, "only a session that was named stands for lines that nobody shows"
         judged = {line: own.get(line) for line in range(1, subject.layout.data.count(b"\n") + 2)}
@@ -162,27 +162,27 @@ class Recording:
         return self._telling[key]
 
     def _readings(
-        self, subject: Subject, lines: _Lines, rules: CiteRules, not_looked: dict[Code, str]
-    ) -> Iterator[Found]:
+        self, subject: AuditSubject, lines: _Lines, rules: CiteRules, not_looked: dict[CitationCode, str]
+    ) -> Iterator[CheckFinding]:
         if not lines.reading:
-            not_looked.update(dict.fromkeys((*READING_CODES, Code.SUPPORT), SILENT))
+            not_looked.update(dict.fromkeys((*READING_CODES, CitationCode.SUPPORT), SILENT))
             return
         if all(at is None for at in lines.reading.values()):
-            not_looked[Code.LATE] = "nobody knows when its lines were written"
+            not_looked[CitationCode.LATE] = "nobody knows when its lines were written"
         openings = [*self._openings(lines.sessions), *self._asked_about(lines.sessions), *self._registered(subject)]
-        written = Written(lines.reading, Readings(openings))
+        written = WritingTimes(lines.reading, Readings(openings))
         for check in CHECKS.values():
             yield from check(subject, written, rules)
         yield from self._unsupported(subject, lines, openings, rules, not_looked)
 
     def _unsupported(
         self,
-        subject: Subject,
+        subject: AuditSubject,
         lines: _Lines,
-        openings: Iterable[Opening],
+        openings: Iterable[PageReading],
         rules: CiteRules,
-        not_looked: dict[Code, str],
-    ) -> Iterator[Found]:
+        not_looked: dict[CitationCode, str],
+    ) -> Iterator[CheckFinding]:
         """Statements of which nothing that was read of the cited page speaks, as far as what was read is kept."""
         texts: dict[str, list[str]] = {}
         for one in openings:
@@ -190,10 +190,10 @@ class Recording:
                 texts.setdefault(key, []).append(one.text)
         keys = {id(entry): entry.url and url_key(entry.url) for entry in subject.listing.entries}
         if not any(key in texts for key in keys.values()):
-            not_looked[Code.SUPPORT] = "no text of a page that it lists was kept"
+            not_looked[CitationCode.SUPPORT] = "no text of a page that it lists was kept"
             return
 
-        def text_of(entry: Entry) -> str | None:
+        def text_of(entry: ListEntry) -> str | None:
             key = keys.get(id(entry))
             return None if not key or key not in texts else "\n".join(texts[key])
 
@@ -201,23 +201,23 @@ class Recording:
             if subject.layout.place(found.at).line in lines.reading:
                 yield found
 
-    def _openings(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
+    def _openings(self, sessions: frozenset[SessionId]) -> Iterator[PageReading]:
         """The pages that these sessions opened, listed or tried to open."""
         for seen in pages_read_by(self._store, sessions):
             read = seen.view
             if not self._is_doubted(seen, read.session):
                 text = None if read.text is None else read.text.content
-                yield Opening(read.locator, read.reading, read.at_ns, read.failed, read.code, text)
+                yield PageReading(read.locator, read.reading, read.at_ns, read.failed, read.code, text)
 
-    def _asked_about(self, sessions: frozenset[SessionId]) -> Iterator[Opening]:
+    def _asked_about(self, sessions: frozenset[SessionId]) -> Iterator[PageReading]:
         """The addresses in what persons asked: somebody who gives one may have given the text with it."""
         for seen in prompts_of_sessions(self._store, sessions):
             asked = seen.view
             if not self._is_doubted(seen, asked.session):
                 for url in _ADDRESS.findall(asked.text.content or ""):
-                    yield Opening(url.rstrip(".,;:!?"), Reading.ATTEMPTED, asked.at_ns)
+                    yield PageReading(url.rstrip(".,;:!?"), Reading.ATTEMPTED, asked.at_ns)
 
-    def _registered(self, subject: Subject) -> Iterator[Opening]:
+    def _registered(self, subject: AuditSubject) -> Iterator[PageReading]:
         """How the pages that a report names were read in any session, as the registry has it."""
         shelf: Shelf = RegistryTables(self._store).shelf(self._store.own())
         urls = [one.url for one in subject.listing.entries if one.url] + [url for _, _, url in subject.links]
@@ -230,9 +230,9 @@ class Recording:
             for number in sorted(numbers):
                 for one in readings_of(shelf, f"S{number}"):
                     failed = one.reading is Reading.ATTEMPTED
-                    yield Opening(url, one.reading, one.stamp.at_ns, failed)
+                    yield PageReading(url, one.reading, one.stamp.at_ns, failed)
 
-    def _is_doubted(self, seen: Seen[View], session: SessionId) -> bool:
+    def _is_doubted(self, seen: ObservedView[View], session: SessionId) -> bool:
         """Whether only an import tells of something that a session did which was recorded here."""
         return session in self._doubted and is_claim(seen.record, self._owned)
 
@@ -245,34 +245,42 @@ class Recording:
         return self._store.tables.owned()
 
     def _names(
-        self, subject: Subject, lines: _Lines, path: RepoPath | None, not_looked: dict[Code, str]
-    ) -> Iterator[Found]:
+        self, subject: AuditSubject, lines: _Lines, path: RepoPath | None, not_looked: dict[CitationCode, str]
+    ) -> Iterator[CheckFinding]:
         if self._holding is None:
-            not_looked.update(dict.fromkeys((Code.NOFILE, Code.NOSYMBOL, Code.NOPACKAGE), "there is no commit yet"))
+            not_looked.update(
+                dict.fromkeys(
+                    (CitationCode.NOFILE, CitationCode.NOSYMBOL, CitationCode.NOPACKAGE), "there is no commit yet"
+                )
+            )
             return
         report = "" if path is None else str(path)
         if speaks_of_another_time(report):
             not_looked.update(
-                dict.fromkeys((Code.NOFILE, Code.NOSYMBOL), "a plan or a history of changes tells of other times")
+                dict.fromkeys(
+                    (CitationCode.NOFILE, CitationCode.NOSYMBOL), "a plan or a history of changes tells of other times"
+                )
             )
         files = no_file(subject, lines.judged, self._holding, report)
         if files.elsewhere:
-            not_looked[Code.NOFILE] = "most files that it names are not here: it speaks of another place"
+            not_looked[CitationCode.NOFILE] = "most files that it names are not here: it speaks of another place"
         if not self._holding.manifests:
-            not_looked[Code.NOPACKAGE] = "the repository has no manifest"
+            not_looked[CitationCode.NOPACKAGE] = "the repository has no manifest"
         yield from files.found
         yield from no_symbol(subject, lines.judged, self._holding, report)
         yield from no_package(subject, lines.judged, self._holding)
 
-    def _issues(self, subject: Subject, lines: _Lines, not_looked: dict[Code, str]) -> Iterator[Found]:
+    def _issues(
+        self, subject: AuditSubject, lines: _Lines, not_looked: dict[CitationCode, str]
+    ) -> Iterator[CheckFinding]:
         tracker = self._tracker(lines.sessions)
         if isinstance(tracker, str):
-            not_looked[Code.NOISSUE] = tracker
+            not_looked[CitationCode.NOISSUE] = tracker
             return
         yield from no_issue(subject, lines.judged, tracker)
 
     @cached_property
-    def _holding(self) -> Holding | None:
+    def _holding(self) -> RepositoryContent | None:
         head = self._head or self._evidence.repository.head().commit
         return None if head is None else holding_of(self._evidence.repository, head, self._evidence.objects)
 

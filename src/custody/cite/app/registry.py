@@ -18,7 +18,7 @@ from custody.cite.registry_view import (
     suggestions_for,
     usage_of,
 )
-from custody.cite.shelf import Entry, Merge, Shelf
+from custody.cite.shelf import Merge, Shelf, ShelfEntry
 from custody.cite.wire.registry import (
     CiteAddReport,
     CiteAddress,
@@ -26,20 +26,20 @@ from custody.cite.wire.registry import (
     CiteListReport,
     CiteMerge,
     CiteMergeReport,
-    CiteReading,
     CiteShowReport,
     CiteSource,
     CiteSpan,
     CiteSuggestion,
     CiteUsage,
+    ReadingReport,
 )
 from custody.core.wire.time import text_from
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class SourceStatement:
     """What somebody says of a source."""
 
     url: str | None = None
@@ -63,7 +63,7 @@ class Said:
         )
 
 
-def cite_add(desk: Desk, said: Said, who: str | None = None) -> CiteAddReport:
+def cite_add(desk: Workspace, said: SourceStatement, who: str | None = None) -> CiteAddReport:
     """Register a source; ``who`` does so, without it the user of this machine."""
     registry = _registry(desk, who)
     identity, is_new = registry.registered(said.source())
@@ -77,7 +77,7 @@ def cite_add(desk: Desk, said: Said, who: str | None = None) -> CiteAddReport:
     )
 
 
-def cite_list(desk: Desk) -> CiteListReport:
+def cite_list(desk: Workspace) -> CiteListReport:
     """Every source, by number."""
 
     def look(shelf: Shelf) -> CiteListReport:
@@ -95,7 +95,7 @@ def cite_list(desk: Desk) -> CiteListReport:
     return _registry(desk).keeper.look(look)
 
 
-def cite_page(desk: Desk, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
+def cite_page(desk: Workspace, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
     """The next sources behind a number, and the last one's number where there are more; lost ones are passed over."""
 
     def look(shelf: Shelf) -> tuple[list[CiteSource], int | None]:
@@ -114,7 +114,7 @@ def cite_page(desk: Desk, after: int, limit: int) -> tuple[list[CiteSource], int
     return _registry(desk).keeper.look(look)
 
 
-def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
+def cite_show(desk: Workspace, source_id: str) -> CiteShowReport:
     """Everything about one source, by any of its ids."""
 
     def look(shelf: Shelf) -> CiteShowReport:
@@ -136,7 +136,7 @@ def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
                 report_sections=list(usage.report_sections),
             ),
             readings=[
-                CiteReading(
+                ReadingReport(
                     reading=one.reading.value,
                     session=one.session,
                     call=one.call,
@@ -155,13 +155,13 @@ def cite_show(desk: Desk, source_id: str) -> CiteShowReport:
     return _registry(desk).keeper.look(look)
 
 
-def cite_merge(desk: Desk, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
+def cite_merge(desk: Workspace, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
     """Say that two ids are one source."""
     registry = _registry(desk)
     return _now(registry, registry.merge(kept, absorbed, SAID_SO if reason is None else reason))
 
 
-def cite_unmerge(desk: Desk, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
+def cite_unmerge(desk: Workspace, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
     """Take a merge back: of an id, or of one address of a source."""
     registry = _registry(desk)
     if url is not None:
@@ -171,7 +171,7 @@ def cite_unmerge(desk: Desk, source_id: str, *, url: str | None, reason: str) ->
     return _now(registry, registry.unmerge(source_id, reason), before)
 
 
-def _registry(desk: Desk, who: str | None = None) -> SourceRegistry:
+def _registry(desk: Workspace, who: str | None = None) -> SourceRegistry:
     return SourceRegistry(InStore(desk), who or user(), desk.now_ns, desk.token)
 
 
@@ -188,7 +188,7 @@ def _name(shelf: Shelf) -> str | None:
     return getattr(shelf, "registry", None) or None
 
 
-def _shown(shelf: Shelf, entry: Entry) -> CiteSource:
+def _shown(shelf: Shelf, entry: ShelfEntry) -> CiteSource:
     source = source_of(shelf, entry)
     identity = identity_of(shelf, entry)
     if source is None:

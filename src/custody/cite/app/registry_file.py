@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from custody.cite.event_fold import apply
-from custody.cite.events import RegistryEvent
+from custody.cite.events import RegistryChange
 from custody.cite.queries.registry_codec import happened, payload_of
 from custody.cite.shelf import MemoryShelf, Shelf
 from custody.core.errors import InputError, StoreError
@@ -43,7 +43,7 @@ class SourceFile:
                 self._catch_up(file)
         return self._shelf
 
-    def change(self, decide: Callable[[Shelf], Sequence[RegistryEvent]]) -> Shelf:
+    def change(self, decide: Callable[[Shelf], Sequence[RegistryChange]]) -> Shelf:
         """Let happen what ``decide`` says after a look that nobody can overtake; durable when this returns."""
         with self._turn(os.O_RDWR | os.O_CREAT | os.O_APPEND, fcntl.LOCK_EX) as file:
             assert file is not None, "it is made when it is not there"

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from custody.cite.app.recorded_sources import Told, decided, pages, source_in, stamp_of
+from custody.cite.app.recorded_sources import RecordedSource, decided, pages, source_in, stamp_of
 from custody.cite.app.registry_file import SourceFile
 from custody.cite.event_fold import apply
-from custody.cite.events import RegistryEvent
-from custody.cite.keys import Keys, keys_of
+from custody.cite.events import RegistryChange
+from custody.cite.keys import SourceKeys, keys_of
 from custody.cite.model import ResearchSource
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.queries.registry_codec import payload_of
@@ -25,20 +25,20 @@ from custody.cite.source_merge import cleaned
 from custody.cite.works import PAGE
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.views import Reading, Source, SourceRead
+from custody.core.views import Reading, Source, SourceAccess
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.intake.redaction import key_for, redacted
-from custody.store import Seen, Store, StoreUnwritable
-from custody.workspace.workspace import Desk
+from custody.store import ObservedView, Store, StoreUnwritable
+from custody.workspace.workspace import Workspace
 
 MAC_DIGITS = 16
 
 R = TypeVar("R")
-Decide = Callable[[Shelf], Sequence[RegistryEvent]]
+Decide = Callable[[Shelf], Sequence[RegistryChange]]
 
 
-class Keeper(Protocol):
+class RegistryStore(Protocol):
     """A place for a registry."""
 
     def look(self, then: Callable[[Shelf], R]) -> R:
@@ -47,17 +47,17 @@ class Keeper(Protocol):
     def change(self, decide: Decide, then: Callable[[Shelf], R]) -> R:
         """Let happen what ``decide`` says, durably, and give what ``then`` sees afterwards."""
 
-    def safe(self, source: ResearchSource) -> tuple[ResearchSource, Keys | None]:
+    def safe(self, source: ResearchSource) -> tuple[ResearchSource, SourceKeys | None]:
         """The source as it may be kept here, and its keys where the kept address alone would not tell it apart."""
 
     def safe_text(self, text: str) -> str:
         """A text as it may be kept here."""
 
 
-class _Open:
+class _ProgramStore:
     """A place that belongs to the program that uses it: texts are kept as they are."""
 
-    def safe(self, source: ResearchSource) -> tuple[ResearchSource, Keys | None]:
+    def safe(self, source: ResearchSource) -> tuple[ResearchSource, SourceKeys | None]:
         """As it is."""
         return source, None
 
@@ -66,7 +66,7 @@ class _Open:
         return text
 
 
-class InMemory(_Open):
+class InMemory(_ProgramStore):
     """A registry that ends with the program; threads take turns."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class InMemory(_Open):
             return then(self._shelf)
 
 
-class InFile(_Open):
+class InFile(_ProgramStore):
     """A registry in a file of its own; threads take turns here, processes by the file's lock."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
@@ -107,7 +107,7 @@ class InFile(_Open):
 class InStore:
     """The registry of a store: its events are records of the store's chain, numbers are given in one transaction."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Workspace) -> None:
         self._desk = desk
 
     def look(self, then: Callable[[Shelf], R]) -> R:
@@ -127,7 +127,7 @@ class InStore:
             self._append(store, decide)
             return then(RegistryTables(store).shelf(store.own()))
 
-    def safe(self, source: ResearchSource) -> tuple[ResearchSource, Keys | None]:
+    def safe(self, source: ResearchSource) -> tuple[ResearchSource, SourceKeys | None]:
         """Without its secrets. Addresses that differ only in a secret stay apart by a hash under this machine's key."""
         whole = cleaned(source)
         fields: dict[str, Json] = {name: getattr(whole, name) for name in _TEXTS}
@@ -156,7 +156,7 @@ class InStore:
             self._append(store, partial(decided, told))
             RegistryTables(store).set_adopted(page.store, page.until)
 
-    def _told(self, seen: Seen[SourceRead | Source]) -> Told | None:
+    def _told(self, seen: ObservedView[SourceAccess | Source]) -> RecordedSource | None:
         try:
             said = source_in(seen)
             if said is None:
@@ -166,18 +166,18 @@ class InStore:
         except InputError as error:
             self._desk.talk(f"record {seen.record.ref} registers no source: {error.message}")
             return None
-        read = seen.view if isinstance(seen.view, SourceRead) else None
+        read = seen.view if isinstance(seen.view, SourceAccess) else None
         passage = (
             None if read is None or read.reading is not Reading.EXCERPT or read.text is None else read.text.content
         )
-        return Told(stamp_of(seen), source, keys, read, None if passage is None else self.safe_text(passage))
+        return RecordedSource(stamp_of(seen), source, keys, read, None if passage is None else self.safe_text(passage))
 
-    def _told_apart(self, whole: Keys, kept: Keys) -> Keys:
+    def _told_apart(self, whole: SourceKeys, kept: SourceKeys) -> SourceKeys:
         mac = hmac.new(self._key(), whole.canonical.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
         page = f"{kept.url}#{mac[:MAC_DIGITS]}"
-        return Keys(f"url:{page}", page, None if whole.work is None or whole.work[0] == PAGE else whole.work)
+        return SourceKeys(f"url:{page}", page, None if whole.work is None or whole.work[0] == PAGE else whole.work)
 
-    def _arrival(self, event: RegistryEvent) -> Arrival:
+    def _arrival(self, event: RegistryChange) -> Arrival:
         return arrival_from(EventId(f"registry-{self._desk.token()}"), redacted(payload_of(event), self._key))
 
     def _redacted(self, fields: dict[str, Json]) -> dict[str, Json]:

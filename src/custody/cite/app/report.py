@@ -8,28 +8,28 @@ from custody.cite.app.report_file import STDIN, read_report, rules_for
 from custody.cite.app.saved_report import beside_of
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.contract import citation_contract, executor_context
-from custody.cite.document import Entry, Kind
-from custody.cite.drafts import Draft
+from custody.cite.document import LabelKind, ListEntry
+from custody.cite.drafts import ReportDraft
 from custody.cite.markdown_ranges import lay_out
 from custody.cite.markdown_text import plain
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.source_list import find_listing
 from custody.cite.wire.writing import (
-    Beside,
     CiteContractReport,
     CiteReportReport,
     ReportSource,
+    SavedReportInfo,
     decode_beside,
 )
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.wire.body import digest_text
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-State = Literal["there", "missing", "of another text"]
+ReportState = Literal["there", "missing", "of another text"]
 
 
-def cite_report(desk: Desk, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
+def cite_report(desk: Workspace, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
     """A report with its sources and its metrics, and its text without the list of sources."""
     data = read_report(desk, name, stdin)
     digest = digest_text(digest_of(data))
@@ -46,10 +46,10 @@ def cite_report(desk: Desk, name: str, stdin: bytes = b"") -> tuple[CiteReportRe
         quality_metrics=None if beside is None else beside.quality_metrics,
         findings=[] if beside is None else beside.findings,
     )
-    return report, _text(Draft.of(data, ()).text)
+    return report, _text(ReportDraft.of(data, ()).text)
 
 
-def cite_contract(desk: Desk, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
+def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
     """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
     registry = SourceRegistry(InStore(desk))
     if ids:
@@ -73,7 +73,7 @@ def _known(registry: SourceRegistry, source_id: str) -> ResearchSource:
     return source
 
 
-def _beside(desk: Desk, name: str, digest: str) -> tuple[Beside | None, State]:
+def _beside(desk: Workspace, name: str, digest: str) -> tuple[SavedReportInfo | None, ReportState]:
     """What was saved beside a report, if it is of these bytes."""
     if name == STDIN:
         return None, "missing"
@@ -88,11 +88,11 @@ def _beside(desk: Desk, name: str, digest: str) -> tuple[Beside | None, State]:
     return (found, "there") if found.digest == digest else (None, "of another text")
 
 
-def _listed(entry: Entry) -> ReportSource:
+def _listed(entry: ListEntry) -> ReportSource:
     label = entry.label
     return ReportSource(
         marker=None if label is None else _clean(f"[{label}]"),
-        id=str(label) if label is not None and label.kind is Kind.ID else None,
+        id=str(label) if label is not None and label.kind is LabelKind.ID else None,
         title=_clean(plain(entry.title)),
         url=None if entry.url is None else _clean(entry.url),
     )

@@ -9,20 +9,20 @@ from custody.cite.rules import CiteRules
 from custody.core.errors import InputError
 from custody.workspace.atomic_file import written_whole
 from custody.workspace.rules_in_force import loaded, read_rules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 STDIN = "-"
 FILE_BYTES_MAX = 64 * 1024 * 1024
 """A larger file is no report."""
 
 
-def rules_for(desk: Desk, coverage_min: float | None = None) -> CiteRules:
+def rules_for(desk: Workspace, coverage_min: float | None = None) -> CiteRules:
     """The rules in force; outside a repository those of the user. ``coverage_min`` stands above both."""
     rules = _in_force(desk)
     return rules if coverage_min is None else replace(rules, coverage_min=coverage_min)
 
 
-def _in_force(desk: Desk) -> CiteRules:
+def _in_force(desk: Workspace) -> CiteRules:
     try:
         desk.repository  # noqa: B018 - only whether there is one
     except InputError:
@@ -31,7 +31,7 @@ def _in_force(desk: Desk) -> CiteRules:
     return loaded(desk)[0].of(CiteRules)
 
 
-def read_report(desk: Desk, name: str, stdin: bytes) -> bytes:
+def read_report(desk: Workspace, name: str, stdin: bytes) -> bytes:
     """The bytes of a report; ``-`` is what came in."""
     if name == STDIN:
         return _checked(name, stdin)

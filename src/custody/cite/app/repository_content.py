@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import cache
 
-from custody.cite.missing_names import Holding
+from custody.cite.missing_names import RepositoryContent
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -25,7 +25,7 @@ _MANIFEST = re.compile(
 )
 
 
-def holding_of(repository: Repository, commit: CommitSha, objects: ObjectReader[Object]) -> Holding:
+def holding_of(repository: Repository, commit: CommitSha, objects: ObjectReader[Object]) -> RepositoryContent:
     """What ``commit`` and the work tree on top of it hold, and what was before."""
     with repository.tree(commit) as entries:
         paths = [str(entry.path) for entry in entries if entry.kind != "tree"]
@@ -40,7 +40,7 @@ def holding_of(repository: Repository, commit: CommitSha, objects: ObjectReader[
         return found.content.decode("utf-8", "replace") if kept and isinstance(found, Object) else None
 
     named = [path for path in paths if _MANIFEST.search(path)][:MANIFESTS_MAX]
-    return Holding(
+    return RepositoryContent(
         paths=paths,
         text_of=text_of,
         ever=lambda wanted: set(_on_disk(repository, wanted)) | set(_in_history(repository, commit, wanted)),

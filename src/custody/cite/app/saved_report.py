@@ -6,7 +6,7 @@ from pathlib import Path
 
 from custody.cite.app.report_file import write_report
 from custody.cite.report import CitedReport
-from custody.cite.wire.writing import Beside, ReportFinding, ReportSource, encode_beside
+from custody.cite.wire.writing import ReportFinding, ReportSource, SavedReportInfo, encode_beside
 from custody.core.digest import digest_of
 from custody.core.wire.body import digest_text
 
@@ -41,8 +41,8 @@ def beside_of(path: Path) -> Path:
     return path.with_name(f"{path.name}{SUFFIX}")
 
 
-def _beside(report: CitedReport, data: bytes) -> Beside:
-    return Beside(
+def _beside(report: CitedReport, data: bytes) -> SavedReportInfo:
+    return SavedReportInfo(
         name=_text(report.name),
         digest=digest_text(digest_of(data)),
         passed=report.passed,

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, compress, digest_of
-from custody.cite.context import Asked, Context, Count, build_context
+from custody.cite.context import Context, ContextRequest, TokenCounter, build_context
 from custody.cite.model import ResearchSource, SourceID, SourceIdentity, number_of
 from custody.cite.monitor import (
     FULL_TOKENS_MAX,
     FULL_TOKENS_MIN,
     ContextPerformanceMonitor,
     ContextSettings,
-    Step,
+    TuningStep,
 )
 from custody.cite.rules import CiteRules
 from custody.cite.source_rank import Attention
-from custody.cite.source_texts import Candidate
+from custody.cite.source_texts import ContextCandidate
 from custody.workspace.clock import now_ns
 
 ACCESSES_KEPT_MAX = 10_000
@@ -35,7 +35,7 @@ class AttentionAwareContextManager:
         registry: SourceRegistry,
         rules: CiteRules | None = None,
         *,
-        count: Count | None = None,
+        count: TokenCounter | None = None,
         monitor: ContextPerformanceMonitor | None = None,
         clock: Callable[[], int] = now_ns,
     ) -> None:
@@ -44,12 +44,12 @@ class AttentionAwareContextManager:
         self.monitor = monitor or ContextPerformanceMonitor(_settings(self.rules))
         self.compressor = RestorableSourceCompressor(registry.known, self.rules)
         self._count = count
-        self._cache = _Made(self.monitor, self.rules, clock)
+        self._cache = _CompressionCache(self.monitor, self.rules, clock)
         self._attention_weights: dict[SourceID, float] = {}
         self._access_history: list[tuple[SourceID, int]] = []
         self._source_objectives: tuple[str, ...] = ()
         self._clock = clock
-        self._held: _Held | None = None
+        self._held: _HeldContext | None = None
 
     def register(self, source: ResearchSource) -> SourceIdentity:
         """Register a source, and let the monitor know whether it was known."""
@@ -75,16 +75,16 @@ class AttentionAwareContextManager:
     def context(self, budget: int | None = None) -> Context:
         """The context now. Levels of the one before are kept if nothing was steered and everything fits."""
         attention = Attention(objectives=self._source_objectives, weights=self._attention_weights)
-        steered = _Steered(attention, tuple(self._access_history), budget)
+        steered = _TunedContext(attention, tuple(self._access_history), budget)
         held = self._held.levels if self._held is not None and self._held.steered == steered else {}
         rules = replace(self.rules, full_tokens_max=self.monitor.settings.full_tokens_max)
         found = self._candidates()
-        asked = Asked(
+        asked = ContextRequest(
             rules=rules, attention=attention, budget=budget, count=self._count, held=held, compress=self._cache
         )
         made = build_context(found, asked)
         self.monitor.compressed(full_tokens=made.full_tokens, shown_tokens=made.tokens)
-        self._held = _Held(steered, dict(made.levels))
+        self._held = _HeldContext(steered, dict(made.levels))
         self._make_ready(found, made)
         return made
 
@@ -94,13 +94,13 @@ class AttentionAwareContextManager:
         self.accessed(source_id)
         return text
 
-    def adapt(self) -> tuple[Step, ...]:
+    def adapt(self) -> tuple[TuningStep, ...]:
         """Let the monitor take its steps; what is kept follows its settings at once."""
         taken = self.monitor.adapt()
         self._cache.fit()
         return taken
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self) -> list[ContextCandidate]:
         more: dict[SourceID, tuple[int, ...]] = {}
         for source_id, at_ns in self._access_history:
             more[source_id] = (*more.get(source_id, ()), at_ns)
@@ -109,7 +109,7 @@ class AttentionAwareContextManager:
             for one in self.registry.candidates()
         ]
 
-    def _make_ready(self, found: list[Candidate], made: Context) -> None:
+    def _make_ready(self, found: list[ContextCandidate], made: Context) -> None:
         """Find the key sentences of the next sources ahead: those that stand highest and are shown by less."""
         by_id = {one.source_id: one for one in found}
         order = (one.source_id for one in made.standings)
@@ -119,19 +119,19 @@ class AttentionAwareContextManager:
 
 
 @dataclass(frozen=True, slots=True)
-class _Steered:
+class _TunedContext:
     attention: Attention
     accesses: tuple[tuple[SourceID, int], ...]
     budget: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    steered: _Steered
+class _HeldContext:
+    steered: _TunedContext
     levels: dict[SourceID, Level]
 
 
-class _Made:
+class _CompressionCache:
     """Compressed sources that were made before, the ones used last kept; a changed source is another one."""
 
     def __init__(self, monitor: ContextPerformanceMonitor, rules: CiteRules, clock: Callable[[], int]) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from custody.cite.app.registry_stores import Keeper
-from custody.cite.events import RegistryEvent, Stamp
+from custody.cite.app.registry_stores import RegistryStore
+from custody.cite.events import RegistryChange, Stamp
 from custody.cite.keys import url_key
-from custody.cite.links import Look, Memory
+from custody.cite.links import LinkCheck, LinkMemory
 from custody.cite.model import (
     ArtifactType,
     ResearchSource,
@@ -31,8 +31,8 @@ from custody.cite.registry import (
     to_use,
 )
 from custody.cite.registry_view import check_of, identity_of, source_of, sources, usage_of
-from custody.cite.shelf import Entry, Shelf
-from custody.cite.source_texts import Candidate, candidate, candidates
+from custody.cite.shelf import Shelf, ShelfEntry
+from custody.cite.source_texts import ContextCandidate, candidate, candidates
 from custody.core.views import Reading
 from custody.workspace.clock import now_ns, token
 
@@ -41,7 +41,7 @@ from custody.workspace.clock import now_ns, token
 class SourceRegistry:
     """Sources with permanent ids. Every call is whole: it happened, durably, or nothing did."""
 
-    keeper: Keeper
+    keeper: RegistryStore
     who: str | None = None
     now_ns: Callable[[], int] = field(default=now_ns)
     token: Callable[[], str] = field(default=token)
@@ -55,7 +55,7 @@ class SourceRegistry:
         kept, keys = self.keeper.safe(source)
         given: list[tuple[int, bool]] = []
 
-        def decide(shelf: Shelf) -> tuple[RegistryEvent, ...]:
+        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
             number, events = to_register(shelf, kept, self._stamp(), keys)
             given.append((number, number > shelf.last()))
             return events
@@ -128,7 +128,7 @@ class SourceRegistry:
         """Say that one address of a source is another source, which gets an id of its own."""
         made: list[int] = []
 
-        def decide(shelf: Shelf) -> tuple[RegistryEvent, ...]:
+        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
             events = to_part(shelf, source_id, url, self.keeper.safe_text(reason), self._stamp())
             made.extend(event.number for event in events)
             return events
@@ -150,7 +150,7 @@ class SourceRegistry:
 
         return self.keeper.look(look)
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[ContextCandidate]:
         """Every source with its text and when it was accessed, by number: what a context is made from."""
         return self.keeper.look(lambda shelf: list(candidates(shelf)))
 
@@ -158,17 +158,17 @@ class SourceRegistry:
         """Note how a source was read."""
         self.keeper.change(lambda shelf: to_read(shelf, source_id, reading, session, self._stamp()), lambda _: None)
 
-    def checked(self, looks: Iterable[tuple[SourceID, Look]]) -> None:
+    def checked(self, looks: Iterable[tuple[SourceID, LinkCheck]]) -> None:
         """Remember what looks at sources' addresses saw, all of them or none."""
         every = list(looks)
 
-        def decide(shelf: Shelf) -> tuple[RegistryEvent, ...]:
+        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
             return tuple(event for one, look in every for event in to_check(shelf, one, look, self._stamp()))
 
         if every:
             self.keeper.change(decide, lambda _: None)
 
-    def check(self, source_id: SourceID) -> Memory | None:
+    def check(self, source_id: SourceID) -> LinkMemory | None:
         """What is remembered of how a source's address answers; None when nobody looked."""
         return self.keeper.look(lambda shelf: check_of(shelf, source_id))
 
@@ -176,7 +176,7 @@ class SourceRegistry:
         return Stamp(id=self.token(), at_ns=self.now_ns(), who=self.who)
 
 
-def _entry(shelf: Shelf, number: int) -> Entry:
+def _entry(shelf: Shelf, number: int) -> ShelfEntry:
     entry = shelf.entry(number)
     if entry is None:
         raise UnknownSource(f"S{number}")

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from custody.cite.breaker import CircuitBreaker
-from custody.cite.links import Answer, Found, NotAsked
+from custody.cite.links import LinkAnswer, LinkOutcome, SkippedLink
 from custody.cite.model import VALIDATION_STATE, ResearchSource, SourceError, SourceIdentity, degraded
 from custody.cite.repository import AbstractSourceRepository
 from custody.cite.rules import CiteRules
-from custody.cite.salvage import Salvaged, salvaged
+from custody.cite.salvage import SalvagedSource, salvaged
 from custody.intake.redaction import redacted
 from custody.workspace.clock import now_ns
 
@@ -69,7 +69,7 @@ class SourceValidationPipeline:
             await self._checker.client.aclose()
         self._checker = None
 
-    async def _validated(self, raw: Mapping[str, Any]) -> Salvaged:
+    async def _validated(self, raw: Mapping[str, Any]) -> SalvagedSource:
         """The source as it shall be registered, with what keeps it from being valid."""
         found = salvaged(raw)
         if found.source is None or found.why is not None or found.source.url is None:
@@ -77,7 +77,7 @@ class SourceValidationPipeline:
         why = _problem(await self._links().look(found.source.url))
         return replace(found, why=why)
 
-    async def _register(self, found: Salvaged) -> SourceIdentity | None:
+    async def _register(self, found: SalvagedSource) -> SourceIdentity | None:
         source, why = found.source, found.why
         if source is None:
             LOG.warning("a source was not registered: %s", why)
@@ -115,8 +115,8 @@ def _safe(text: str) -> str:
     return str(redacted({"text": text}, lambda: bytes(32))["text"])
 
 
-def _problem(found: Found) -> str | None:
+def _problem(found: LinkOutcome) -> str | None:
     """Why an address does not count as validated; None when it does."""
-    if isinstance(found, NotAsked):
+    if isinstance(found, SkippedLink):
         return f"not asked: {found.why}"
-    return None if found.answer in (Answer.HERE, Answer.MOVED) else found.why
+    return None if found.answer in (LinkAnswer.HERE, LinkAnswer.MOVED) else found.why

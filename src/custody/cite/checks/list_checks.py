@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from custody.cite.codes import Code
-from custody.cite.document import Entry, Label
+from custody.cite.codes import CitationCode
+from custody.cite.document import Label, ListEntry
 from custody.cite.rules import CiteRules
-from custody.cite.subject import Found, Subject, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, named
 from custody.cite.urls import key_of, url_key
 
 _NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
@@ -22,7 +22,7 @@ _AROUND = " *_`<>()（）."
 _WORDS = re.compile(r"\w+")
 
 
-def never_cited(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def never_cited(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Listed sources that no marker names.
 
     For an entry without a label, a link to the same page counts as well; and so it does for every entry of a list with
@@ -39,28 +39,28 @@ def never_cited(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
                 linked = _linked_keys(subject)
             if entry.url is not None and url_key(entry.url) in linked:
                 continue
-        yield Found(Code.UNUSED, entry.start, f"{named(entry)} is listed and never cited")
+        yield CheckFinding(CitationCode.UNUSED, entry.start, f"{named(entry)} is listed and never cited")
 
 
-def _linked_keys(subject: Subject) -> set[str | None]:
+def _linked_keys(subject: AuditSubject) -> set[str | None]:
     keys = {url_key(url) for _, _, url in subject.links}
     keys |= {url_key(use.entry.url) for use in subject.uses if use.entry is not None and use.entry.url is not None}
     return keys - {None}
 
 
-def listed_twice(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def listed_twice(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """One page, or one title where there is no address, under two labels."""
-    first: dict[str, Entry] = {}
+    first: dict[str, ListEntry] = {}
     for entry in subject.listing.entries:
         key = _identity(subject, entry)
         if key is None or entry.label is None:
             continue
         other = first.setdefault(key, entry)
         if other.label != entry.label:
-            yield Found(Code.TWICE, entry.start, f"{named(entry)} is the same source as {named(other)}")
+            yield CheckFinding(CitationCode.TWICE, entry.start, f"{named(entry)} is the same source as {named(other)}")
 
 
-def _identity(subject: Subject, entry: Entry) -> str | None:
+def _identity(subject: AuditSubject, entry: ListEntry) -> str | None:
     if entry.url is not None:
         parts = subject.parts[id(entry)]
         return None if parts is None else key_of(parts)
@@ -68,24 +68,24 @@ def _identity(subject: Subject, entry: Entry) -> str | None:
     return f"text:{words}" if words else None
 
 
-def same_label(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def same_label(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """One label for two entries."""
-    first: dict[Label, Entry] = {}
+    first: dict[Label, ListEntry] = {}
     for entry in subject.listing.entries:
         if entry.label is not None and first.setdefault(entry.label, entry) is not entry:
-            yield Found(Code.CLASH, entry.start, f"{named(entry)} stands for two sources")
+            yield CheckFinding(CitationCode.CLASH, entry.start, f"{named(entry)} stands for two sources")
 
 
-def bare_domain(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def bare_domain(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Entries that name a site and no page of it."""
     for entry in subject.listing.entries:
         if _is_domain(subject, entry):
-            yield Found(
-                Code.DOMAIN, entry.start, f"{named(entry)} names only a site: {brief(entry.url or entry.title)}"
+            yield CheckFinding(
+                CitationCode.DOMAIN, entry.start, f"{named(entry)} names only a site: {brief(entry.url or entry.title)}"
             )
 
 
-def _is_domain(subject: Subject, entry: Entry) -> bool:
+def _is_domain(subject: AuditSubject, entry: ListEntry) -> bool:
     if entry.url is None:
         only = _ONLY_DOMAIN.fullmatch(entry.title.strip(_AROUND))
         return only is not None or _ENDS_IN_DOMAIN.fullmatch(entry.title[-_END_CHARS_MAX:]) is not None
@@ -97,18 +97,18 @@ def _is_domain(subject: Subject, entry: Entry) -> bool:
     return not parts.query or "?" not in key_of(parts)
 
 
-def no_page(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def no_page(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Addresses of sources and of links that lead to no page."""
     for entry in subject.listing.entries:
         if entry.url is not None and (match := _NO_PAGE.match(entry.url)):
-            yield Found(Code.SCHEME, entry.start, f"{named(entry)} has a {match[1].lower()}: address")
+            yield CheckFinding(CitationCode.SCHEME, entry.start, f"{named(entry)} has a {match[1].lower()}: address")
     for link in subject.layout.links:
         if (match := _NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
-            yield Found(Code.SCHEME, link.start, f"a link has a {match[1].lower()}: address")
+            yield CheckFinding(CitationCode.SCHEME, link.start, f"a link has a {match[1].lower()}: address")
 
 
-def says_nothing(subject: Subject, _rules: CiteRules) -> Iterator[Found]:
+def says_nothing(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Entries without title and address."""
     for entry in subject.listing.entries:
         if not entry.title and entry.url is None and entry.plain:
-            yield Found(Code.EMPTY, entry.start, f"{named(entry)} has neither title nor address")
+            yield CheckFinding(CitationCode.EMPTY, entry.start, f"{named(entry)} has neither title nor address")

@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "add": ("custody.cite.cli.registry", "Register a source, or say more of one that is known."),
         "list": ("custody.cite.cli.registry", "List every source with its id."),
@@ -29,7 +29,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("cite", cls=Parts, parts=PARTS)
+@click.group("cite", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Keep the sources that statements rest on, and check what cites them.
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import click
 
-from custody.cite.app.links import Wanted, cite_check_links
+from custody.cite.app.links import LinkSelection, cite_check_links
 from custody.cite.wire.links import CiteLink, CiteLinksReport
 from custody.terminal.frame import answer, json_option, say, the_desk
 
@@ -48,7 +48,7 @@ def check_links(  # noqa: PLR0913 - one argument for each option
       custody cite check-links S3 S7 --network --json
       custody cite check-links --file report.md --network
     """
-    wanted = Wanted(sources=sources, all=every, stale=stale, file=file)
+    wanted = LinkSelection(sources=sources, all=every, stale=stale, file=file)
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
     report = cite_check_links(the_desk(ctx), wanted, stdin, network=network)
     status = answer(report, "\n".join(_words(report)), as_json=as_json)

@@ -5,16 +5,16 @@ from types import MappingProxyType
 
 import click
 
-from custody.cite.app.registry import Said, cite_add, cite_list, cite_merge, cite_show, cite_unmerge
+from custody.cite.app.registry import SourceStatement, cite_add, cite_list, cite_merge, cite_show, cite_unmerge
 from custody.cite.wire.registry import (
     CiteAddReport,
     CiteListReport,
     CiteMerge,
     CiteMergeReport,
-    CiteReading,
     CiteShowReport,
     CiteSource,
     CiteSuggestion,
+    ReadingReport,
 )
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, the_desk
@@ -63,7 +63,7 @@ def add(  # noqa: PLR0913 - one argument for each option
       custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
       custody cite add --title "Interview with the maintainers" --author ana --json
     """
-    said = Said(
+    said = SourceStatement(
         url=url,
         title=title,
         author=author,
@@ -217,7 +217,7 @@ def _merged(one: CiteMerge) -> str:
     return f"{one.absorbed or one.address} into {one.kept}{by}: {one.reason}"
 
 
-def _read(one: CiteReading) -> str:
+def _read(one: ReadingReport) -> str:
     by = "" if one.who is None else f" by {one.who}"
     where = "" if one.session is None else f" in session {one.session}"
     call = "" if one.call is None else f" ({one.call})"

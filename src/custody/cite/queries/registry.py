@@ -10,14 +10,14 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef, Seq, StoreId
-from custody.core.record import Head, Record
+from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import CONTINUES, REGISTRY
 from custody.core.wire.canonical import Json
 from custody.store import DerivedTables, Store
 from custody.store.tables import PAGE, batched, integer, key_digest, raw
 
 if TYPE_CHECKING:
-    from custody.cite.events import Lost
+    from custody.cite.events import SourceLost
     from custody.cite.queries.registry_shelf import TableShelf
 
 # The parsers of ``cite`` take a while to import, and most stores hold no source: nothing of it is imported up here.
@@ -75,13 +75,13 @@ class RegistryTables(DerivedTables):
         self._replay(store, store, done, None)
         self._put_state(REGISTRY, store, self._tables.head(store).seq)
 
-    def catch_up(self, head: Head) -> None:
+    def catch_up(self, head: ChainTip) -> None:
         """Bring one chain's registry up to its head."""
         if not self.is_current(head):
             with self._db.writing():
                 self.read_on(head.store)
 
-    def is_current(self, head: Head) -> bool:
+    def is_current(self, head: ChainTip) -> bool:
         """Whether a chain's registry was read to the end, with this version."""
         return self._state(head.store) == (head.seq, VERSION)
 
@@ -189,10 +189,10 @@ def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:
         apply(shelf, event)
 
 
-def _lost(record: Record) -> "Lost | None":
-    from custody.cite.events import Lost, Stamp
+def _lost(record: Record) -> "SourceLost | None":
+    from custody.cite.events import SourceLost, Stamp
 
     family, number, op, *_ = (*record.entry.key.split(":"), "", "", "")
     if family != REGISTRY or op not in ("register", "part") or not number.isdecimal():
         return None
-    return Lost(stamp=Stamp(id=record.entry.event, at_ns=record.entry.at_ns), number=int(number))
+    return SourceLost(stamp=Stamp(id=record.entry.event, at_ns=record.entry.at_ns), number=int(number))

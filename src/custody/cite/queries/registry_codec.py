@@ -7,34 +7,34 @@ from typing import Any
 import msgspec
 
 from custody.cite.events import (
-    Checked,
-    Excerpted,
-    How,
-    Lost,
-    Merged,
-    Parted,
-    Registered,
+    AddressSplit,
+    ExcerptEvent,
+    LinkCheckEvent,
+    MergeReversal,
+    RegistrationReason,
+    SourceLost,
+    SourceMergeEvent,
+    SourceReading,
+    SourceRegistration,
+    SourceUsage,
     Stamp,
-    Unmerged,
-    Used,
-    WasRead,
 )
-from custody.cite.events import RegistryEvent as Happened
-from custody.cite.keys import Keys
-from custody.cite.links import Answer, Look
+from custody.cite.events import RegistryChange as Happened
+from custody.cite.keys import SourceKeys
+from custody.cite.links import LinkAnswer, LinkCheck
 from custody.cite.model import ResearchSource, moment_from
 from custody.core.errors import InputError
 from custody.core.views import Reading, View
 from custody.core.wire.arrival import REGISTRY
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import RegistryEvent, event_from
-from custody.core.wire.source_event import KeysSaid, SourceSaid, WorkSaid
+from custody.core.wire.source_event import RegistrationKeys, SourceDescription, WorkIdentifier
 from custody.core.wire.time import ns_from, text_from
 
 
 def payload_of(event: Happened) -> dict[str, Json]:
     """What a record or a line of a file says about one event."""
-    if isinstance(event, Lost):
+    if isinstance(event, SourceLost):
         raise ValueError("that something was lost is found, never recorded")
     op, fields = _WRITE[type(event)](event)
     stamp = event.stamp
@@ -58,7 +58,7 @@ def happened(payload: Json) -> Happened:
         raise InputError(f"'{said.__struct_config__.tag}' is no event of a registry")
     try:
         return _READ[said.op](said, Stamp(id=said.id, at_ns=ns_from(said.at), who=said.who))
-    except _Missing as missing:
+    except _MissingPart as missing:
         raise InputError(f"not a valid event: '{said.op}' without '{missing}'") from missing
 
 
@@ -68,19 +68,19 @@ def registry_views(payload: Json) -> tuple[View, ...]:
     return ()
 
 
-class _Missing(Exception):
+class _MissingPart(Exception):
     """A part that an event of its kind must have."""
 
 
 def _given(name: str, value: Any) -> Any:
     if value is None:
-        raise _Missing(name)
+        raise _MissingPart(name)
     return value
 
 
-def _write_registered(event: Registered) -> tuple[str, dict[str, Json]]:
+def _write_registered(event: SourceRegistration) -> tuple[str, dict[str, Json]]:
     source = event.source
-    said = SourceSaid(
+    said = SourceDescription(
         title=source.title,
         url=source.url,
         author=source.author,
@@ -91,8 +91,8 @@ def _write_registered(event: Registered) -> tuple[str, dict[str, Json]]:
         relevance_score=source.relevance_score,
         metadata=dict(source.metadata),
     )
-    work = None if event.keys.work is None else WorkSaid(*event.keys.work)
-    keys = KeysSaid(canonical=event.keys.canonical, url=event.keys.url, work=work)
+    work = None if event.keys.work is None else WorkIdentifier(*event.keys.work)
+    keys = RegistrationKeys(canonical=event.keys.canonical, url=event.keys.url, work=work)
     return "register", {
         "how": event.how.value,
         "source": msgspec.to_builtins(said),
@@ -100,14 +100,14 @@ def _write_registered(event: Registered) -> tuple[str, dict[str, Json]]:
     }
 
 
-def _read_registered(said: RegistryEvent, stamp: Stamp) -> Registered:
-    source: SourceSaid = _given("source", said.source)
-    keys: KeysSaid = _given("keys", said.keys)
-    return Registered(
+def _read_registered(said: RegistryEvent, stamp: Stamp) -> SourceRegistration:
+    source: SourceDescription = _given("source", said.source)
+    keys: RegistrationKeys = _given("keys", said.keys)
+    return SourceRegistration(
         stamp=stamp,
         number=said.number,
-        how=How(_given("how", said.how)),
-        keys=Keys(keys.canonical, keys.url, None if keys.work is None else (keys.work.kind, keys.work.id)),
+        how=RegistrationReason(_given("how", said.how)),
+        keys=SourceKeys(keys.canonical, keys.url, None if keys.work is None else (keys.work.kind, keys.work.id)),
         source=ResearchSource(
             title=source.title,
             url=source.url,
@@ -122,7 +122,7 @@ def _read_registered(said: RegistryEvent, stamp: Stamp) -> Registered:
     )
 
 
-def _write_merged(event: Merged) -> tuple[str, dict[str, Json]]:
+def _write_merged(event: SourceMergeEvent) -> tuple[str, dict[str, Json]]:
     keys: list[Json] = list(event.keys)
     return "merge", {
         "other": event.absorbed,
@@ -132,31 +132,33 @@ def _write_merged(event: Merged) -> tuple[str, dict[str, Json]]:
     }
 
 
-def _read_merged(said: RegistryEvent, stamp: Stamp) -> Merged:
-    return Merged(
+def _read_merged(said: RegistryEvent, stamp: Stamp) -> SourceMergeEvent:
+    return SourceMergeEvent(
         stamp=stamp,
         number=said.number,
         absorbed=_given("other", said.other),
-        how=How(_given("how", said.how)),
+        how=RegistrationReason(_given("how", said.how)),
         reason=said.reason or "",
         keys=tuple(said.by_keys),
     )
 
 
-def _write_unmerged(event: Unmerged) -> tuple[str, dict[str, Json]]:
+def _write_unmerged(event: MergeReversal) -> tuple[str, dict[str, Json]]:
     return "unmerge", {"other": event.absorbed, "reason": event.reason}
 
 
-def _read_unmerged(said: RegistryEvent, stamp: Stamp) -> Unmerged:
-    return Unmerged(stamp=stamp, number=said.number, absorbed=_given("other", said.other), reason=said.reason or "")
+def _read_unmerged(said: RegistryEvent, stamp: Stamp) -> MergeReversal:
+    return MergeReversal(
+        stamp=stamp, number=said.number, absorbed=_given("other", said.other), reason=said.reason or ""
+    )
 
 
-def _write_parted(event: Parted) -> tuple[str, dict[str, Json]]:
+def _write_parted(event: AddressSplit) -> tuple[str, dict[str, Json]]:
     return "part", {"other": event.of, "spelling": event.spelling, "reason": event.reason}
 
 
-def _read_parted(said: RegistryEvent, stamp: Stamp) -> Parted:
-    return Parted(
+def _read_parted(said: RegistryEvent, stamp: Stamp) -> AddressSplit:
+    return AddressSplit(
         stamp=stamp,
         number=said.number,
         of=_given("other", said.other),
@@ -165,13 +167,13 @@ def _read_parted(said: RegistryEvent, stamp: Stamp) -> Parted:
     )
 
 
-def _write_excerpted(event: Excerpted) -> tuple[str, dict[str, Json]]:
+def _write_excerpted(event: ExcerptEvent) -> tuple[str, dict[str, Json]]:
     span: Json = None if event.span is None else {"first": event.span[0], "last": event.span[1]}
     return "excerpt", {"content": event.digest, "text": event.text, "span": span}
 
 
-def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> Excerpted:
-    return Excerpted(
+def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> ExcerptEvent:
+    return ExcerptEvent(
         stamp=stamp,
         number=said.number,
         digest=_given("content", said.content),
@@ -180,12 +182,12 @@ def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> Excerpted:
     )
 
 
-def _write_read(event: WasRead) -> tuple[str, dict[str, Json]]:
+def _write_read(event: SourceReading) -> tuple[str, dict[str, Json]]:
     return "read", {"reading": event.reading.value, "session": event.session, "call": event.call}
 
 
-def _read_read(said: RegistryEvent, stamp: Stamp) -> WasRead:
-    return WasRead(
+def _read_read(said: RegistryEvent, stamp: Stamp) -> SourceReading:
+    return SourceReading(
         stamp=stamp,
         number=said.number,
         reading=Reading(_given("reading", said.reading)),
@@ -194,12 +196,12 @@ def _read_read(said: RegistryEvent, stamp: Stamp) -> WasRead:
     )
 
 
-def _write_used(event: Used) -> tuple[str, dict[str, Json]]:
+def _write_used(event: SourceUsage) -> tuple[str, dict[str, Json]]:
     return "use", {"artifact_type": event.kind, "artifact": event.artifact}
 
 
-def _read_used(said: RegistryEvent, stamp: Stamp) -> Used:
-    return Used(
+def _read_used(said: RegistryEvent, stamp: Stamp) -> SourceUsage:
+    return SourceUsage(
         stamp=stamp,
         number=said.number,
         kind=_given("artifact_type", said.artifact_type),
@@ -207,7 +209,7 @@ def _read_used(said: RegistryEvent, stamp: Stamp) -> Used:
     )
 
 
-def _write_checked(event: Checked) -> tuple[str, dict[str, Json]]:
+def _write_checked(event: LinkCheckEvent) -> tuple[str, dict[str, Json]]:
     look = event.look
     return "check", {
         "spelling": look.url,
@@ -219,28 +221,28 @@ def _write_checked(event: Checked) -> tuple[str, dict[str, Json]]:
     }
 
 
-def _read_checked(said: RegistryEvent, stamp: Stamp) -> Checked:
-    look = Look(
+def _read_checked(said: RegistryEvent, stamp: Stamp) -> LinkCheckEvent:
+    look = LinkCheck(
         url=_given("spelling", said.spelling),
-        answer=Answer(_given("answer", said.answer)),
+        answer=LinkAnswer(_given("answer", said.answer)),
         why=said.reason or "",
         status=said.status,
         location=said.location,
         retry_seconds=said.retry_seconds,
     )
-    return Checked(stamp=stamp, number=said.number, look=look)
+    return LinkCheckEvent(stamp=stamp, number=said.number, look=look)
 
 
 _WRITE: MappingProxyType[type[Happened], Callable[[Any], tuple[str, dict[str, Json]]]] = MappingProxyType(
     {
-        Registered: _write_registered,
-        Merged: _write_merged,
-        Unmerged: _write_unmerged,
-        Parted: _write_parted,
-        Excerpted: _write_excerpted,
-        WasRead: _write_read,
-        Used: _write_used,
-        Checked: _write_checked,
+        SourceRegistration: _write_registered,
+        SourceMergeEvent: _write_merged,
+        MergeReversal: _write_unmerged,
+        AddressSplit: _write_parted,
+        ExcerptEvent: _write_excerpted,
+        SourceReading: _write_read,
+        SourceUsage: _write_used,
+        LinkCheckEvent: _write_checked,
     }
 )
 _READ: MappingProxyType[str, Callable[[RegistryEvent, Stamp], Happened]] = MappingProxyType(

@@ -5,23 +5,23 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from custody.cite.events import Excerpted, WasRead
-from custody.cite.events import RegistryEvent as Happened
-from custody.cite.links import Memory
+from custody.cite.events import ExcerptEvent, SourceReading
+from custody.cite.events import RegistryChange as Happened
+from custody.cite.links import LinkMemory
 from custody.cite.model import ArtifactType
 from custody.cite.queries.registry_codec import happened
-from custody.cite.shelf import HINTED_MAX, Entry
+from custody.cite.shelf import HINTED_MAX, ShelfEntry
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef, Seq, StoreId
-from custody.store.db import Db, Row, StoreDamaged, Value
+from custody.store.db import DamagedStoreError, Db, Row, SqlValue
 from custody.store.tables import PAGE, Tables, batched, integer, key_digest, raw
 
 T = TypeVar("T")
 NO_SPAN = -1
 _KINDS: tuple[str, ...] = get_args(ArtifactType)
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Entry)
-_CHECKS = msgspec.json.Decoder(Memory)
+_DECODER = msgspec.json.Decoder(ShelfEntry)
+_CHECKS = msgspec.json.Decoder(LinkMemory)
 
 
 class TableShelf:
@@ -41,12 +41,12 @@ class TableShelf:
         )
         return integer(found[0][0]) if found else 0
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> ShelfEntry | None:
         """What stands under a number."""
         found = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (self.registry, number))
         return _entry(found[0]) if found else None
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: ShelfEntry) -> None:
         """Let an entry stand under its number."""
         self._db.run(
             "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)"
@@ -84,22 +84,22 @@ class TableShelf:
         )
         return [integer(n) for (n,) in rows]
 
-    def add_excerpt(self, event: Excerpted) -> None:
+    def add_excerpt(self, event: ExcerptEvent) -> None:
         """Keep where a passage stands, once."""
         first, last = event.span or (NO_SPAN, NO_SPAN)
         self._put_told("registry_excerpt", "digest, span_first, span_last, ", (event.digest, first, last), event.number)
 
-    def excerpts(self, number: int) -> list[Excerpted]:
+    def excerpts(self, number: int) -> list[ExcerptEvent]:
         """The passages kept under a number, read from their records."""
-        return [event for event in self._told("registry_excerpt", number) if isinstance(event, Excerpted)]
+        return [event for event in self._told("registry_excerpt", number) if isinstance(event, ExcerptEvent)]
 
-    def add_reading(self, event: WasRead) -> None:
+    def add_reading(self, event: SourceReading) -> None:
         """Keep that it was read."""
         self._put_told("registry_reading", "", (), event.number)
 
-    def readings(self, number: int) -> list[WasRead]:
+    def readings(self, number: int) -> list[SourceReading]:
         """How it was read, from its records."""
-        return [event for event in self._told("registry_reading", number) if isinstance(event, WasRead)]
+        return [event for event in self._told("registry_reading", number) if isinstance(event, SourceReading)]
 
     def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
         """Keep a use, once."""
@@ -116,7 +116,7 @@ class TableShelf:
         )
         return [(_kind(kind), str(artifact)) for kind, artifact in rows]
 
-    def put_check(self, number: int, memory: Memory) -> None:
+    def put_check(self, number: int, memory: LinkMemory) -> None:
         """Remember how its address answers."""
         self._db.run(
             "INSERT INTO registry_check (registry, n, state) VALUES (?, ?, ?)"
@@ -124,12 +124,12 @@ class TableShelf:
             (self.registry, number, _ENCODER.encode(memory)),
         )
 
-    def check(self, number: int) -> Memory | None:
+    def check(self, number: int) -> LinkMemory | None:
         """What is remembered of its address."""
         found = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
         return _decoded(_CHECKS, found[0]) if found else None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ShelfEntry]:
         """Everything, by number."""
         after = 0
         while page := self._db.rows(
@@ -141,7 +141,7 @@ class TableShelf:
                 after = entry.number
                 yield entry
 
-    def _put_told(self, table: str, columns: str, values: tuple[Value, ...], number: int) -> None:
+    def _put_told(self, table: str, columns: str, values: tuple[SqlValue, ...], number: int) -> None:
         if self.ref is None:
             raise ValueError("only what stands in a record can be kept")
         marks = ", ".join("?" * (len(values) + 4))
@@ -162,13 +162,13 @@ class TableShelf:
                     yield happened(payload)
 
 
-def _kind(value: Value) -> Any:
+def _kind(value: SqlValue) -> Any:
     if value not in _KINDS:
-        raise StoreDamaged(f"{value!r} is no kind of use", hint="run 'custody doctor --rebuild'")
+        raise DamagedStoreError(f"{value!r} is no kind of use", hint="run 'custody doctor --rebuild'")
     return value
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row) -> ShelfEntry:
     return _decoded(_DECODER, row)
 
 
@@ -176,6 +176,6 @@ def _decoded(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
     try:
         return decoder.decode(raw(row[0]))
     except (msgspec.DecodeError, InputError) as error:
-        raise StoreDamaged(
+        raise DamagedStoreError(
             f"a source is not as it was stored: {error}", hint="run 'custody doctor --rebuild'"
         ) from error

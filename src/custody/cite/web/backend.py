@@ -63,7 +63,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 stream = await self._first(await self.addresses(host), port, timeout)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(f"no connection to '{host}' in time") from error
-        return _Counted(stream, self._bytes_max)
+        return _BoundedStream(stream, self._bytes_max)
 
     async def connect_unix_socket(
         self,
@@ -123,7 +123,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         return await self._dial(tried[-1], port, share)
 
 
-class _Counted(httpcore2.AsyncNetworkStream):
+class _BoundedStream(httpcore2.AsyncNetworkStream):
     """A connection of which only so much is read, whatever the other side sends."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream, bytes_max: int) -> None:
@@ -147,7 +147,7 @@ class _Counted(httpcore2.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        return _Counted(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._bytes_max)
+        return _BoundedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._bytes_max)
 
     def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import httpx2
 
-from custody.cite.links import Found
+from custody.cite.links import LinkOutcome
 from custody.cite.web.request import LinkChecker
 
 T = TypeVar("T")
 
 
-async def look_at(checker: LinkChecker, urls: Sequence[str], tell: Callable[[Found], None]) -> None:
+async def look_at(checker: LinkChecker, urls: Sequence[str], tell: Callable[[LinkOutcome], None]) -> None:
     """Look at every address, each once, and tell of each as soon as it is known."""
 
     async def one(url: str) -> None:
@@ -30,7 +30,7 @@ async def gathered(calls: Sequence[Awaitable[T]]) -> list[T]:
 
 def look_at_all(
     urls: Sequence[str],
-    tell: Callable[[Found], None],
+    tell: Callable[[LinkOutcome], None],
     *,
     client: Callable[[], httpx2.AsyncClient],
     checker: Callable[[httpx2.AsyncClient], LinkChecker],

@@ -9,10 +9,10 @@ import httpx2
 
 from custody.cite.addresses import PUBLIC_ONLY, AddressPolicy
 from custody.cite.breaker import BreakerOf, breaker_per_host
-from custody.cite.links import ASK_AGAIN, REDIRECTS, Answer, Found, Hop, Look, NotAsked, look_from
+from custody.cite.links import ASK_AGAIN, REDIRECTS, Hop, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink, look_from
 from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
-from custody.cite.targets import Target, Unfit, redirected, target_of
+from custody.cite.targets import RequestTarget, Unfit, redirected, target_of
 from custody.cite.web.errors import Forbidden, NoSuchName
 
 RANGE = "bytes=0-0"
@@ -29,14 +29,14 @@ class _Reply(NamedTuple):
     retry_after: str | None
 
 
-class _Closed(Exception):
+class _HostUnavailable(Exception):
     """The host is left alone for now; the sentence says why."""
 
 
-class _Ends(Exception):
+class _RedirectEnd(Exception):
     """The chain of redirects leads to nothing that can be asked."""
 
-    def __init__(self, answer: Answer, why: str) -> None:
+    def __init__(self, answer: LinkAnswer, why: str) -> None:
         super().__init__(why)
         self.answer = answer
         self.why = why
@@ -62,32 +62,34 @@ class LinkChecker:
         self._slots = asyncio.Semaphore(self.rules.link_parallel_max)
         self._breaker_of = self.breaker_of or breaker_per_host(self.rules)
 
-    async def look(self, url: str) -> Found:
+    async def look(self, url: str) -> LinkOutcome:
         """What an address answers now. Addresses of one host take turns, and only so many are asked at once."""
         target = target_of(url, self.policy)
         if isinstance(target, Unfit):
-            return Look(url=url, answer=Answer.REFUSED, why=f"not asked: {target.why}")
+            return LinkCheck(url=url, answer=LinkAnswer.REFUSED, why=f"not asked: {target.why}")
         async with self._hosts.setdefault(target.host, asyncio.Lock()), self._slots:
             return await self._within_time(url, target)
 
-    async def _within_time(self, url: str, target: Target) -> Found:
+    async def _within_time(self, url: str, target: RequestTarget) -> LinkOutcome:
         deadline = asyncio.get_running_loop().time() + self.rules.link_total_seconds
         try:
             return await self._follow(url, target, deadline)
-        except _Closed as closed:
-            return NotAsked(url, str(closed))
-        except _Ends as end:
-            return Look(url=url, answer=end.answer, why=end.why)
+        except _HostUnavailable as closed:
+            return SkippedLink(url, str(closed))
+        except _RedirectEnd as end:
+            return LinkCheck(url=url, answer=end.answer, why=end.why)
         except Forbidden as error:
-            return Look(url=url, answer=Answer.REFUSED, why=f"not asked: {error.message}")
+            return LinkCheck(url=url, answer=LinkAnswer.REFUSED, why=f"not asked: {error.message}")
         except NoSuchName as error:
-            return Look(url=url, answer=Answer.ABSENT, why=error.message)
+            return LinkCheck(url=url, answer=LinkAnswer.ABSENT, why=error.message)
         except TimeoutError:
-            return Look(url=url, answer=Answer.SILENT, why=f"no answer in {self.rules.link_total_seconds:g} seconds")
+            return LinkCheck(
+                url=url, answer=LinkAnswer.SILENT, why=f"no answer in {self.rules.link_total_seconds:g} seconds"
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return Look(url=url, answer=Answer.SILENT, why=_sentence(error))
+            return LinkCheck(url=url, answer=LinkAnswer.SILENT, why=_sentence(error))
 
-    async def _follow(self, url: str, target: Target, deadline: float) -> Look:
+    async def _follow(self, url: str, target: RequestTarget, deadline: float) -> LinkCheck:
         """Ask, and ask where the answer leads, each place checked like the first."""
         hops: list[Hop] = []
         seen: set[str] = set()
@@ -98,21 +100,21 @@ class LinkChecker:
             if reply.status not in REDIRECTS:
                 return look_from(hops, retry_seconds=patience)
             if len(hops) > self.rules.link_redirects_max:
-                raise _Ends(Answer.SILENT, f"more than {self.rules.link_redirects_max} redirects")
+                raise _RedirectEnd(LinkAnswer.SILENT, f"more than {self.rules.link_redirects_max} redirects")
             target = self._next(target, reply)
             if target.url in seen:
-                raise _Ends(Answer.SILENT, "redirects in a circle")
+                raise _RedirectEnd(LinkAnswer.SILENT, "redirects in a circle")
 
-    def _next(self, target: Target, reply: _Reply) -> Target:
+    def _next(self, target: RequestTarget, reply: _Reply) -> RequestTarget:
         url = None if reply.location is None else redirected(target.url, reply.location)
         if url is None:
-            raise _Ends(Answer.SILENT, f"status {reply.status} leads nowhere")
+            raise _RedirectEnd(LinkAnswer.SILENT, f"status {reply.status} leads nowhere")
         following = target_of(url, self.policy)
         if isinstance(following, Unfit):
-            raise _Ends(Answer.REFUSED, f"redirects to what is not asked: {following.why}")
+            raise _RedirectEnd(LinkAnswer.REFUSED, f"redirects to what is not asked: {following.why}")
         return following
 
-    async def _patiently(self, target: Target, deadline: float) -> tuple[_Reply, int | None]:
+    async def _patiently(self, target: RequestTarget, deadline: float) -> tuple[_Reply, int | None]:
         """Ask; a server that wants to be asked again soon is, once, one that wants more patience is left alone."""
         now = asyncio.get_running_loop().time
         reply = await self._ask(target, deadline)
@@ -131,15 +133,15 @@ class LinkChecker:
             return None
         return retry_after_seconds(reply.retry_after, self.now_ns())
 
-    async def _ask(self, target: Target, deadline: float) -> _Reply:
+    async def _ask(self, target: RequestTarget, deadline: float) -> _Reply:
         """One question to one host, if its breaker and its own wishes let it through."""
         now = asyncio.get_running_loop().time
         if now() < self._held.get(target.host, 0.0):
-            raise _Closed(f"'{target.host}' asked for patience")
+            raise _HostUnavailable(f"'{target.host}' asked for patience")
         breaker = self._breaker_of(target.host)
         ticket = breaker.enter(now())
         if ticket is None:
-            raise _Closed(f"'{target.host}' failed too often just now")
+            raise _HostUnavailable(f"'{target.host}' failed too often just now")
         try:
             async with asyncio.timeout_at(deadline):
                 reply = await self._head_or_get(target)
@@ -158,11 +160,11 @@ class LinkChecker:
             breaker.succeeded(ticket)
         return reply
 
-    async def _head_or_get(self, target: Target) -> _Reply:
+    async def _head_or_get(self, target: RequestTarget) -> _Reply:
         reply = await self._send("HEAD", target, {})
         return await self._send("GET", target, {"Range": RANGE}) if reply.status in ASK_AGAIN else reply
 
-    async def _send(self, method: str, target: Target, headers: dict[str, str]) -> _Reply:
+    async def _send(self, method: str, target: RequestTarget, headers: dict[str, str]) -> _Reply:
         request = self.client.build_request(method, target.url, headers=headers)
         if (request.url.raw_host.decode("ascii"), request.url.port or target.port) != (target.host, target.port):
             raise Forbidden(f"'{target.host}' is read in two ways")

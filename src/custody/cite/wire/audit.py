@@ -34,7 +34,7 @@ class CitePlace(msgspec.Struct, frozen=True):
     column: int
 
 
-class CiteNotLooked(msgspec.Struct, frozen=True):
+class SkippedCode(msgspec.Struct, frozen=True):
     """A code that was not looked for, and why."""
 
     code: str
@@ -50,7 +50,7 @@ class CiteRecords(msgspec.Struct, frozen=True, kw_only=True):
     sessions: list[str]
     lines: int
     looked: list[str]
-    not_looked: list[CiteNotLooked]
+    not_looked: list[SkippedCode]
 
 
 class CiteFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class CiteAuditReport(Report, frozen=True, kw_only=True, tag="cite-audit"):
     rules_digest: str
 
 
-class CiteLeft(msgspec.Struct, frozen=True):
+class UnchangedMarker(msgspec.Struct, frozen=True):
     """A marker that was left as it is because its source is not listed."""
 
     line: int
@@ -93,7 +93,7 @@ class CiteConvertReport(Report, frozen=True, kw_only=True, tag="cite-convert"):
     changes: int
     markers: int
     sources: int
-    left: list[CiteLeft]
+    left: list[UnchangedMarker]
 
 
 class CslDate(msgspec.Struct, frozen=True):

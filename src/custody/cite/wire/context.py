@@ -5,7 +5,7 @@ import msgspec
 from custody.core.wire.report import Report
 
 
-class CiteStanding(msgspec.Struct, frozen=True, kw_only=True):
+class SourceRankReport(msgspec.Struct, frozen=True, kw_only=True):
     """How much a source matters now: the weighted sum of these parts, each from 0 to 1."""
 
     value: float
@@ -15,13 +15,13 @@ class CiteStanding(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-class CiteShown(msgspec.Struct, frozen=True, kw_only=True):
+class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
     """A source of a context: its level from 0, everything, to 3, the id; null if it did not fit."""
 
     id: str
     level: int | None
     has_text: bool
-    standing: CiteStanding
+    standing: SourceRankReport
 
 
 class CiteContextReport(Report, frozen=True, kw_only=True, tag="cite-context"):
@@ -33,7 +33,7 @@ class CiteContextReport(Report, frozen=True, kw_only=True, tag="cite-context"):
     tokens: int
     full_tokens: int
     objectives: list[str]
-    sources: list[CiteShown]
+    sources: list[ContextSource]
     left_out: list[str]
     without_text: list[str]
     rules_digest: str

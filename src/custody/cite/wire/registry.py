@@ -56,7 +56,7 @@ class CiteSuggestion(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class CiteReading(msgspec.Struct, frozen=True, kw_only=True):
+class ReadingReport(msgspec.Struct, frozen=True, kw_only=True):
     """That somebody read it, and how; ``call`` is the tool call that did, where one was captured."""
 
     reading: ReadingWord
@@ -115,7 +115,7 @@ class CiteShowReport(Report, frozen=True, kw_only=True, tag="cite-show"):
     addresses: list[CiteAddress]
     merges: list[CiteMerge]
     usage: CiteUsage
-    readings: list[CiteReading]
+    readings: list[ReadingReport]
     excerpts: list[CiteExcerpt]
     suggestions: list[CiteSuggestion]
 

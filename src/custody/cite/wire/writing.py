@@ -28,7 +28,7 @@ class ReportFinding(msgspec.Struct, frozen=True):
     message: str
 
 
-class Beside(msgspec.Struct, frozen=True, kw_only=True, tag_field="beside", tag="citations"):
+class SavedReportInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="beside", tag="citations"):
     """What is known of a saved report; ``digest`` is that of the report's bytes, so that the two are not mixed up."""
 
     version: Literal[1] = 1
@@ -62,16 +62,16 @@ class CiteContractReport(Report, frozen=True, kw_only=True, tag="cite-contract")
     sources: list[ReportSource]
 
 
-def encode_beside(value: Beside) -> bytes:
+def encode_beside(value: SavedReportInfo) -> bytes:
     """The same bytes for the same value, a line for each field, so that people can read it too."""
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
 
 
-def decode_beside(data: bytes) -> Beside:
+def decode_beside(data: bytes) -> SavedReportInfo:
     """Read it again, or say that it is none."""
     if len(data) > BESIDE_BYTES_MAX:
         raise InputError(f"what is kept beside the report has more than {BESIDE_BYTES_MAX:,} bytes")
     try:
-        return msgspec.json.decode(data, type=Beside)
+        return msgspec.json.decode(data, type=SavedReportInfo)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"what is kept beside the report cannot be read: {error}") from error

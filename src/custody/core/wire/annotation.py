@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["error", "warning", "notice"]
+AnnotationLevel = Literal["error", "warning", "notice"]
 
 TITLE_SIGNS_MAX = 255
 MESSAGE_SIGNS_MAX = 4_000
@@ -20,7 +20,7 @@ _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", 
 class Annotation:
     """One finding: its level, its code, what it says, and its lines if it stands anywhere."""
 
-    level: Level
+    level: AnnotationLevel
     title: str
     message: str
     file: str | None = None

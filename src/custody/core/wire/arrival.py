@@ -9,17 +9,17 @@ from urllib.parse import quote, unquote
 
 from custody.core.digest import digest_of
 from custody.core.ids import Digest, EventId, NaturalKey
-from custody.core.record import Entry, Head
+from custody.core.record import ChainTip, RecordDraft
 from custody.core.wire.body import digest_text, split
 from custody.core.wire.canonical import Json, dump_readable, parse
 from custody.core.wire.event import (
     AnyEvent,
     DecisionEvent,
+    ForeignTraceEvent,
     HookEvent,
     RegistryEvent,
     SnapshotEvent,
     SpanEvent,
-    TraceEvent,
     TraceLinkEvent,
     TranscriptEvent,
     event_from,
@@ -39,7 +39,7 @@ SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 class Arrival:
     """An entry with its bytes: the payload and the texts taken out of it."""
 
-    entry: Entry
+    entry: RecordDraft
     payload: bytes
     texts: Mapping[Digest, bytes]
 
@@ -56,7 +56,7 @@ def arrival_from(event_id: EventId, value: Json) -> Arrival:
     return _arrival(event_id, event.__struct_config__.tag, _natural_key(event), ns_from(event.at), value)
 
 
-def continues(event_id: EventId, old: Head, at_ns: int) -> Arrival:
+def continues(event_id: EventId, old: ChainTip, at_ns: int) -> Arrival:
     """The first record of a store that goes on from a copy of another."""
     value: Json = {
         "custody": 1,
@@ -94,7 +94,7 @@ def _arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns: int, value
     # Marks make a payload deeper and canonical numbers longer than what was sent: what could not be read again later
     # must not get in.
     payload = dump_readable(parted.payload)
-    return Arrival(Entry(event_id, str(kind), key, at_ns, digest_of(payload)), payload, parted.texts)
+    return Arrival(RecordDraft(event_id, str(kind), key, at_ns, digest_of(payload)), payload, parted.texts)
 
 
 def transcript_key(agent: str, line: str) -> NaturalKey:
@@ -115,7 +115,7 @@ def decision_named(key: NaturalKey) -> tuple[str, str]:
 def _natural_key(event: AnyEvent) -> NaturalKey:
     if isinstance(event, TranscriptEvent):
         return transcript_key(event.agent, event.id)
-    if isinstance(event, TraceEvent | TraceLinkEvent):
+    if isinstance(event, ForeignTraceEvent | TraceLinkEvent):
         return NaturalKey(f"import:{event.__struct_config__.tag}:{quote(event.id, safe='')}")
     if isinstance(event, RegistryEvent):
         # The number stands in it, so that it stays given when what was registered is erased.

@@ -14,7 +14,7 @@ from custody.core.errors import InputError
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.wire.canonical import Json, parse, problem, text_bytes
-from custody.core.wire.source_event import KeysSaid, SourceSaid, SpanSaid
+from custody.core.wire.source_event import PassageSpan, RegistrationKeys, SourceDescription
 from custody.core.wire.time import ns_from
 
 EVENT_VERSION = 1
@@ -31,7 +31,7 @@ Name = Annotated[
     ),
 ]
 Short = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00\ud800-\udfff]*$", description="a short text")]
-Moment = Annotated[str, Meta(max_length=64, description="RFC 3339 with a zone, to the nanosecond")]
+Timestamp = Annotated[str, Meta(max_length=64, description="RFC 3339 with a zone, to the nanosecond")]
 Sha = Annotated[
     str,
     Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)", description="a full git object id in lower case"),
@@ -41,7 +41,7 @@ ShaOrNone = Annotated[
     Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$(?!\n)", description="a full git object id, or nothing"),
 ]
 HashText = Annotated[str, Meta(pattern=r"^(sha256:)?[0-9a-fA-F]{8,64}$(?!\n)", description="a content hash")]
-Path = Annotated[
+PathText = Annotated[
     str,
     Meta(
         min_length=1,
@@ -66,16 +66,16 @@ SpanText = Annotated[
     str, Meta(max_length=1000, pattern=r"^[^\x00\ud800-\udfff]*$", description="short enough to stay in its record")
 ]
 SpanValue = bool | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | SpanText | None
-Line = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+LineNumber = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class Erased(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"digest": "$erased"}):
+class ErasedText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"digest": "$erased"}):
     """Stands where a text was, once it has been erased."""
 
     digest: Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)", description="of the text that was there")]
 
 
-TextField = str | Erased
+TextField = str | ErasedText
 
 
 DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
@@ -88,18 +88,18 @@ class BinaryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: Count
 
 
-class Stretch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LineRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lines of a file, from 1, both ends included."""
 
-    first: Line
-    last: Line
+    first: LineNumber
+    last: LineNumber
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line from which a secret was taken: where it stands, by which rule, and what only its machine can match."""
 
     at: Short
-    line: Line
+    line: LineNumber
     mac: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}$(?!\n)")]
     rule: Name
 
@@ -109,40 +109,40 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     custody: Literal[1]
     id: Name
-    at: Moment
-    seen_at: Moment | None = None
+    at: Timestamp
+    seen_at: Timestamp | None = None
     head: Sha | None = None
     worktree: Short | None = None
     redacted: list[Mark] = []
 
 
-class SessionBound(Event, frozen=True, kw_only=True):
+class AgentSessionEvent(Event, frozen=True, kw_only=True):
     """An event of one agent's session."""
 
     agent: Name
     session: Name
 
 
-class SessionEvent(SessionBound, frozen=True, kw_only=True, tag="session"):
+class SessionEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="session"):
     """A session began, or more became known of it."""
 
-    ended_at: Moment | None = None
+    ended_at: Timestamp | None = None
     model: Name | None = None
     operator: Name | None = None
     parent: Name | None = None
 
 
-class PromptEvent(SessionBound, frozen=True, kw_only=True, tag="prompt"):
+class PromptEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="prompt"):
     """A person asked something."""
 
     text: TextField
 
 
-class CallEvent(SessionBound, frozen=True, kw_only=True, tag="call"):
+class CallEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="call"):
     """A tool was called; ``input`` and ``output`` are whatever the tool takes and gives."""
 
     name: Name
-    ended_at: Moment | None = None
+    ended_at: Timestamp | None = None
     status: Literal["running", "ok", "failed", "abandoned"] = "running"
     parent: Name | None = None
     prompt: Name | None = None
@@ -152,22 +152,22 @@ class CallEvent(SessionBound, frozen=True, kw_only=True, tag="call"):
     output: Any = None
 
 
-class EditEvent(SessionBound, frozen=True, kw_only=True, tag="edit"):
+class EditEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="edit"):
     """A file was changed; texts are those of the whole file unless ``lines`` says where they stand.
 
     ``proposed`` is what the agent had written, where a person changed it before it was applied.
     """
 
-    path: Path
+    path: PathText
     call: Name | None = None
     before: TextField | None = None
     after: TextField | None = None
-    lines: list[Stretch] = []
+    lines: list[LineRange] = []
     content_hashes: list[HashText] = []
     proposed: TextField | None = None
 
 
-class SourceReadEvent(SessionBound, frozen=True, kw_only=True, tag="source_read"):
+class SourceReadEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="source_read"):
     """A source was opened; ``locator`` is its URL or path as written, ``code`` what a server answered with.
 
     An ``attempted`` reading is one that failed.
@@ -181,7 +181,7 @@ class SourceReadEvent(SessionBound, frozen=True, kw_only=True, tag="source_read"
     code: Annotated[int, Meta(ge=100, le=599)] | None = None
 
 
-class LinkEvent(SessionBound, frozen=True, kw_only=True, tag="link"):
+class LinkEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="link"):
     """A session made a commit."""
 
     commit: Sha
@@ -215,7 +215,7 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     model: Name | None = None
     operator: Name | None = None
     areas: Annotated[list[Name], Meta(max_length=1000)] | None = None
-    opened_at: Moment | None = None
+    opened_at: Timestamp | None = None
     unreviewed: bool = False
     head: Sha | None = None
     rules_digest: DigestText | None = None
@@ -263,7 +263,7 @@ class ChangeEvent(Event, frozen=True, kw_only=True, tag="change"):
     number: Count | None = None
 
 
-class Dropped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DroppedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is left of content that could not be kept: its digest, its size, and why."""
 
     digest: DigestText
@@ -281,13 +281,13 @@ class HookEvent(Event, frozen=True, kw_only=True, tag="hook"):
     call: Name | None = None
     payload: Any = None
     unparsed: TextField | None = None
-    dropped: Dropped | None = None
+    dropped: DroppedContent | None = None
 
 
-class FileSeen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SnapshotFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of a snapshot: its text, or that it is binary, or that it is gone."""
 
-    path: Path
+    path: PathText
     text: TextField | None = None
     binary: BinaryFile | None = None
     gone: bool = False
@@ -298,13 +298,13 @@ class SnapshotEvent(Event, frozen=True, kw_only=True, tag="snapshot"):
 
     agent: Name
     phase: Literal["before", "after"]
-    files: list[FileSeen]
+    files: list[SnapshotFile]
     session: Name | None = None
     call: Name | None = None
     missed: Count = 0
 
 
-class CallMade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CallReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A call that a line of a transcript gives the result of, as an earlier line has it: its tool, input and folder."""
 
     id: Name
@@ -313,7 +313,7 @@ class CallMade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cwd: Short | None = None
 
 
-class TranscriptEvent(SessionBound, frozen=True, kw_only=True, tag="transcript"):
+class TranscriptEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="transcript"):
     """A line of an agent's transcript: ``payload`` in the agent's shape, and what only the whole file could tell.
 
     ``paths`` and ``commits`` say what the names in the line are in this repository, null where they are nothing in it;
@@ -321,16 +321,16 @@ class TranscriptEvent(SessionBound, frozen=True, kw_only=True, tag="transcript")
     """
 
     payload: Any = None
-    calls: list[CallMade] = []
-    paths: dict[str, Path | None] = {}
+    calls: list[CallReference] = []
+    paths: dict[str, PathText | None] = {}
     commits: dict[str, Sha | None] = {}
     subagent: Name | None = None
     parent_call: Name | None = None
     opens: Literal["session", "model"] | None = None
-    dropped: Dropped | None = None
+    dropped: DroppedContent | None = None
 
 
-class TraceEvent(SessionBound, frozen=True, kw_only=True, tag="trace"):
+class ForeignTraceEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="trace"):
     """What another tool's trace says: ``payload`` in its own shape; ``session`` is the trace's id."""
 
     payload: Any
@@ -354,19 +354,19 @@ class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
     """
 
     op: Literal["register", "merge", "unmerge", "part", "excerpt", "read", "use", "check"]
-    number: Line
+    number: LineNumber
     agent: Name | None = None
     session: Name | None = None
     who: Name | None = None
     how: Literal["new", "url", "text", "work", "person"] | None = None
-    source: SourceSaid | None = None
-    keys: KeysSaid | None = None
-    other: Line | None = None
+    source: SourceDescription | None = None
+    keys: RegistrationKeys | None = None
+    other: LineNumber | None = None
     reason: Short | None = None
     by_keys: list[str] = []
     spelling: Annotated[str, Meta(max_length=4096)] | None = None
     text: TextField | None = None
-    span: SpanSaid | None = None
+    span: PassageSpan | None = None
     content: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")] | None = None
     reading: Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"] | None = None
     call: Name | None = None
@@ -399,7 +399,7 @@ class SpanEvent(Event, frozen=True, kw_only=True, tag="span"):
     span_kind: Literal["session", "turn", "agent", "workflow", "capability", "tool", "llm", "retrieval"]
     parent: SpanName | None = None
     links: Annotated[list[SpanLink], Meta(max_length=SPAN_LINKS_MAX)] = []
-    ended_at: Moment | None = None
+    ended_at: Timestamp | None = None
     status: Literal["ok", "error", "abandoned", "killed"] | None = None
     server: SpanName | None = None
     attributes: Annotated[dict[SpanKey, SpanValue], Meta(max_length=SPAN_ATTRIBUTES_MAX)] = {}
@@ -421,7 +421,9 @@ GenericEvent = (
     | ChangeEvent
     | SpanEvent
 )
-AnyEvent = GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | TraceEvent | TraceLinkEvent | RegistryEvent
+AnyEvent = (
+    GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | ForeignTraceEvent | TraceLinkEvent | RegistryEvent
+)
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 """What any recorder may say; the others are made by our own hook and by ``custody import``."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__

@@ -28,15 +28,15 @@ from custody.core.views import (
     FileEdit,
     LinkOrigin,
     Observation,
+    ObservedSpan,
     Prompt,
     Reading,
     Session,
     Source,
-    SourceRead,
+    SourceAccess,
     SpanKind,
     SpanPhase,
     SpanRef,
-    SpanSeen,
     SpanStatus,
     Text,
     ToolCall,
@@ -51,7 +51,7 @@ from custody.core.wire.event import (
     DecisionEvent,
     DuplicateAnswerEvent,
     EditEvent,
-    Erased,
+    ErasedText,
     Event,
     LinkEvent,
     PromptEvent,
@@ -155,8 +155,8 @@ def _edit(event: EditEvent) -> FileEdit:
     )
 
 
-def _source_read(event: SourceReadEvent) -> SourceRead:
-    return SourceRead(
+def _source_read(event: SourceReadEvent) -> SourceAccess:
+    return SourceAccess(
         agent=AgentName(event.agent),
         session=SessionId(event.session),
         id=event.id,
@@ -250,10 +250,10 @@ def _change(event: ChangeEvent) -> Change:
     )
 
 
-def _span(event: SpanEvent) -> SpanSeen:
+def _span(event: SpanEvent) -> ObservedSpan:
     at_ns = ns_from(event.at)
     ended = event.phase == "end"
-    return SpanSeen(
+    return ObservedSpan(
         execution=ExecutionId(event.execution),
         id=SpanId(event.span),
         phase=SpanPhase(event.phase),
@@ -294,7 +294,7 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
 
 def text_view(field: TextField) -> Text:
     """A captured text, or the place where one was before it was erased."""
-    if isinstance(field, Erased):
+    if isinstance(field, ErasedText):
         return Text(digest_from(field.digest), None)
     return Text(digest_of(text_bytes(field)), field)
 

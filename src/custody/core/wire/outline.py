@@ -14,18 +14,18 @@ from custody.core.errors import InputError
 from custody.core.views import (
     Change,
     CommitLink,
-    CommitSeen,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
     Observation,
+    ObservedCommit,
+    ObservedSpan,
     Prompt,
     PullRequestFact,
     Session,
     Source,
-    SourceRead,
-    SpanSeen,
+    SourceAccess,
     Text,
     ToolCall,
     TracedFile,
@@ -44,16 +44,16 @@ VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
         "ToolCall": ToolCall,
         "FileEdit": FileEdit,
         "TracedFile": TracedFile,
-        "SourceRead": SourceRead,
+        "SourceRead": SourceAccess,
         "CommitLink": CommitLink,
         "PullRequestFact": PullRequestFact,
-        "CommitSeen": CommitSeen,
+        "CommitSeen": ObservedCommit,
         "Decision": Decision,
         "DuplicateAnswer": DuplicateAnswer,
         "Source": Source,
         "Change": Change,
         "FileState": FileState,
-        "SpanSeen": SpanSeen,
+        "SpanSeen": ObservedSpan,
         "Observation": Observation,
     }
 )
@@ -83,7 +83,7 @@ def bare(view: View) -> View:
         for field in fields(view)
         if isinstance(value := getattr(view, field.name), Text) and value.content is not None
     }
-    if isinstance(view, SpanSeen):
+    if isinstance(view, ObservedSpan):
         kept = tuple((n, v) for n, v in view.attributes if n in ATTRIBUTES_KEPT or not isinstance(v, str))
         changed |= {} if kept == view.attributes else {"attributes": kept}
     return replace(view, **changed) if changed else view

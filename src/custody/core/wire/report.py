@@ -14,7 +14,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="report"):
     outcome: Literal["fine", "found"] = "fine"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class IntegrityFinding(msgspec.Struct, frozen=True):
     """One thing that is wrong: its code, a sentence, and the record if it is about one."""
 
     code: str
@@ -39,11 +39,11 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     bodies: int
     erased: int
     pending: int
-    findings: list[Finding]
+    findings: list[IntegrityFinding]
     withheld: int = 0
 
 
-class Check(msgspec.Struct, frozen=True):
+class DoctorCheck(msgspec.Struct, frozen=True):
     """One look of the doctor's: what was looked at, how it is, and what to do when it is not well."""
 
     name: str
@@ -77,7 +77,7 @@ class BackFill(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str | None = None
 
 
-class AgentSeen(msgspec.Struct, frozen=True, kw_only=True):
+class AgentReport(msgspec.Struct, frozen=True, kw_only=True):
     """One agent: whether it is here, whether its settings run our hook, when something last came from it.
 
     ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'set up', 'partly' where some
@@ -101,9 +101,9 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
     """How the store and its surroundings are."""
 
     store: str
-    checks: list[Check]
+    checks: list[DoctorCheck]
     hook: HookReport
-    agents: list[AgentSeen]
+    agents: list[AgentReport]
     rebuilt: int | None = None
 
 
@@ -135,7 +135,7 @@ class ImportReport(Report, frozen=True, kw_only=True, tag="import"):
     path: str
     chains: list[ImportedChain]
     pending: int
-    findings: list[Finding]
+    findings: list[IntegrityFinding]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -216,7 +216,7 @@ class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
     records: list[str]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RecordSummary(msgspec.Struct, frozen=True):
     """One record as it is listed; ``number`` is its place in this store's own chain, None in another's."""
 
     record: str
@@ -231,14 +231,14 @@ class Kept(msgspec.Struct, frozen=True):
 class RecordsReport(Report, frozen=True, kw_only=True, tag="records"):
     """The newest records, and how many there are in all."""
 
-    records: list[Kept]
+    records: list[RecordSummary]
     total: int
 
 
 class ShowReport(Report, frozen=True, kw_only=True, tag="show"):
     """Records with what each says, in the same order; an erased one says null."""
 
-    records: list[Kept]
+    records: list[RecordSummary]
     payloads: list[Any]
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
-Level = Literal["error", "warning", "note"]
+SarifLevel = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SarifResult:
     file: str | None
     line: int
     column: int
-    level: Level = "error"
+    level: SarifLevel = "error"
     last: int | None = None
 
 
@@ -81,21 +81,21 @@ class _Location(msgspec.Struct, frozen=True, rename="camel"):
 class _Result(msgspec.Struct, frozen=True, rename="camel"):
     rule_id: str
     rule_index: int
-    level: Level
+    level: SarifLevel
     message: _Text
     locations: list[_Location]
 
 
-class _Run(msgspec.Struct, frozen=True, rename="camel"):
+class _SarifRun(msgspec.Struct, frozen=True, rename="camel"):
     tool: _Tool
     column_kind: Literal["unicodeCodePoints"]
     results: list[_Result]
 
 
-class _Log(msgspec.Struct, frozen=True):
+class _SarifLog(msgspec.Struct, frozen=True):
     schema: str = msgspec.field(name="$schema")
     version: Literal["2.1.0"]
-    runs: list[_Run]
+    runs: list[_SarifRun]
 
 
 def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequence[SarifResult]) -> bytes:
@@ -103,8 +103,8 @@ def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequenc
     places = {rule.code: place for place, rule in enumerate(rules)}
     described = [_Rule(rule.code, _Text(rule.name), _Text(rule.meaning), _Text(rule.remedy)) for rule in rules]
     found = [_Result(one.code, places[one.code], one.level, _Text(one.message), _locations(one)) for one in results]
-    run = _Run(_Tool(_Driver("custody", tool_version, described)), "unicodeCodePoints", found)
-    return msgspec.json.encode(_Log(SCHEMA, "2.1.0", [run]))
+    run = _SarifRun(_Tool(_Driver("custody", tool_version, described)), "unicodeCodePoints", found)
+    return msgspec.json.encode(_SarifLog(SCHEMA, "2.1.0", [run]))
 
 
 def _locations(one: SarifResult) -> list[_Location]:

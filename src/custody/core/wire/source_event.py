@@ -9,7 +9,7 @@ Line4k = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00\ud800-\udfff]*$"
 Score = Annotated[float, Meta(ge=0, le=1)]
 
 
-class SourceSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class SourceDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What one registration said of a source; ``date`` as ISO 8601 writes it."""
 
     title: Line4k = ""
@@ -23,23 +23,23 @@ class SourceSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     metadata: dict[str, Any] = {}
 
 
-class WorkSaid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkIdentifier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A work by the kind of its identifier and the identifier."""
 
     kind: str
     id: str
 
 
-class SpanSaid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PassageSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a passage begins and ends in its source."""
 
     first: Annotated[int, Meta(ge=0, le=2**53)]
     last: Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class KeysSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class RegistrationKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The keys that a registration went by: its own, that of its page, that of its work."""
 
     canonical: str
     url: str | None = None
-    work: WorkSaid | None = None
+    work: WorkIdentifier | None = None

@@ -12,15 +12,15 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, Asked, SketchedChange, Unread
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, Unread
 from custody.dupes.app.fork_points import own_commits
 from custody.dupes.app.index import index_one, sketch_all
-from custody.dupes.app.search import Found, Like, Searching
+from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
 from custody.dupes.app.select import REFS, changes_in, graph_of
-from custody.dupes.category import Category, Says
+from custody.dupes.category import Category, DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.labelled_pairs import (
-    Told,
+    PairPrediction,
     calibration_error,
     exact_recall,
     false_flags,
@@ -36,18 +36,18 @@ from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesBenchReport
 from custody.store import Store, Surroundings, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NOT_RELATED = "NOT_RELATED"
 OTHERS = 10_000
 """Changes of the repository that are indexed beside those of the pairs, unless the caller says otherwise."""
 WORKERS = 2
-FLAGS = (Says.DUPLICATE, Says.COMPETING)
+FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 DOCUMENT_FLAGS = (Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION)
 _LINE_BYTES_MAX = 1 << 20
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class LabelledPair(msgspec.Struct, frozen=True, kw_only=True):
     """A labelled pair as a file has it: two changes, each the diff from its base, with the time it was opened."""
 
     a_sha: str
@@ -62,19 +62,19 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     pair_id: str = ""
 
 
-Key = tuple[str, str]
+PairKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Indexed:
+class _BenchIndex:
     """Everything that was read: each change as it was sketched, and its number in the index."""
 
-    made: dict[Key, SketchedChange]
-    numbers: dict[Key, int]
+    made: dict[PairKey, SketchedChange]
+    numbers: dict[PairKey, int]
     unread: int
 
 
-def dupes_bench(desk: Desk, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
+def dupes_bench(desk: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
     """Index what the pairs name and other changes of the repository, in the order of time; ask about every pair.
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
@@ -87,12 +87,12 @@ def dupes_bench(desk: Desk, pairs: Path, *, others: int = OTHERS, pointers: bool
         with Store(db, ViewWiring({}), Surroundings(desk.now_ns, desk.token, None)) as store:
             indexed = _index(desk, store, asked, rules, pointers=pointers)
             desk.progress.start("asking about pairs", len(labelled))
-            asking = _Asking(store, indexed, rules, SHIPPED)
+            asking = _PairQuery(store, indexed, rules, SHIPPED)
             told = [one for pair in labelled for one in asking.about(pair, desk.progress.step)]
     return _report(labelled, told, asking, indexed, rules)
 
 
-def read_pairs(path: Path) -> Iterator[Pair]:
+def read_pairs(path: Path) -> Iterator[LabelledPair]:
     """The pairs of a file of JSON lines, perhaps compressed."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw:
@@ -105,19 +105,21 @@ def read_pairs(path: Path) -> Iterator[Pair]:
         ) from error
 
 
-def _pair(line: bytes, number: int) -> Pair:
+def _pair(line: bytes, number: int) -> LabelledPair:
     try:
-        return msgspec.json.decode(line[:_LINE_BYTES_MAX], type=Pair)
+        return msgspec.json.decode(line[:_LINE_BYTES_MAX], type=LabelledPair)
     except msgspec.MsgspecError as error:
         raise InputError(f"line {number} is no labelled pair: {error}", hint="each line is one JSON object") from error
 
 
-def changes_of_pairs(desk: Desk, pairs: Sequence[Pair]) -> list[Asked]:
+def changes_of_pairs(desk: Workspace, pairs: Sequence[LabelledPair]) -> list[ChangeRef]:
     """The changes that pairs name, each once, with the commits of their own."""
-    named: dict[Key, Asked] = {}
+    named: dict[PairKey, ChangeRef] = {}
     for pair in pairs:
         for base, head, seconds in ((pair.a_base, pair.a_sha, pair.a_time), (pair.b_base, pair.b_sha, pair.b_time)):
-            named.setdefault((base, head), Asked(base=CommitSha(base), head=CommitSha(head), opened_ns=seconds * NS))
+            named.setdefault(
+                (base, head), ChangeRef(base=CommitSha(base), head=CommitSha(head), opened_ns=seconds * NS)
+            )
     graph = graph_of(desk.repository, [asked.head for asked in named.values()])
     return [
         replace(asked, commits=tuple(own_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
@@ -125,7 +127,7 @@ def changes_of_pairs(desk: Desk, pairs: Sequence[Pair]) -> list[Asked]:
     ]
 
 
-def _asked(desk: Desk, pairs: Sequence[Pair], others: int, rules: DedupeRules) -> list[Asked]:
+def _asked(desk: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules) -> list[ChangeRef]:
     """The changes of the pairs, and others of the repository evenly spread over its history."""
     mine = changes_of_pairs(desk, pairs)
     if not others:
@@ -136,9 +138,11 @@ def _asked(desk: Desk, pairs: Sequence[Pair], others: int, rules: DedupeRules) -
     return [*mine, *rest[:: max(1, -(-len(rest) // others))]]
 
 
-def _index(desk: Desk, store: Store, asked: Sequence[Asked], rules: DedupeRules, *, pointers: bool) -> _Indexed:
+def _index(
+    desk: Workspace, store: Store, asked: Sequence[ChangeRef], rules: DedupeRules, *, pointers: bool
+) -> _BenchIndex:
     desk.progress.start("reading changes", len(asked))
-    made: dict[Key, SketchedChange] = {}
+    made: dict[PairKey, SketchedChange] = {}
     unread = 0
     for one in sketch_all(str(desk.repository.git_dir), asked, rules, workers=WORKERS):
         desk.progress.step(1)
@@ -147,12 +151,12 @@ def _index(desk: Desk, store: Store, asked: Sequence[Asked], rules: DedupeRules,
             continue
         made[one.asked.base, one.asked.head] = one if pointers else _without_pointers(one)
     desk.progress.start("indexing changes", len(made))
-    numbers: dict[Key, int] = {}
+    numbers: dict[PairKey, int] = {}
     with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
             numbers[key] = index_one(store, change, rules)
             desk.progress.step(1)
-    return _Indexed(made, numbers, unread)
+    return _BenchIndex(made, numbers, unread)
 
 
 def _without_pointers(change: SketchedChange) -> SketchedChange:
@@ -161,19 +165,19 @@ def _without_pointers(change: SketchedChange) -> SketchedChange:
     return replace(change, sketched=replace(change.sketched, signature=signature, terms=terms))
 
 
-class _Asking:
+class _PairQuery:
     """Asks the index about pairs: what a search for the later one says of the earlier one."""
 
-    def __init__(self, store: Store, indexed: _Indexed, rules: DedupeRules, model: Model) -> None:
+    def __init__(self, store: Store, indexed: _BenchIndex, rules: DedupeRules, model: Model) -> None:
         self._indexed = indexed
         self._rules = rules
         self._model = model
-        self._searching = Searching(DupesTables(store), rules, model)
-        self._found: dict[int, Found] = {}
+        self._searching = ChangeSearch(DupesTables(store), rules, model)
+        self._found: dict[int, SearchResult] = {}
         self.candidates: list[int] = []
         self.flags: list[str] = []
 
-    def about(self, pair: Pair, step: object) -> Iterator[Told]:
+    def about(self, pair: LabelledPair, step: object) -> Iterator[PairPrediction]:
         """What is said of a pair; nothing of one that could not be read or is one change."""
         keys = [key for key in ((pair.a_base, pair.a_sha), (pair.b_base, pair.b_sha)) if key in self._indexed.numbers]
         if len(set(keys)) < 2:
@@ -186,7 +190,7 @@ class _Asking:
         flagged = like is not None and self._says(like) in FLAGS
         if flagged and pair.label == NOT_RELATED:
             self.flags.append(f"{pair.pair_id or late[1]}: {late[1]} and {early[1]}")
-        yield Told(
+        yield PairPrediction(
             kind=pair.kind,
             is_duplicate=pair.label != NOT_RELATED,
             is_exact=bool(pair.exact),
@@ -197,23 +201,27 @@ class _Asking:
             chance=self._chance(early, late),
         )
 
-    def _says(self, like: Like) -> Says:
+    def _says(self, like: ChangeMatch) -> DuplicateVerdict:
         return verdict(like.scored, like.chance, like.exact, like.terms, self._rules)
 
-    def _search(self, key: Key) -> Found:
+    def _search(self, key: PairKey) -> SearchResult:
         number = self._indexed.numbers[key]
         if number not in self._found:
             self._found[number] = self._searching.find(self._indexed.made[key].sketched, until=number - 1)
             self.candidates.append(self._found[number].candidates)
         return self._found[number]
 
-    def _chance(self, early: Key, late: Key) -> float:
+    def _chance(self, early: PairKey, late: PairKey) -> float:
         signatures = (self._indexed.made[key].sketched.signature for key in (late, early))
         return chance_of(similarities(*signatures), self._model).probability
 
 
 def _report(
-    pairs: Sequence[Pair], told: Sequence[Told], asking: _Asking, indexed: _Indexed, rules: DedupeRules
+    pairs: Sequence[LabelledPair],
+    told: Sequence[PairPrediction],
+    asking: _PairQuery,
+    indexed: _BenchIndex,
+    rules: DedupeRules,
 ) -> DupesBenchReport:
     counts = sorted(asking.candidates)
     return DupesBenchReport(
@@ -237,7 +245,7 @@ def _report(
     )
 
 
-def _of_kind(told: Iterable[Told], kind: str) -> dict[str, float]:
+def _of_kind(told: Iterable[PairPrediction], kind: str) -> dict[str, float]:
     some = [one for one in told if one.kind == kind]
     measures = {
         "recall_at_1": recall_at(some, 1),

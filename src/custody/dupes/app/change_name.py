@@ -4,7 +4,7 @@ from custody.core.errors import InputError
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.queries.change_index import DupesTables
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DIGITS_MIN = 4
 
@@ -13,7 +13,7 @@ class UnknownChange(InputError):
     """A name that no indexed change has, or more than one."""
 
 
-def find_change(desk: Desk, typed: str) -> ChangeRow:
+def find_change(desk: Workspace, typed: str) -> ChangeRow:
     """The indexed change with this name; see ``indexed_change``."""
     with desk.reading() as store:
         return indexed_change(store, typed)

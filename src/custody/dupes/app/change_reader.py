@@ -15,21 +15,21 @@ from custody.dupes.facts.channels import channel_of, is_generated, refined
 from custody.dupes.facts.extractor import facts_of, language_of
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.facts.touched_facts import changed
-from custody.dupes.model import Described, Piece, Run, Shape, Sketched
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, LineRun, Shape
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import sketched
 from custody.git import (
+    ChangeKind,
     Commit,
     CommitDiff,
     Comparison,
     FileDiff,
-    Kind,
+    HunkDetail,
     NoObject,
     Object,
     ObjectReader,
     PatchLimits,
     Repository,
-    Shown,
     discover,
     parse_commit,
 )
@@ -46,14 +46,14 @@ FILES_KEPT = 1_024
 LIMITS = PatchLimits(file_bytes_max=2 << 20, commit_bytes_max=16 << 20)
 SUBMODULE_MODE = 0o160000
 _SHAPES = {
-    Kind.ADDED: Shape.ADDED,
-    Kind.DELETED: Shape.DELETED,
-    Kind.MODIFIED: Shape.MODIFIED,
-    Kind.RENAMED: Shape.RENAMED,
-    Kind.RETYPED: Shape.RETYPED,
-    Kind.COPIED: Shape.ADDED,
+    ChangeKind.ADDED: Shape.ADDED,
+    ChangeKind.DELETED: Shape.DELETED,
+    ChangeKind.MODIFIED: Shape.MODIFIED,
+    ChangeKind.RENAMED: Shape.RENAMED,
+    ChangeKind.RETYPED: Shape.RETYPED,
+    ChangeKind.COPIED: Shape.ADDED,
 }
-_OPAQUE = {Shown.BINARY: "a binary file", Shown.TOO_LARGE: "too large to be compared line by line"}
+_OPAQUE = {HunkDetail.BINARY: "a binary file", HunkDetail.TOO_LARGE: "too large to be compared line by line"}
 NO_FACTS = Facts()
 PARSE_NS_MAX = 2 * NS
 """A file whose syntax takes longer to read is compared by its words."""
@@ -63,7 +63,7 @@ NO_COMMIT = CommitSha("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ChangeRef:
     """A change that is to be read; ``commits`` are its own, the newest first; ``base`` is empty for a first commit.
 
     Without ``opened_ns`` it was opened when its head was committed; without ``title`` its last message begins with one.
@@ -81,16 +81,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class FileReading:
     """What a file says, and whether it says that a program wrote it."""
 
     facts: Facts = NO_FACTS
     is_generated: bool = False
 
 
-NOT_READ = Read()
+NOT_READ = FileReading()
 
-_KEPT: dict[tuple[str, str], Read] = {}
+_KEPT: dict[tuple[str, str], FileReading] = {}
 """What files say by language and object id, the one used last at the end; the same bytes always say the same."""
 
 
@@ -98,7 +98,7 @@ _KEPT: dict[tuple[str, str], Read] = {}
 class Unread:
     """A change that could not be read, and why."""
 
-    asked: Asked
+    asked: ChangeRef
     why: str
 
 
@@ -106,28 +106,28 @@ class Unread:
 class ReadChange:
     """A change as it was read."""
 
-    asked: Asked
-    described: Described
+    asked: ChangeRef
+    described: ChangeDescription
 
 
 @dataclass(frozen=True, slots=True)
 class SketchedChange:
     """A change ready for the index."""
 
-    asked: Asked
+    asked: ChangeRef
     title: str
     opened_ns: int
-    sketched: Sketched
+    sketched: ChangeSketch
     degraded: int
     """How many of its files could not be read for their syntax."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ChangeBatch:
     """Some changes of a repository: what one worker is handed; ``rules`` by name, as they travel."""
 
     folder: str
-    asked: tuple[Asked, ...]
+    asked: tuple[ChangeRef, ...]
     rules: dict[str, Any]
 
 
@@ -137,7 +137,7 @@ def travelling(rules: DedupeRules) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in found}
 
 
-def sketch_batch(batch: Batch) -> list[SketchedChange | Unread]:
+def sketch_batch(batch: ChangeBatch) -> list[SketchedChange | Unread]:
     """Read and sketch some changes; the one function that is mapped over processes, or over machines."""
     rules = DedupeRules(**batch.rules)
     repository = discover(Path(batch.folder))
@@ -152,7 +152,9 @@ def _sketch(read: ReadChange | Unread, rules: DedupeRules) -> SketchedChange | U
     return SketchedChange(read.asked, change.title, change.opened_ns, sketched(change, rules), degraded)
 
 
-def read_changes(repository: Repository, asked: Sequence[Asked], rules: DedupeRules) -> Iterator[ReadChange | Unread]:
+def read_changes(
+    repository: Repository, asked: Sequence[ChangeRef], rules: DedupeRules
+) -> Iterator[ReadChange | Unread]:
     """Every change in the order asked for, or why it cannot be read."""
     try:
         diffs: Sequence[CommitDiff | None] = _diffs(repository, asked)
@@ -164,13 +166,13 @@ def read_changes(repository: Repository, asked: Sequence[Asked], rules: DedupeRu
             yield reader.read(one, diff)
 
 
-def _diffs(repository: Repository, asked: Iterable[Asked]) -> list[CommitDiff]:
+def _diffs(repository: Repository, asked: Iterable[ChangeRef]) -> list[CommitDiff]:
     comparisons = [Comparison(one.head, one.base or None) for one in asked]
     with repository.diffs(comparisons, renames=True, limits=LIMITS) as answers:
         return list(answers)
 
 
-def _diff(repository: Repository, asked: Asked) -> CommitDiff | None:
+def _diff(repository: Repository, asked: ChangeRef) -> CommitDiff | None:
     try:
         return _diffs(repository, [asked])[0]
     except CustodyError:
@@ -184,7 +186,7 @@ class _Reader:
         self._objects = objects
         self._rules = rules
 
-    def read(self, asked: Asked, diff: CommitDiff | None) -> ReadChange | Unread:
+    def read(self, asked: ChangeRef, diff: CommitDiff | None) -> ReadChange | Unread:
         """One change."""
         if diff is None:
             return Unread(asked, "git cannot compare its base and head: an object is missing or damaged")
@@ -196,7 +198,7 @@ class _Reader:
         pieces = tuple(self._pieces(diff))
         return ReadChange(
             asked,
-            Described(
+            ChangeDescription(
                 base=asked.base,
                 head=asked.head,
                 opened_ns=_opened_ns(head) if asked.opened_ns is None else asked.opened_ns,
@@ -208,17 +210,17 @@ class _Reader:
             ),
         )
 
-    def _commits(self, asked: Asked) -> Iterator[Commit]:
+    def _commits(self, asked: ChangeRef) -> Iterator[Commit]:
         ids = asked.commits[:COMMITS_READ_MAX] or (asked.head,)
         for sha, found in zip(ids, self._objects.read_all(ids), strict=True):
             if isinstance(found, Object) and found.info.kind == "commit":
                 yield parse_commit(sha, found.content)
 
-    def _pieces(self, diff: CommitDiff) -> Iterator[Piece]:
+    def _pieces(self, diff: CommitDiff) -> Iterator[ChangedPiece]:
         for place, file in enumerate(diff.files):
             yield self._piece(file, parsed=place < FILES_PARSED_MAX)
 
-    def _piece(self, file: FileDiff, *, parsed: bool) -> Piece:
+    def _piece(self, file: FileDiff, *, parsed: bool) -> ChangedPiece:
         change = file.change
         path = str(change.path)
         channel = channel_of(path, self._rules.channel_patterns)
@@ -231,11 +233,11 @@ class _Reader:
                 NOT_READ if side is None else self._file(path, side.blob) for side in (change.old, change.new)
             )
             channel = _channel(channel, before if change.new is None else after)
-        return Piece(
+        return ChangedPiece(
             path=path,
             channel=channel,
             shape=_SHAPES[change.kind],
-            old_path=str(change.old.path) if change.kind is Kind.RENAMED and change.old is not None else None,
+            old_path=str(change.old.path) if change.kind is ChangeKind.RENAMED and change.old is not None else None,
             runs=runs,
             objects=("" if change.old is None else change.old.blob, "" if change.new is None else change.new.blob),
             modes=(sides[0].mode, sides[-1].mode) if len(sides) == 2 else (0, 0),
@@ -247,7 +249,7 @@ class _Reader:
             after=changed(after.facts, (Lines(r.new_first, r.new_first + len(r.added) - 1) for r in runs if r.added)),
         )
 
-    def _file(self, path: str, blob: str) -> Read:
+    def _file(self, path: str, blob: str) -> FileReading:
         """What a file says; one without a reader for its syntax is not looked into."""
         language = language_of(path)
         if language is None:
@@ -258,25 +260,25 @@ class _Reader:
             del _KEPT[next(iter(_KEPT))]
         return read
 
-    def _read_file(self, path: str, blob: str) -> Read:
+    def _read_file(self, path: str, blob: str) -> FileReading:
         found = self._objects.read(blob)
         if isinstance(found, NoObject):
-            return Read(Facts(degraded=f"its content is {found.reason}"))
+            return FileReading(Facts(degraded=f"its content is {found.reason}"))
         until_ns = now_ns() + PARSE_NS_MAX
         facts = facts_of(path, found.content, enough=lambda: now_ns() > until_ns)
-        return Read(facts, is_generated(found.content))
+        return FileReading(facts, is_generated(found.content))
 
 
-def _channel(channel: Channel, read: Read) -> Channel:
+def _channel(channel: Channel, read: FileReading) -> Channel:
     """The channel after a look into the file: production may prove to be tests, or a program's work."""
     if channel is Channel.PRODUCTION and read.is_generated:
         return Channel.GENERATED
     return refined(channel, read.facts)
 
 
-def _runs(file: FileDiff) -> Iterator[Run]:
+def _runs(file: FileDiff) -> Iterator[LineRun]:
     for hunk in file.hunks:
-        yield Run(
+        yield LineRun(
             hunk.old_first if hunk.old_count else 0,
             hunk.new_first if hunk.new_count else 0,
             tuple(_line(text) for text in hunk.removed),

@@ -13,38 +13,38 @@ from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import dump
 from custody.core.wire.rules_digest import rules_digest
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, Asked, ReadChange, Unread, read_changes
+from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, Unread, read_changes
 from custody.dupes.app.git_relations import arounds
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import evidence_told, named, shown
-from custody.dupes.app.search import Found, Like, Searching
+from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
 from custody.dupes.app.select import typed_change
-from custody.dupes.category import Category, Relation, Says
+from custody.dupes.category import Category, DuplicateVerdict, Relation
 from custody.dupes.evidence import overlap_of
-from custody.dupes.model import Described
+from custody.dupes.model import ChangeDescription
 from custody.dupes.queries.change_index import DupesTables, EvidenceRow
-from custody.dupes.relations import Related, relations
+from custody.dupes.relations import RelationReason, relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketched
 from custody.dupes.verdict import ALOUD, verdict
-from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, Suggestion
+from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, DuplicateSuggestion
 from custody.git import Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHOWN = 5
 """Suggestions that are told unless the caller wants more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class DuplicateMatch:
     """An indexed change that another one is like, and what is said about the two."""
 
     head: CommitSha
     title: str
     on_main: bool
-    says: Says
+    says: DuplicateVerdict
     category: Category
     relations: frozenset[Relation]
     rule: str
@@ -53,17 +53,17 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class DuplicateCheck:
     """A change that was looked for: as it was read, what the search found, and what each suggestion rests on."""
 
     read: ReadChange
-    found: Found
+    found: SearchResult
     told: tuple[DupesEvidence, ...]
-    matches: tuple[Match, ...]
+    matches: tuple[DuplicateMatch, ...]
     """The same suggestions in the same order, in this package's own nouns."""
 
 
-def dupes_check(desk: Desk, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
+def dupes_check(desk: Workspace, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
     """What ``BASE..HEAD``, a commit or the work tree is like among everything indexed."""
     rules = loaded(desk)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
@@ -73,7 +73,7 @@ def dupes_check(desk: Desk, change: str | None, *, worktree: bool = False, limit
     return _report(checked, kept, limit, rules, digest)
 
 
-def dupes_look(desk: Desk, asked: Asked, *, limit: int = SHOWN) -> DupesCheckReport:
+def dupes_look(desk: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> DupesCheckReport:
     """The same answer about one change, for somebody who only looks: its evidence is not kept."""
     rules = loaded(desk)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
@@ -83,11 +83,11 @@ def dupes_look(desk: Desk, asked: Asked, *, limit: int = SHOWN) -> DupesCheckRep
 
 
 def _report(
-    checked: Checked, kept: Sequence[Suggestion], limit: int, rules: DedupeRules, digest: str
+    checked: DuplicateCheck, kept: Sequence[DuplicateSuggestion], limit: int, rules: DedupeRules, digest: str
 ) -> DupesCheckReport:
     aloud = [one for one in kept if one.evidence.says in ALOUD_WORDS][:limit]
     return DupesCheckReport(
-        outcome="found" if any(one.evidence.says == Says.DUPLICATE.value for one in aloud) else "fine",
+        outcome="found" if any(one.evidence.says == DuplicateVerdict.DUPLICATE.value for one in aloud) else "fine",
         this=named(checked.read),
         suggestions=aloud,
         nearest=None if aloud or not kept else kept[0],
@@ -103,7 +103,9 @@ def _report(
 ALOUD_WORDS = frozenset(says.value for says in ALOUD)
 
 
-def check_change(repository: Repository, store: Store, asked: Asked, rules: DedupeRules, digest: str) -> Checked:
+def check_change(
+    repository: Repository, store: Store, asked: ChangeRef, rules: DedupeRules, digest: str
+) -> DuplicateCheck:
     """Search for one change, and look closely at the best of what is found."""
     tables = DupesTables(store)
     if tables.newest() == 0:
@@ -118,22 +120,24 @@ def check_change(repository: Repository, store: Store, asked: Asked, rules: Dedu
     itself = tables.find(OWN, asked.base, asked.head)
     model = model_for(store, rules)
     sketch = sketched(read.described, rules)
-    found = Searching(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
+    found = ChangeSearch(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
     best = found.likes[: rules.exact_max]
     others = _others(repository, best, rules)
     around = arounds(repository, asked, best)
     told: list[DupesEvidence] = []
-    matches: list[Match] = []
+    matches: list[DuplicateMatch] = []
     for like, other, near in zip(best, others, around, strict=True):
         says = verdict(like.scored, like.chance, like.exact, like.terms, rules)
         related = relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules)
-        overlap = overlap_of(read.described, other, rules) if isinstance(other, Described) else other
+        overlap = overlap_of(read.described, other, rules) if isinstance(other, ChangeDescription) else other
         told.append(evidence_told(read, like, says, related, overlap, found, digest, model.version))
         matches.append(_match(like, says, related))
-    return Checked(read, found, tuple(told), tuple(matches))
+    return DuplicateCheck(read, found, tuple(told), tuple(matches))
 
 
-def find_matches(repository: Repository, store: Store, asked: Asked, effective: Effective) -> tuple[Match, ...]:
+def find_matches(
+    repository: Repository, store: Store, asked: ChangeRef, effective: Effective
+) -> tuple[DuplicateMatch, ...]:
     """Return what a change is like among everything indexed, best first, by the rules that are passed in.
 
     Nothing is stored. An ``InputError`` says why the change could not be looked up.
@@ -141,8 +145,8 @@ def find_matches(repository: Repository, store: Store, asked: Asked, effective: 
     return check_change(repository, store, asked, effective.of(DedupeRules), "").matches
 
 
-def _match(like: Like, says: Says, related: Sequence[Related]) -> Match:
-    return Match(
+def _match(like: ChangeMatch, says: DuplicateVerdict, related: Sequence[RelationReason]) -> DuplicateMatch:
+    return DuplicateMatch(
         head=like.change.head,
         title=shown(like.change.title),
         on_main=like.change.on_main,
@@ -156,7 +160,7 @@ def _match(like: Like, says: Says, related: Sequence[Related]) -> Match:
 
 
 @contextmanager
-def _asked(desk: Desk, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, Asked]]:
+def _asked(desk: Workspace, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, ChangeRef]]:
     if worktree == (change is not None):
         raise InputError("say what to look for: BASE..HEAD, a commit, or --worktree", hint="give exactly one of them")
     if change is not None:
@@ -167,16 +171,16 @@ def _asked(desk: Desk, change: str | None, *, worktree: bool) -> Iterator[tuple[
             desk.talk(f"'{left_out.path.display}' {left_out.reason}; it is left out")
         base = desk.repository.head().commit or NO_COMMIT
         commits = (work.commit,)
-        yield work.repository, Asked(base=base, head=work.commit, name="the work tree", commits=commits)
+        yield work.repository, ChangeRef(base=base, head=work.commit, name="the work tree", commits=commits)
 
 
-def _others(repository: Repository, likes: Sequence[Like], rules: DedupeRules) -> list[Described | str]:
+def _others(repository: Repository, likes: Sequence[ChangeMatch], rules: DedupeRules) -> list[ChangeDescription | str]:
     """The changes themselves, or why one cannot be read: then its sketch has to do."""
-    asked = [Asked(base=like.change.base, head=like.change.head, opened_ns=like.change.opened_ns) for like in likes]
+    asked = [ChangeRef(base=like.change.base, head=like.change.head, opened_ns=like.change.opened_ns) for like in likes]
     return [read.why if isinstance(read, Unread) else read.described for read in read_changes(repository, asked, rules)]
 
 
-def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
+def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> DuplicateSuggestion:
     """Store what a suggestion rests on under its digest."""
     made = _suggested(evidence)
     if evidence.says in ALOUD_WORDS:
@@ -186,15 +190,15 @@ def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> Suggestion:
     return made
 
 
-def _suggested(evidence: DupesEvidence) -> Suggestion:
-    return Suggestion(id=hashlib.sha256(_body(evidence)).hexdigest(), evidence=evidence)
+def _suggested(evidence: DupesEvidence) -> DuplicateSuggestion:
+    return DuplicateSuggestion(id=hashlib.sha256(_body(evidence)).hexdigest(), evidence=evidence)
 
 
 def _body(evidence: DupesEvidence) -> bytes:
     return dump(msgspec.to_builtins(evidence))
 
 
-def _notes(change: Described) -> Iterator[str]:
+def _notes(change: ChangeDescription) -> Iterator[str]:
     """What could not be looked at."""
     if not change.pieces:
         yield "the change is empty"

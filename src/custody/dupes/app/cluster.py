@@ -7,39 +7,39 @@ from itertools import combinations
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.dupes.app.change_name import indexed_change
-from custody.dupes.app.change_reader import Asked, ReadChange, read_changes
+from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import named_row
-from custody.dupes.canonical import Canonical, NoCanonical, Standing, canonical_of, scopes_of
-from custody.dupes.category import Says
+from custody.dupes.canonical import Canonical, KeepEvidence, NoCanonical, canonical_of, scopes_of
+from custody.dupes.category import DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.changeset import change_set
-from custody.dupes.cluster import Cluster, Link, clusters_of
+from custody.dupes.cluster import Cluster, PairLink, clusters_of
 from custody.dupes.descent import Descent, descent_of
 from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS
-from custody.dupes.model import Described, ExactKind, Likeness, Signature
+from custody.dupes.model import ChangeDescription, ExactKind, Likeness, Signature
 from custody.dupes.packing import unpacked
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import scored
 from custody.dupes.similarity import similarities
 from custody.dupes.verdict import verdict
-from custody.dupes.wire.report import ClusterMember, ClusterTold, DescentEdge, DupesClusterReport
+from custody.dupes.wire.report import ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-FLAGS = (Says.DUPLICATE, Says.COMPETING)
+FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 MEMBERS_READ_MAX = 60
 """Of a larger cluster, only so many changes are read to find out who descends from whom."""
 
-Rows = Mapping[int, ChangeRow]
+ChangeRows = Mapping[int, ChangeRow]
 
 
-def dupes_cluster(desk: Desk, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
+def dupes_cluster(desk: Workspace, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
     """Compare all indexed changes that share something rare, and put those into clusters that are duplicates."""
     rules = loaded(desk)[0].of(DedupeRules)
     with desk.reading() as store:
@@ -56,7 +56,7 @@ def dupes_cluster(desk: Desk, changes: Sequence[str], *, with_landed: bool) -> D
     )
 
 
-def clusters_among(desk: Desk, store: Store, rows: Rows, rules: DedupeRules) -> tuple[list[Cluster], int]:
+def clusters_among(desk: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules) -> tuple[list[Cluster], int]:
     """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
     pairs = _pairs(store, rows, rules)
     desk.progress.start("comparing pairs", len(pairs))
@@ -65,7 +65,7 @@ def clusters_among(desk: Desk, store: Store, rows: Rows, rules: DedupeRules) -> 
     return sorted(found, key=lambda one: (-len(one.members), one.id)), len(pairs)
 
 
-def _pairs(store: Store, rows: Rows, rules: DedupeRules) -> dict[tuple[int, int], int]:
+def _pairs(store: Store, rows: ChangeRows, rules: DedupeRules) -> dict[tuple[int, int], int]:
     """The pairs worth comparing, with how many rare terms both have; an exact hash is worth all of them."""
     shared: Counter[tuple[int, int]] = Counter()
     tables = DupesTables(store)
@@ -80,8 +80,8 @@ def _pairs(store: Store, rows: Rows, rules: DedupeRules) -> dict[tuple[int, int]
 
 
 def _links(
-    pairs: Mapping[tuple[int, int], int], rows: Rows, model: Model, rules: DedupeRules, desk: Desk
-) -> Iterator[Link]:
+    pairs: Mapping[tuple[int, int], int], rows: ChangeRows, model: Model, rules: DedupeRules, desk: Workspace
+) -> Iterator[PairLink]:
     signatures: dict[int, Signature] = {}
     for (a, b), terms in sorted(pairs.items()):
         for change in (a, b):
@@ -92,7 +92,7 @@ def _links(
         rated = scored(signatures[a], signatures[b], signals, rules, exact)
         chance = chance_of(signals, model)
         if verdict(rated, chance, exact, terms, rules) in FLAGS:
-            yield Link(a, b, rated.category, max(chance.probability, float(bool(exact))))
+            yield PairLink(a, b, rated.category, max(chance.probability, float(bool(exact))))
         desk.progress.step(1)
 
 
@@ -107,13 +107,13 @@ def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     return frozenset(found & kinds)
 
 
-def cluster_told(repository: Repository, cluster: Cluster, rows: Rows, rules: DedupeRules) -> ClusterTold:
+def cluster_told(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
     """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
     described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
     descent = descent_of({change: change_set(one, rules) for change, one in described.items()}, rules)
     chosen = canonical_of(_standings(described))
     bases = {base.change: base.reasons for base in descent.bases} if descent.edges else {}
-    return ClusterTold(
+    return ClusterReport(
         id=rows[cluster.id].head,
         members=[_member(rows[change], bases.get(change), chosen) for change in cluster.members],
         edges=list(_edges(descent, rows)),
@@ -121,16 +121,20 @@ def cluster_told(repository: Repository, cluster: Cluster, rows: Rows, rules: De
     )
 
 
-def _described(repository: Repository, members: Sequence[int], rows: Rows, rules: DedupeRules) -> dict[int, Described]:
-    asked = [Asked(base=rows[one].base, head=rows[one].head, opened_ns=rows[one].opened_ns) for one in members]
+def _described(
+    repository: Repository, members: Sequence[int], rows: ChangeRows, rules: DedupeRules
+) -> dict[int, ChangeDescription]:
+    asked = [ChangeRef(base=rows[one].base, head=rows[one].head, opened_ns=rows[one].opened_ns) for one in members]
     read = zip(members, read_changes(repository, asked, rules), strict=True)
     return {change: one.described for change, one in read if isinstance(one, ReadChange)}
 
 
-def _standings(described: Mapping[int, Described]) -> Iterable[Standing]:
+def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[KeepEvidence]:
     scopes = scopes_of(described)
     return [
-        Standing(change=change, opened_ns=one.opened_ns, scope=scopes[change], has_tests=bool(one.of(Channel.TESTS)))
+        KeepEvidence(
+            change=change, opened_ns=one.opened_ns, scope=scopes[change], has_tests=bool(one.of(Channel.TESTS))
+        )
         for change, one in described.items()
     ]
 
@@ -142,7 +146,7 @@ def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: Canonical | No
     )
 
 
-def _edges(descent: Descent, rows: Rows) -> Iterator[DescentEdge]:
+def _edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
     for edge in descent.edges:
         yield DescentEdge(
             part=rows[edge.part].head,
@@ -153,7 +157,7 @@ def _edges(descent: Descent, rows: Rows) -> Iterator[DescentEdge]:
         )
 
 
-def _why(chosen: Canonical | NoCanonical, rows: Rows) -> str:
+def _why(chosen: Canonical | NoCanonical, rows: ChangeRows) -> str:
     if isinstance(chosen, NoCanonical):
         return f"none is advised: {chosen.reason}"
     return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"

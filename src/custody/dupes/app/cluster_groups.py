@@ -12,20 +12,20 @@ from custody.dupes.cluster import Cluster
 from custody.dupes.queries.change_list import ChangeList
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION
-from custody.dupes.wire.report import ChangeNamed, ClusterTold
+from custody.dupes.wire.report import ChangeRefReport, ClusterReport
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 MEMBERS_TOLD_MAX = 100
 """Changes that are reported of a larger cluster."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ClusterRow:
     """A cluster as a list has it: its changes by name, in the order of indexing."""
 
     cluster: Cluster
-    members: tuple[ChangeNamed, ...]
+    members: tuple[ChangeRefReport, ...]
 
     @property
     def open(self) -> int:
@@ -44,7 +44,7 @@ class Group:
 class Groups:
     """Every cluster, the largest first; among so many changes, from so many compared pairs."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ClusterRow, ...] = ()
     changes: int = 0
     pairs: int = 0
 
@@ -64,15 +64,15 @@ def read_cluster_state(store: Store, rules: DedupeRules) -> object:
     return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
 
 
-def find_groups(desk: Desk, store: Store, rules: DedupeRules) -> Groups:
+def find_groups(desk: Workspace, store: Store, rules: DedupeRules) -> Groups:
     """Every cluster, landed commits too."""
     rows = {row.id: row for row in list_changes(store)}
     clusters, pairs = clusters_among(desk, store, rows, rules)
-    groups = (Group(one, tuple(named_row(rows[change]) for change in one.members)) for one in clusters)
+    groups = (ClusterRow(one, tuple(named_row(rows[change]) for change in one.members)) for one in clusters)
     return Groups(tuple(groups), len(rows), pairs)
 
 
-def show_group(desk: Desk, group: Group) -> ClusterTold:
+def show_group(desk: Workspace, group: ClusterRow) -> ClusterReport:
     """One cluster with its base and the change to keep."""
     some = group.cluster.members[:MEMBERS_TOLD_MAX]
     with desk.reading() as store:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from custody.dupes.app.change_reader import Asked
-from custody.dupes.app.search import Like
-from custody.dupes.relations import Around
+from custody.dupes.app.change_reader import ChangeRef
+from custody.dupes.app.search import ChangeMatch
+from custody.dupes.relations import GitRelations
 from custody.git import Ancestry, Repository
 
 
-def arounds(repository: Repository, asked: Asked, likes: Sequence[Like]) -> list[Around]:
+def arounds(repository: Repository, asked: ChangeRef, likes: Sequence[ChangeMatch]) -> list[GitRelations]:
     """One answer for each of ``likes``, by one walk through history."""
     pairs = {
         Ancestry(like.change.head, descendant)
@@ -18,7 +18,7 @@ def arounds(repository: Repository, asked: Asked, likes: Sequence[Like]) -> list
     }
     true = repository.ancestries(pairs) if pairs else frozenset()
     return [
-        Around(
+        GitRelations(
             other_on_main=like.change.on_main,
             other_below_base=Ancestry(like.change.head, asked.base) in true or like.change.head == asked.base,
             other_on_its_line=Ancestry(like.change.head, asked.onto) in true or like.change.head == asked.onto,
@@ -30,7 +30,7 @@ def arounds(repository: Repository, asked: Asked, likes: Sequence[Like]) -> list
     ]
 
 
-def _taken_back(like: Like, likes: Sequence[Like]) -> bool:
+def _taken_back(like: ChangeMatch, likes: Sequence[ChangeMatch]) -> bool:
     """Whether a change found beside it names its commits as reverted: a revert is always like what it undoes."""
     return any(
         other.change.opened_ns >= like.change.opened_ns and bool(other.signature.reverted & like.signature.commits)

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from custody.dupes.app.change_reader import OWN, Asked, Batch, SketchedChange, Unread, sketch_batch, travelling
+from custody.dupes.app.change_reader import (
+    OWN,
+    ChangeBatch,
+    ChangeRef,
+    SketchedChange,
+    Unread,
+    sketch_batch,
+    travelling,
+)
 from custody.dupes.app.search import indexed_rows
 from custody.dupes.app.select import REFS, changes_in, typed_changes
 from custody.dupes.change_row import ChangeRow
@@ -18,7 +26,7 @@ from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire.report import DupesIndexReport, UnreadChange
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BATCH = 32
 """Changes that one worker is handed at a time."""
@@ -27,7 +35,7 @@ UNREAD_SHOWN_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class IndexRequest:
     """What to index: refs that match, ranges as typed, landed commits; by how many workers of which kind."""
 
     refs: tuple[str, ...] = ()
@@ -38,7 +46,7 @@ class Wanted:
     anew: bool = False
 
 
-def dupes_index(desk: Desk, wanted: Wanted) -> DupesIndexReport:
+def dupes_index(desk: Workspace, wanted: IndexRequest) -> DupesIndexReport:
     """Index everything wanted that is not indexed yet."""
     rules = loaded(desk)[0].of(DedupeRules)
     repository = desk.repository
@@ -76,17 +84,17 @@ def dupes_index(desk: Desk, wanted: Wanted) -> DupesIndexReport:
 
 
 def sketch_all(
-    folder: str, asked: Iterable[Asked], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
+    folder: str, asked: Iterable[ChangeRef], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
 ) -> Iterator[SketchedChange | Unread]:
     """Read and sketch changes in their order, by several workers."""
     rules_sent = travelling(rules)
-    batches = (Batch(folder, some, rules_sent) for some in _batches(asked))
+    batches = (ChangeBatch(folder, some, rules_sent) for some in _batches(asked))
     for done in pool_map(sketch_batch, batches, workers=workers, backend=backend):
         yield from done
 
 
 @dataclass(slots=True)
-class Counted:
+class IndexCount:
     """How many changes were indexed, and how many files of theirs had no readable syntax."""
 
     indexed: int = 0
@@ -98,9 +106,9 @@ def index_all(
     made: Iterable[SketchedChange | Unread],
     rules: DedupeRules,
     step: Callable[[int], None] = lambda _: None,
-) -> Counted:
+) -> IndexCount:
     """Put changes into the index as they come, some at a time: what is in it stays when this is interrupted."""
-    counted = Counted()
+    counted = IndexCount()
     tables = DupesTables(store)
     made = iter(made)
     while some := list(islice(made, BATCH)):
@@ -139,7 +147,7 @@ def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
     return row.id
 
 
-def _batches(asked: Iterable[Asked]) -> Iterator[tuple[Asked, ...]]:
+def _batches(asked: Iterable[ChangeRef]) -> Iterator[tuple[ChangeRef, ...]]:
     asked = iter(asked)
     while some := tuple(islice(asked, BATCH)):
         yield some

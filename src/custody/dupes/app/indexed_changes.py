@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_index import count_changes
-from custody.dupes.app.change_reader import NO_COMMIT, Asked, ReadChange, Unread, read_changes
+from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, Unread, read_changes
 from custody.dupes.app.check import dupes_check, dupes_look
 from custody.dupes.app.report import named_row, shown
 from custody.dupes.app.select import landing_tip, own_commits_of
 from custody.dupes.change_row import ChangeRow
-from custody.dupes.model import Described, Piece
+from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.queries.change_list import ChangeList
 from custody.dupes.rules import DedupeRules
-from custody.dupes.wire.report import ChangeNamed, DupesCheckReport
+from custody.dupes.wire.report import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 STATES = ("open", "landed", "all")
 _LANDED = {"open": False, "landed": True, "all": None}
@@ -27,17 +27,17 @@ FILES_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesListed:
+class ChangeListPage:
     """Some of the changes that match, the last indexed first; how many match, and how many there are at all."""
 
-    items: tuple[ChangeNamed, ...]
+    items: tuple[ChangeRefReport, ...]
     matching: int
     indexed: int
     next: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class FileTouched:
+class ChangedFileRow:
     """A file of a change: what became of it, how many lines it got and lost, and why it is not read if it is not."""
 
     path: str
@@ -49,24 +49,24 @@ class FileTouched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSeen:
+class ChangePage:
     """A change as it is looked at; ``unread`` says why nothing but its name is known, if that is so."""
 
-    change: ChangeNamed
+    change: ChangeRefReport
     author: str = ""
-    files: tuple[FileTouched, ...] = ()
+    files: tuple[ChangedFileRow, ...] = ()
     file_count: int = 0
     added: int = 0
     removed: int = 0
     unread: str | None = None
 
 
-def dedupe_rules(desk: Desk) -> DedupeRules:
+def dedupe_rules(desk: Workspace) -> DedupeRules:
     """The rules in force."""
     return loaded(desk)[0].of(DedupeRules)
 
 
-def changes_listed(desk: Desk, *, state: str, words: str, before: int | None, limit: int) -> ChangesListed:
+def changes_listed(desk: Workspace, *, state: str, words: str, before: int | None, limit: int) -> ChangeListPage:
     """The changes indexed last: ``open``, ``landed`` or ``all``, with these words in what they are called."""
     landed = _LANDED[state]
     with desk.reading() as store, store.reading():
@@ -75,17 +75,17 @@ def changes_listed(desk: Desk, *, state: str, words: str, before: int | None, li
         matching = changes.count(landed, words)
         indexed = count_changes(store)
     following = rows[limit - 1].id if len(rows) > limit else None
-    return ChangesListed(tuple(named_row(row) for row in rows[:limit]), matching, indexed, following)
+    return ChangeListPage(tuple(named_row(row) for row in rows[:limit]), matching, indexed, following)
 
 
-def read_change(desk: Desk, row: ChangeRow) -> ChangeSeen:
+def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
     """What a change does, read from git."""
     named = named_row(row)
     (change,) = changes_read(desk, [row])
     if isinstance(change, str):
-        return ChangeSeen(change=named, unread=change)
+        return ChangePage(change=named, unread=change)
     pieces = change.pieces
-    return ChangeSeen(
+    return ChangePage(
         change=named,
         author=shown(change.author),
         files=tuple(file_touched(piece) for piece in pieces[:FILES_MAX]),
@@ -95,15 +95,15 @@ def read_change(desk: Desk, row: ChangeRow) -> ChangeSeen:
     )
 
 
-def changes_read(desk: Desk, rows: Sequence[ChangeRow]) -> list[Described | str]:
+def changes_read(desk: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
     """Changes as git has them, or why one cannot be read."""
     asked = [_asked(desk, row) for row in rows]
     return [_described(one) for one in read_changes(desk.repository, asked, dedupe_rules(desk))]
 
 
-def _asked(desk: Desk, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> Asked:
+def _asked(desk: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
     own = () if row.on_main else own_commits_of(desk.repository, row.base, row.head)
-    return Asked(
+    return ChangeRef(
         base=row.base,
         head=row.head,
         name=row.name,
@@ -115,35 +115,35 @@ def _asked(desk: Desk, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> Asked:
     )
 
 
-def _described(read: ReadChange | Unread) -> Described | str:
+def _described(read: ReadChange | Unread) -> ChangeDescription | str:
     return read.why if isinstance(read, Unread) else read.described
 
 
-def file_touched(piece: Piece) -> FileTouched:
+def file_touched(piece: ChangedPiece) -> ChangedFileRow:
     """A file of a change, to be named."""
-    return FileTouched(
+    return ChangedFileRow(
         shown(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
     )
 
 
-def change_like(desk: Desk, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
+def change_like(desk: Workspace, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
     """What a change is like among all that are indexed; its evidence is not stored."""
     onto = NO_COMMIT if row.on_main else onto_of(desk, row)
     return dupes_look(desk, _asked(desk, row, onto), limit=limit)
 
 
-def check_indexed(desk: Desk, row: ChangeRow, *, limit: int) -> DupesCheckReport:
+def check_indexed(desk: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
     """The same, with its evidence stored."""
     alone = row.on_main or row.base == NO_COMMIT
     return dupes_check(desk, row.head if alone else format_range(desk, row), limit=limit)
 
 
-def format_range(desk: Desk, row: ChangeRow) -> str:
+def format_range(desk: Workspace, row: ChangeRow) -> str:
     """An indexed change as git names it: from the line that it would land on to its head."""
     return f"{onto_of(desk, row)}..{row.head}"
 
 
-def onto_of(desk: Desk, row: ChangeRow) -> CommitSha:
+def onto_of(desk: Workspace, row: ChangeRow) -> CommitSha:
     """The tip of the line that an indexed change would land on; its own base where that line has it already."""
     tip = landing_tip(desk.repository, dedupe_rules(desk))
     if tip is None or tip == row.head:

@@ -25,7 +25,7 @@ from custody.intake.redaction import redacted
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DUPLICATE = ("duplicate", "same-feature", "competing")
 ANSWERS = (*DUPLICATE, "related", "different")
@@ -33,7 +33,7 @@ ANSWERS = (*DUPLICATE, "related", "different")
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class ChangeEnds:
     """A change as an answer names it."""
 
     base: str
@@ -41,11 +41,11 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PairAnswer:
     """What somebody said that two changes are to each other."""
 
-    one: Ends
-    other: Ends
+    one: ChangeEnds
+    other: ChangeEnds
     answer: str
     actor: str
     reason: str | None = None
@@ -60,7 +60,7 @@ def model_for(store: Store, rules: DedupeRules) -> Model:
 
 
 def dupes_label(
-    desk: Desk, one: str, other: str, answer: str, *, actor: str | None, reason: str | None
+    desk: Workspace, one: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
     """Record what a person says about two indexed changes."""
     rules = loaded(desk)[0].of(DedupeRules)
@@ -68,7 +68,7 @@ def dupes_label(
         a, b = indexed_change(store, one), indexed_change(store, other)
         if a.id == b.id:
             raise InputError("a change is no duplicate of itself", hint="name two changes")
-        said = Answered(Ends(a.base, a.head), Ends(b.base, b.head), answer, actor or user(), reason)
+        said = PairAnswer(ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or user(), reason)
         made = keep_answer(desk, store, said)
         answers = list(_answers(store))
         model = model_for(store, rules)
@@ -86,7 +86,7 @@ def dupes_label(
     )
 
 
-def keep_answer(desk: Desk, store: Store, said: Answered) -> RecordRef:
+def keep_answer(desk: Workspace, store: Store, said: PairAnswer) -> RecordRef:
     """Record what two changes are to each other."""
     event: dict[str, Json] = {
         "custody": 1,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from custody.core.errors import InputError
 from custody.dupes.app.change_name import UnknownChange, find_change
 from custody.dupes.app.indexed_changes import (
-    FileTouched,
+    ChangedFileRow,
     change_like,
     changes_read,
     dedupe_rules,
@@ -15,10 +15,10 @@ from custody.dupes.app.indexed_changes import (
 )
 from custody.dupes.app.report import named_row, overlap_told, shown
 from custody.dupes.change_row import ChangeRow
-from custody.dupes.evidence import Overlap, Place, overlap_of
-from custody.dupes.model import Described, Piece, Run
-from custody.dupes.wire.report import ChangeNamed, DupesEvidence, DupesShowReport, OverlapTold
-from custody.workspace.workspace import Desk
+from custody.dupes.evidence import Overlap, SharedLines, overlap_of
+from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun
+from custody.dupes.wire.report import ChangeRefReport, DupesEvidence, DupesShowReport, OverlapReport
+from custody.workspace.workspace import Workspace
 
 LINES_MAX = 500
 """Lines of both changes together that are shown."""
@@ -51,54 +51,54 @@ class SideHunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairSide:
     """A file of one change."""
 
-    file: FileTouched
+    file: ChangedFileRow
     hunks: tuple[SideHunk, ...]
     left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class FilePair:
     """A file of this change beside the one of the other that it goes with; None where it goes with none."""
 
-    this: Side | None
-    other: Side | None
+    this: PairSide | None
+    other: PairSide | None
     shared: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairSeen:
+class PairPage:
     """Two changes and what they have in common.
 
     ``evidence`` is None where the search did not bring them together; ``unread`` says why their files are not here.
     """
 
-    this: ChangeNamed
-    other: ChangeNamed
+    this: ChangeRefReport
+    other: ChangeRefReport
     evidence: DupesEvidence | None = None
     kept: str | None = None
     """The id of stored evidence, where that is what is shown."""
     replayed: str | None = None
     replay_why: str | None = None
-    overlap: OverlapTold | None = None
-    files: tuple[Beside, ...] = ()
+    overlap: OverlapReport | None = None
+    files: tuple[FilePair, ...] = ()
     files_left_out: int = 0
     unread: str | None = None
 
 
-def compare_changes(desk: Desk, name: str, other: str) -> PairSeen:
+def compare_changes(desk: Workspace, name: str, other: str) -> PairPage:
     """Two indexed changes beside each other; ``UnknownChange`` where one of them is not indexed."""
     row, beside = find_change(desk, name), find_change(desk, other)
     if row.id == beside.id:
         raise InputError("a change is like itself in everything", hint="name two changes")
     evidence = next((one for one in _told(desk, row) if one.other.head == beside.head), None)
-    seen = PairSeen(this=named_row(row), other=named_row(beside), evidence=evidence)
+    seen = PairPage(this=named_row(row), other=named_row(beside), evidence=evidence)
     return _with_files(desk, seen, row, beside)
 
 
-def _told(desk: Desk, row: ChangeRow) -> list[DupesEvidence]:
+def _told(desk: Workspace, row: ChangeRow) -> list[DupesEvidence]:
     try:
         found = change_like(desk, row)
     except InputError:
@@ -106,10 +106,10 @@ def _told(desk: Desk, row: ChangeRow) -> list[DupesEvidence]:
     return [one.evidence for one in (*found.suggestions, *([found.nearest] if found.nearest else []))]
 
 
-def compare_stored(desk: Desk, report: DupesShowReport) -> PairSeen:
+def compare_stored(desk: Workspace, report: DupesShowReport) -> PairPage:
     """The two changes of stored evidence, with what the index says of it now."""
     evidence = report.evidence
-    seen = PairSeen(
+    seen = PairPage(
         this=evidence.this,
         other=evidence.other,
         evidence=evidence,
@@ -124,7 +124,7 @@ def compare_stored(desk: Desk, report: DupesShowReport) -> PairSeen:
     return _with_files(desk, seen, row, beside)
 
 
-def _with_files(desk: Desk, seen: PairSeen, row: ChangeRow, beside: ChangeRow) -> PairSeen:
+def _with_files(desk: Workspace, seen: PairPage, row: ChangeRow, beside: ChangeRow) -> PairPage:
     this, other = changes_read(desk, [row, beside])
     if isinstance(this, str) or isinstance(other, str):
         why = this if isinstance(this, str) else str(other)
@@ -135,10 +135,10 @@ def _with_files(desk: Desk, seen: PairSeen, row: ChangeRow, beside: ChangeRow) -
     return replace(seen, overlap=overlap_told(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))
 
 
-_Pair = tuple[Piece | None, Piece | None, int]
+_Pair = tuple[ChangedPiece | None, ChangedPiece | None, int]
 
 
-def _paired(this: Described, other: Described, overlap: Overlap) -> list[_Pair]:
+def _paired(this: ChangeDescription, other: ChangeDescription, overlap: Overlap) -> list[_Pair]:
     """Each file with the one that shares the most lines with it, else the one of its name; what shares comes first."""
     shared: Counter[tuple[str, str]] = Counter()
     for place in overlap.places:
@@ -155,7 +155,7 @@ def _paired(this: Described, other: Described, overlap: Overlap) -> list[_Pair]:
     return pairs
 
 
-def _besides(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[Beside]:
+def _besides(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[FilePair]:
     ours = _marks((place.sign, place.path, place.line, place) for place in overlap.places)
     theirs = _marks((place.sign, place.other_path, place.other_line, place) for place in overlap.places)
     left = LINES_MAX
@@ -164,10 +164,10 @@ def _besides(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[Beside]:
         left -= _shown(one)
         two = None if other is None else _side(other, theirs, left)
         left -= _shown(two)
-        yield Beside(one, two, shared)
+        yield FilePair(one, two, shared)
 
 
-def _marks(places: Iterator[tuple[str, str, int, Place]]) -> Mapping[str, frozenset[tuple[str, int]]]:
+def _marks(places: Iterator[tuple[str, str, int, SharedLines]]) -> Mapping[str, frozenset[tuple[str, int]]]:
     """The lines of each file that both changes have, by sign and number."""
     found: dict[str, set[tuple[str, int]]] = {}
     for sign, path, first, place in places:
@@ -175,7 +175,7 @@ def _marks(places: Iterator[tuple[str, str, int, Place]]) -> Mapping[str, frozen
     return {path: frozenset(lines) for path, lines in found.items()}
 
 
-def _side(piece: Piece, marks: Mapping[str, frozenset[tuple[str, int]]], left: int) -> Side:
+def _side(piece: ChangedPiece, marks: Mapping[str, frozenset[tuple[str, int]]], left: int) -> PairSide:
     both = marks.get(piece.path, frozenset())
     hunks: list[SideHunk] = []
     for run in piece.runs:
@@ -184,10 +184,10 @@ def _side(piece: Piece, marks: Mapping[str, frozenset[tuple[str, int]]], left: i
         hunks.append(_hunk(run, both, min(left, HUNK_LINES_MAX)))
         left -= len(hunks[-1].lines)
     told = sum(len(hunk.lines) + hunk.left_out for hunk in hunks)
-    return Side(file_touched(piece), tuple(hunks), piece.added + piece.removed - told)
+    return PairSide(file_touched(piece), tuple(hunks), piece.added + piece.removed - told)
 
 
-def _hunk(run: Run, both: frozenset[tuple[str, int]], most: int) -> SideHunk:
+def _hunk(run: LineRun, both: frozenset[tuple[str, int]], most: int) -> SideHunk:
     lines = [("-", run.old_first + n, text) for n, text in enumerate(run.removed)]
     lines += [("+", run.new_first + n, text) for n, text in enumerate(run.added)]
     made = (SideLine(number, sign, _text(text), (sign, number) in both) for sign, number, text in lines[:most])
@@ -198,5 +198,5 @@ def _text(line: str) -> str:
     return shown(line[:SIGNS_MAX]) + ("…" if len(line) > SIGNS_MAX else "")
 
 
-def _shown(side: Side | None) -> int:
+def _shown(side: PairSide | None) -> int:
     return 0 if side is None else sum(len(hunk.lines) for hunk in side.hunks)

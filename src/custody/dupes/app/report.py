@@ -2,31 +2,31 @@
 
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import ReadChange
-from custody.dupes.app.search import Found, Like
-from custody.dupes.category import Says
+from custody.dupes.app.search import ChangeMatch, SearchResult
+from custody.dupes.category import DuplicateVerdict
 from custody.dupes.change_row import ChangeRow
-from custody.dupes.evidence import Names, Overlap
-from custody.dupes.queries.change_list import ChangeListed
-from custody.dupes.relations import Related
+from custody.dupes.evidence import Overlap, SharedNames
+from custody.dupes.queries.change_list import ChangeSummary
+from custody.dupes.relations import RelationReason
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire.report import (
     AccountLine,
-    ChangeNamed,
+    ChangeRefReport,
     DupesEvidence,
-    NamesShared,
-    OverlapTold,
-    PlaceShared,
-    RelationTold,
-    TermCounted,
+    OverlapReport,
+    RelationReport,
+    SharedLinesReport,
+    SharedNamesReport,
+    TermCount,
 )
 
 NAME_CHARS_MAX = 400
 
 
-def named(read: ReadChange) -> ChangeNamed:
+def named(read: ReadChange) -> ChangeRefReport:
     """A change that was read."""
     change = read.described
-    return ChangeNamed(
+    return ChangeRefReport(
         base=change.base,
         head=change.head,
         name=read.asked.name,
@@ -36,9 +36,9 @@ def named(read: ReadChange) -> ChangeNamed:
     )
 
 
-def named_row(row: ChangeRow | ChangeListed) -> ChangeNamed:
+def named_row(row: ChangeRow | ChangeSummary) -> ChangeRefReport:
     """A change of the index."""
-    return ChangeNamed(
+    return ChangeRefReport(
         base=row.base,
         head=row.head,
         name=row.name,
@@ -50,11 +50,11 @@ def named_row(row: ChangeRow | ChangeListed) -> ChangeNamed:
 
 def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
     read: ReadChange,
-    like: Like,
-    says: Says,
-    related: tuple[Related, ...],
+    like: ChangeMatch,
+    says: DuplicateVerdict,
+    related: tuple[RelationReason, ...],
     overlap: Overlap | str,
-    found: Found,
+    found: SearchResult,
     digest: str,
     model_version: str,
 ) -> DupesEvidence:
@@ -73,11 +73,11 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
         chance=like.chance.probability,
         low=like.chance.low,
         account=[AccountLine(line.name, line.weight, line.value) for line in like.chance.account],
-        relations=[RelationTold(relation.value, why) for relation, why in related],
+        relations=[RelationReport(relation.value, why) for relation, why in related],
         overlap=None if isinstance(overlap, str) else overlap_told(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
         as_of=found.until,
-        terms=[TermCounted(term, changes) for term, changes in sorted(found.search.counts.items())],
+        terms=[TermCount(term, changes) for term, changes in sorted(found.search.counts.items())],
         shared_weight=like.shared,
         signature_version=SIGNATURE_VERSION,
         model_version=model_version,
@@ -85,9 +85,9 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
     )
 
 
-def overlap_told(overlap: Overlap) -> OverlapTold:
+def overlap_told(overlap: Overlap) -> OverlapReport:
     """What two changes have in common."""
-    return OverlapTold(
+    return OverlapReport(
         files=_names(overlap.files),
         folders=_names(overlap.folders),
         symbols=_names(overlap.symbols),
@@ -97,7 +97,7 @@ def overlap_told(overlap: Overlap) -> OverlapTold:
         blocks=_names(overlap.blocks),
         references=_names(overlap.references),
         places=[
-            PlaceShared(
+            SharedLinesReport(
                 place.sign, shown(place.path), place.line, shown(place.other_path), place.other_line, place.lines
             )
             for place in overlap.places
@@ -114,5 +114,5 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:NAME_CHARS_MAX]
 
 
-def _names(names: Names) -> NamesShared:
-    return NamesShared([shown(name) for name in names.some], names.count)
+def _names(names: SharedNames) -> SharedNamesReport:
+    return SharedNamesReport([shown(name) for name in names.some], names.count)

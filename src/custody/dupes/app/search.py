@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.identity import KINDS, STORED
-from custody.dupes.model import Chance, ExactKind, Likeness, Scored, Signature, Sketched
+from custody.dupes.model import ChangeSketch, DuplicateChance, ExactKind, Likeness, PairScore, Signature
 from custody.dupes.packing import unpacked
-from custody.dupes.queries.change_index import DupesTables, Sharing
+from custody.dupes.queries.change_index import DupesTables, SharedTerms
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import scored
 from custody.dupes.search import Search, asked_terms, kept_terms, search_of
@@ -19,7 +19,7 @@ _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class ChangeMatch:
     """An indexed change with what it has in common with the one asked about.
 
     ``exact`` are the kinds of exact hashes that both have; ``takes_back`` says that the one asked about undoes it;
@@ -28,8 +28,8 @@ class Like:
 
     change: ChangeRow
     signature: Signature
-    scored: Scored
-    chance: Chance
+    scored: PairScore
+    chance: DuplicateChance
     exact: frozenset[ExactKind]
     takes_back: bool
     shared: int
@@ -37,10 +37,10 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The answer of a search: the best first; ``compared`` is how many were looked at, of ``changes`` in all."""
 
-    likes: tuple[Like, ...]
+    likes: tuple[ChangeMatch, ...]
     candidates: int
     compared: int
     changes: int
@@ -48,7 +48,7 @@ class Found:
     search: Search
 
 
-class Searching:
+class ChangeSearch:
     """Searches the index as of one moment."""
 
     def __init__(self, tables: DupesTables, rules: DedupeRules, model: Model) -> None:
@@ -58,12 +58,12 @@ class Searching:
 
     def find(
         self,
-        asked: Sketched,
+        asked: ChangeSketch,
         *,
         until: int | None = None,
         without: Sequence[int] = (),
         counts: Mapping[int, int] | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """The changes indexed up to ``until`` that are most like one, best first; ``without`` is itself, indexed.
 
         ``counts`` are given to ask once more as it was asked before, when terms stood in fewer changes.
@@ -89,20 +89,20 @@ class Searching:
             if change in rows
         ]
         likes.sort(key=_place)
-        return Found(tuple(likes), len({*sharing, *wanted}), len(likes), until, until, search)
+        return SearchResult(tuple(likes), len({*sharing, *wanted}), len(likes), until, until, search)
 
     def _like(
         self,
-        asked: Sketched,
+        asked: ChangeSketch,
         change: ChangeRow,
-        sharing: Sharing,
+        sharing: SharedTerms,
         *,
         exact: frozenset[ExactKind],
         takes_back: bool,
-    ) -> Like:
+    ) -> ChangeMatch:
         signature = unpacked(change.signature)
         signals = similarities(asked.signature, signature)
-        return Like(
+        return ChangeMatch(
             change=change,
             signature=signature,
             scored=scored(asked.signature, signature, signals, self._rules, exact),
@@ -113,7 +113,7 @@ class Searching:
             terms=sharing.terms,
         )
 
-    def _exact(self, asked: Sketched, until: int) -> tuple[dict[int, frozenset[ExactKind]], set[int]]:
+    def _exact(self, asked: ChangeSketch, until: int) -> tuple[dict[int, frozenset[ExactKind]], set[int]]:
         """The changes with the same exact hash, with the kinds of it; and those that this one takes back."""
         wanted = [(key_of(asked.exact[str(kind)]), _KIND_NUMBERS[kind]) for kind in STORED if str(kind) in asked.exact]
         found: dict[int, set[ExactKind]] = {}
@@ -128,13 +128,13 @@ class Searching:
         return {change: frozenset(kinds) for change, kinds in found.items()}, undone
 
 
-def _place(like: Like) -> tuple[bool, float, int, int]:
+def _place(like: ChangeMatch) -> tuple[bool, float, int, int]:
     """Exact matches first, then the most likely; of equals the one that shares more, then the earlier one."""
     return not like.exact, -like.chance.probability, -like.shared, like.change.id
 
 
 def indexed_rows(
-    asked: Sketched, counts: dict[int, int], rules: DedupeRules
+    asked: ChangeSketch, counts: dict[int, int], rules: DedupeRules
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """What of a change goes into the index beside its signature: exact hashes with their kinds, and terms."""
     exact = [(key_of(asked.exact[str(kind)]), _KIND_NUMBERS[kind]) for kind in STORED if str(kind) in asked.exact]

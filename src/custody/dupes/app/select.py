@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from custody.core.errors import GitError, InputError
 from custody.core.glob import matches
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, Asked
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
 from custody.dupes.app.fork_points import Graph, fork_of, main_line, own_commits
 from custody.dupes.rules import DedupeRules
 from custody.git import NoObject, Repository, Walk
@@ -19,10 +19,10 @@ _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*")
 
 
 @dataclass(frozen=True, slots=True)
-class What:
+class ChangeSelection:
     """The changes, oldest first as far as their order is known, and the refs that name none."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[ChangeRef, ...]
     unread: tuple[tuple[str, str], ...]
 
 
@@ -32,7 +32,9 @@ class _Tip:
     sha: CommitSha
 
 
-def changes_in(repository: Repository, patterns: Sequence[str], rules: DedupeRules, *, commits: bool) -> What:
+def changes_in(
+    repository: Repository, patterns: Sequence[str], rules: DedupeRules, *, commits: bool
+) -> ChangeSelection:
     """Every change that refs name, and with ``commits`` every commit that landed on the main line."""
     tips, unread = _tips(repository, patterns)
     mains = _main_tips(repository, rules)
@@ -41,22 +43,22 @@ def changes_in(repository: Repository, patterns: Sequence[str], rules: DedupeRul
     landed = list(_landed(repository, graph, mains)) if commits else []
     names = {tip.sha for tip in mains}
     branches = [asked for tip in tips if tip.sha not in names and (asked := _branch(tip, graph, line)) is not None]
-    return What((*landed, *branches), tuple(unread))
+    return ChangeSelection((*landed, *branches), tuple(unread))
 
 
-def typed_changes(repository: Repository, ranges: Iterable[str]) -> tuple[Asked, ...]:
+def typed_changes(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
     """Changes as they are typed: ``BASE..HEAD``, or a commit, which is compared with its parent."""
     return tuple(typed_change(repository, typed) for typed in ranges)
 
 
-def typed_change(repository: Repository, typed: str) -> Asked:
+def typed_change(repository: Repository, typed: str) -> ChangeRef:
     """One such change; two dots mean the same as three: what the base got meanwhile is no part of it."""
     base, dots, head = typed.partition("..")
     if not dots:
         sha = repository.resolve(typed)
         with repository.log([sha], walk=Walk(count_max=1)) as commits:
             (commit,) = commits
-        return Asked(base=next(iter(commit.parents), NO_COMMIT), head=sha, name=typed, commits=(sha,))
+        return ChangeRef(base=next(iter(commit.parents), NO_COMMIT), head=sha, name=typed, commits=(sha,))
     if not base:
         raise InputError(f"'{typed}' has no base", hint="say where the change starts: BASE..HEAD")
     start, end = repository.resolve(base), repository.resolve(head.removeprefix(".") or "HEAD")
@@ -65,7 +67,7 @@ def typed_change(repository: Repository, typed: str) -> Asked:
     line = below | main_line(graph, [start])
     fork = start if end in line else fork_of(graph, line, end) or start
     own = tuple(own_commits(graph, fork, end, COMMITS_READ_MAX))
-    return Asked(base=fork, head=end, name=typed, commits=own, onto=start)
+    return ChangeRef(base=fork, head=end, name=typed, commits=own, onto=start)
 
 
 def own_commits_of(repository: Repository, base: CommitSha, head: CommitSha) -> tuple[CommitSha, ...]:
@@ -160,17 +162,17 @@ def _reached(graph: Graph, start: CommitSha) -> Iterator[CommitSha]:
         open_ends.extend(fresh)
 
 
-def _landed(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[Asked]:
+def _landed(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[ChangeRef]:
     """The commits of the first main line, oldest first."""
     line = main_line(graph, [tip.sha for tip in mains[:1]])
     for sha in sorted(line, key=lambda one: line[one]):
         base = next(iter(graph.get(sha, ())), NO_COMMIT)
-        yield Asked(base=base, head=sha, commits=(sha,), on_main=True)
+        yield ChangeRef(base=base, head=sha, commits=(sha,), on_main=True)
 
 
-def _branch(tip: _Tip, graph: Graph, line: Mapping[CommitSha, int]) -> Asked | None:
+def _branch(tip: _Tip, graph: Graph, line: Mapping[CommitSha, int]) -> ChangeRef | None:
     fork = fork_of(graph, line, tip.sha)
     if fork is None:
         return None
     commits = tuple(own_commits(graph, fork, tip.sha, COMMITS_READ_MAX))
-    return Asked(base=fork, head=tip.sha, name=tip.name, commits=commits or (tip.sha,), on_main=tip.sha in line)
+    return ChangeRef(base=fork, head=tip.sha, name=tip.name, commits=commits or (tip.sha,), on_main=tip.sha in line)

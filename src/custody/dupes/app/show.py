@@ -9,9 +9,9 @@ from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.time import text_from
-from custody.dupes.app.change_reader import OWN, Asked, Unread, read_changes
+from custody.dupes.app.change_reader import OWN, ChangeRef, Unread, read_changes
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.search import Like, Searching
+from custody.dupes.app.search import ChangeMatch, ChangeSearch
 from custody.dupes.app.select import own_commits_of
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
@@ -19,13 +19,13 @@ from custody.dupes.signature import SIGNATURE_VERSION, sketched
 from custody.dupes.wire.report import DupesEvidence, DupesShowReport
 from custody.store import Store
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DIGITS_MIN = 4
 Replay = tuple[Literal["same", "differs", "not possible"], str | None]
 
 
-def dupes_show(desk: Desk, typed: str) -> DupesShowReport:
+def dupes_show(desk: Workspace, typed: str) -> DupesShowReport:
     """The evidence with this id, or the newest about the change with this head."""
     if len(typed) < DIGITS_MIN or not set(typed.lower()) <= set("0123456789abcdef"):
         raise InputError(f"'{typed}' is no id of evidence", hint="'custody dupes check' prints them")
@@ -48,7 +48,7 @@ def dupes_show(desk: Desk, typed: str) -> DupesShowReport:
     )
 
 
-def _replay(desk: Desk, store: Store, evidence: DupesEvidence) -> Replay:
+def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
     """Ask again as it was asked: up to the same change, with the terms as common as they were."""
     rules = loaded(desk)[0].of(DedupeRules)
     model = model_for(store, rules)
@@ -61,13 +61,13 @@ def _replay(desk: Desk, store: Store, evidence: DupesEvidence) -> Replay:
             return "not possible", f"the {what} are others than then"
     this = evidence.this
     base, head = CommitSha(this.base), CommitSha(this.head)
-    asked = Asked(base=base, head=head, commits=own_commits_of(desk.repository, base, head))
+    asked = ChangeRef(base=base, head=head, commits=own_commits_of(desk.repository, base, head))
     (read,) = read_changes(desk.repository, [asked], rules)
     if isinstance(read, Unread):
         return "not possible", f"the change cannot be read: {read.why}"
     tables = DupesTables(store)
     itself = tables.find(OWN, asked.base, asked.head)
-    found = Searching(tables, rules, model).find(
+    found = ChangeSearch(tables, rules, model).find(
         sketched(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),
@@ -79,7 +79,7 @@ def _replay(desk: Desk, store: Store, evidence: DupesEvidence) -> Replay:
     return ("same", None) if _is_same(like, evidence) else ("differs", "the numbers are others than then")
 
 
-def _is_same(like: Like, evidence: DupesEvidence) -> bool:
+def _is_same(like: ChangeMatch, evidence: DupesEvidence) -> bool:
     return (
         dict(like.scored.similarities) == evidence.signals
         and like.scored.category.value == evidence.category

@@ -9,11 +9,11 @@ import click
 from custody.dupes.app.bench import OTHERS, dupes_bench
 from custody.dupes.app.check import SHOWN, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import ANSWERS, dupes_label
 from custody.dupes.app.show import dupes_show
 from custody.dupes.wire.report import (
-    ChangeNamed,
+    ChangeRefReport,
     DupesBenchReport,
     DupesCheckReport,
     DupesClusterReport,
@@ -21,7 +21,7 @@ from custody.dupes.wire.report import (
     DupesIndexReport,
     DupesLabelReport,
     DupesShowReport,
-    NamesShared,
+    SharedNamesReport,
 )
 from custody.terminal.frame import answer, json_option, the_desk
 
@@ -85,7 +85,7 @@ def index(  # noqa: PLR0913 - one argument for each option
       custody dupes index main..feature-1 main..feature-2
     """
     more = tuple(line.strip() for line in from_file or () if line.strip() and not line.startswith("#"))
-    wanted = Wanted(
+    wanted = IndexRequest(
         refs=refs, ranges=ranges + more, commits=not no_commits, workers=workers, backend=backend, anew=anew
     )
     report = dupes_index(the_desk(ctx, repo), wanted)
@@ -307,13 +307,13 @@ def _bench_words(report: DupesBenchReport) -> Iterator[str]:
     yield from (f"  flagged, labelled as not related: {flag}" for flag in report.flags)
 
 
-def _change(change: ChangeNamed) -> str:
+def _change(change: ChangeRefReport) -> str:
     name = f" {change.name}" if change.name else ""
     landed = ", landed" if change.on_main else ""
     return f"{change.head[:SHORT_DIGITS]}{name} '{change.title}' ({change.opened[:DAY_SIGNS]}{landed})"
 
 
-def _some(what: str, names: NamesShared) -> str:
+def _some(what: str, names: SharedNamesReport) -> str:
     if not names.count:
         return f"no {what}"
     return f"{names.count} {what}(s) such as '{names.some[0]}'"

@@ -29,7 +29,7 @@ SOURCE_ENDINGS = frozenset(
 )
 """Endings of files that programs are made of."""
 
-Patterns = tuple[tuple[str, ...], ...]
+ChannelPatterns = tuple[tuple[str, ...], ...]
 
 
 def channel_of(path: str, patterns: Mapping[str, Sequence[str]]) -> Channel:
@@ -45,7 +45,7 @@ def channel_of(path: str, patterns: Mapping[str, Sequence[str]]) -> Channel:
 
 
 @lru_cache(maxsize=PATHS_KEPT)
-def _channel_of(path: str, patterns: Patterns) -> Channel:
+def _channel_of(path: str, patterns: ChannelPatterns) -> Channel:
     folded = path.casefold()
     for channel, compiled in zip(TRIED, _compiled(patterns), strict=True):
         if channel is Channel.META and is_source(path):
@@ -67,7 +67,7 @@ class _Pattern:
 
 
 @lru_cache(maxsize=16)
-def _compiled(patterns: Patterns) -> tuple[tuple[_Pattern, ...], ...]:
+def _compiled(patterns: ChannelPatterns) -> tuple[tuple[_Pattern, ...], ...]:
     """The patterns of each channel, the last first."""
     return tuple(tuple(_pattern(pattern) for pattern in reversed(channel)) for channel in patterns)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from custody.core.lines import Lines
 from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import Block, Heading, Reference, Structure
+from custody.dupes.facts.model import DocumentHeading, FencedCode, Reference, Structure
 
 LINE_CHARS_MAX = 10_000
 """Of a longer line only the beginning is looked at."""
@@ -28,11 +28,11 @@ _REFERENCE = re.compile(
 
 
 @dataclass(slots=True)
-class _Found:
+class _DocumentFacts:
     """What was found so far."""
 
-    headings: list[Heading] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    headings: list[DocumentHeading] = field(default_factory=list)
+    blocks: list[FencedCode] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
 
     def structure(self) -> Structure:
@@ -67,13 +67,13 @@ class _Code:
                 return
             self._tokens.append(found.group())
 
-    def ended(self, last: int) -> Block:
-        return Block(self._language, tuple(self._tokens), Lines(self._first, last))
+    def ended(self, last: int) -> FencedCode:
+        return FencedCode(self._language, tuple(self._tokens), Lines(self._first, last))
 
 
 def markdown(text: str, limits: FactLimits) -> Structure:
     """The structure of a Markdown document: ATX and setext headings, fenced blocks, references outside of them."""
-    found = _Found()
+    found = _DocumentFacts()
     code: _Code | None = None
     fence = above = ""
     number = 0
@@ -101,14 +101,16 @@ def markdown(text: str, limits: FactLimits) -> Structure:
     return found.structure()
 
 
-def _markdown_heading(found: _Found, line: str, above: str, number: int) -> str:
+def _markdown_heading(found: _DocumentFacts, line: str, above: str, number: int) -> str:
     """Note a heading that ``line`` makes, of itself or of the line above; what may be underlined next."""
     if atx := _ATX.match(line):
-        found.headings.append(Heading(len(atx[1]), _ATX_END.sub("", atx[2] or "").strip(), Lines(number, number)))
+        found.headings.append(
+            DocumentHeading(len(atx[1]), _ATX_END.sub("", atx[2] or "").strip(), Lines(number, number))
+        )
         return ""
     under = line.strip()
     if above and under and not line.startswith("    ") and (under.strip("=") == "" or under.strip("-") == ""):
-        found.headings.append(Heading(1 if under[0] == "=" else 2, above, Lines(number - 1, number)))
+        found.headings.append(DocumentHeading(1 if under[0] == "=" else 2, above, Lines(number - 1, number)))
         return ""
     return "" if line.startswith((" " * 4, "\t", ">", "|")) or _LIST_MARK.match(line) else under
 
@@ -118,7 +120,7 @@ def restructured(text: str, limits: FactLimits) -> Structure:
 
     The level of an underline is the order in which its sign was first used, as in the language itself.
     """
-    found = _Found()
+    found = _DocumentFacts()
     signs: list[tuple[str, bool]] = []
     lines = _lines(text)
     at = 0
@@ -135,7 +137,7 @@ def restructured(text: str, limits: FactLimits) -> Structure:
     return found.structure()
 
 
-def _restructured_heading(found: _Found, lines: list[str], at: int, signs: list[tuple[str, bool]]) -> None:
+def _restructured_heading(found: _DocumentFacts, lines: list[str], at: int, signs: list[tuple[str, bool]]) -> None:
     """Note a heading whose underline is the line at ``at``."""
     line, above = lines[at].rstrip(), lines[at - 1].strip() if at else ""
     if not above or not _RULE.match(line) or _RULE.match(above) or len(line) < len(above):
@@ -146,10 +148,10 @@ def _restructured_heading(found: _Found, lines: list[str], at: int, signs: list[
     sign = (line[0], over)
     if sign not in signs:
         signs.append(sign)
-    found.headings.append(Heading(signs.index(sign) + 1, above, Lines(at - 1 if over else at, at + 1)))
+    found.headings.append(DocumentHeading(signs.index(sign) + 1, above, Lines(at - 1 if over else at, at + 1)))
 
 
-def _indented(found: _Found, lines: list[str], at: int, indent: int, language: str, limits: FactLimits) -> int:
+def _indented(found: _DocumentFacts, lines: list[str], at: int, indent: int, language: str, limits: FactLimits) -> int:
     """Read the block of code that belongs to the line at ``at``; the place after it."""
     code = _Code(at + 1, language, limits.block_tokens_max)
     last, here = at, at + 1

@@ -8,11 +8,11 @@ from custody.dupes.facts.languages import go, java, javascript, python, rust, ty
 from custody.dupes.facts.limits import Enough, FactLimits
 from custody.dupes.facts.model import Facts, Structure
 from custody.dupes.facts.syntax_tree import parsed
-from custody.dupes.facts.walk import Reader
+from custody.dupes.facts.walk import LanguageReader
 
 LIMITS = FactLimits()
 
-READERS: Mapping[str, Reader] = MappingProxyType(
+READERS: Mapping[str, LanguageReader] = MappingProxyType(
     {
         **dict.fromkeys(("ts", "mts", "cts"), typescript.READER),
         "tsx": typescript.TSX_READER,

@@ -23,7 +23,7 @@ class Channel(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declaration:
     """A declaration with its qualified name, such as ``Class.method``, and all of its lines, decorators included."""
 
     name: str
@@ -33,7 +33,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedName:
     """A name that others can import, and the lines that make it: the declaration's, or those of the export itself."""
 
     name: str
@@ -41,7 +41,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedModule:
     """A module that the file asks for, in the one form in which equal modules are equal."""
 
     module: str
@@ -49,7 +49,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TestName:
     """A name in a test, and where it stands: of a suite or test all lines, of a matcher its call."""
 
     name: str
@@ -64,24 +64,24 @@ class Intent:
     modules under test: what the file asks for, test frameworks left out.
     """
 
-    suites: tuple[Named, ...] = ()
-    tests: tuple[Named, ...] = ()
-    matched: tuple[Named, ...] = ()
-    imports: tuple[Imported, ...] = ()
+    suites: tuple[TestName, ...] = ()
+    tests: tuple[TestName, ...] = ()
+    matched: tuple[TestName, ...] = ()
+    imports: tuple[ImportedModule, ...] = ()
 
     @property
     def matchers(self) -> tuple[tuple[str, int], ...]:
         """How often each matcher is used, by name.
 
         >>> line = Lines(1, 1)
-        >>> Intent(matched=(Named("toBe", line), Named("not.toBe", line), Named("toBe", line))).matchers
+        >>> Intent(matched=(TestName("toBe", line), TestName("not.toBe", line), TestName("toBe", line))).matchers
         (('not.toBe', 1), ('toBe', 2))
         """
         return tuple(sorted(Counter(one.name for one in self.matched).items()))
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class DocumentHeading:
     """A heading of a document: 1 is the highest level; its lines are its own, not its section's."""
 
     level: int
@@ -90,7 +90,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FencedCode:
     """A block of code in a document: its language as written, in small letters, and its first tokens."""
 
     language: str
@@ -110,8 +110,8 @@ class Reference:
 class Structure:
     """What a document is made of."""
 
-    headings: tuple[Heading, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    headings: tuple[DocumentHeading, ...] = ()
+    blocks: tuple[FencedCode, ...] = ()
     references: tuple[Reference, ...] = ()
 
 
@@ -124,9 +124,9 @@ class Facts:
 
     language: str | None = None
     degraded: str | None = None
-    declared: tuple[Declared, ...] = ()
-    exports: tuple[Exported, ...] = ()
-    imports: tuple[Imported, ...] = ()
+    declared: tuple[Declaration, ...] = ()
+    exports: tuple[ExportedName, ...] = ()
+    imports: tuple[ImportedModule, ...] = ()
     intent: Intent = Intent()
     structure: Structure = Structure()
     is_test: bool = False

@@ -40,7 +40,7 @@ class Grammar:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class SyntaxTree:
     """A tree over ``content``; ``root`` is None when there is none that is worth reading. ``degraded`` says why."""
 
     content: bytes
@@ -48,31 +48,33 @@ class Parsed:
     degraded: str | None
 
 
-def parsed(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> Parsed:
+def parsed(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> SyntaxTree:
     """The syntax tree of ``content``, as far as it goes."""
     if len(content) > limits.bytes_max:
-        return Parsed(content, None, f"larger than {limits.bytes_max:,} bytes: not parsed")
+        return SyntaxTree(content, None, f"larger than {limits.bytes_max:,} bytes: not parsed")
     try:
         language = _language(grammar)
     except ImportError:
-        return Parsed(content, None, f"the grammar of {grammar.name} is not installed: not parsed")
+        return SyntaxTree(content, None, f"the grammar of {grammar.name} is not installed: not parsed")
     pieces = _Pieces(content, limits, enough, by_token=grammar.looks_broken(content))
     root = _tree(language, pieces)
     if pieces.stopped is not None:
-        return Parsed(content, None, pieces.stopped)
+        return SyntaxTree(content, None, pieces.stopped)
     if not root.has_error:
-        return Parsed(content, root, None)
+        return SyntaxTree(content, root, None)
     line, worst = _errors(root, limits.error_tokens_max)
     if worst > limits.error_tokens_max:
-        return Parsed(content, None, f"more than {limits.error_tokens_max:,} tokens in a row are no syntax: not parsed")
-    return Parsed(content, root, f"a syntax error in line {line}")
+        return SyntaxTree(
+            content, None, f"more than {limits.error_tokens_max:,} tokens in a row are no syntax: not parsed"
+        )
+    return SyntaxTree(content, root, f"a syntax error in line {line}")
 
 
-Row = tuple[int, int, int, str, "Node"]
+SyntaxRow = tuple[int, int, int, str, "Node"]
 """Where a node begins, where it ends (less is further), its number, its kind, and itself."""
 
 
-def captured(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[Row]:
+def captured(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[SyntaxRow]:
     """The nodes of these kinds, in the order of the text, the outer before the inner."""
     from tree_sitter import QueryCursor
 

@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from custody.core.lines import Lines
-from custody.dupes.facts.model import Declared, Facts
+from custody.dupes.facts.model import Declaration, Facts
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class TouchedFacts:
     """What the changed lines of one side belong to. Tuples are sorted and name nothing twice."""
 
     symbols: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Changed:
     references: tuple[str, ...] = ()
 
 
-class Placed(Protocol):
+class LineHolder(Protocol):
     """Anything that stands on lines."""
 
     @property
@@ -37,16 +37,16 @@ class Placed(Protocol):
         """Where it stands."""
 
 
-Some = TypeVar("Some", bound=Placed)
+Holder = TypeVar("Holder", bound=LineHolder)
 
 
-def changed(facts: Facts, lines: Iterable[Lines]) -> Changed:
+def changed(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
     """What the lines ``lines`` of the file with these facts belong to; work grows with facts and lines, sorted once."""
     hunks = _merged(lines)
     if not hunks:
-        return Changed()
+        return TouchedFacts()
     intent, structure = facts.intent, facts.structure
-    return Changed(
+    return TouchedFacts(
         symbols=frozenset(_symbols(facts.declared, hunks)),
         exports=frozenset(one.name for one in _touched(facts.exports, hunks)),
         imports=frozenset(one.module for one in _touched(facts.imports, hunks)),
@@ -70,14 +70,14 @@ def _merged(lines: Iterable[Lines]) -> list[Lines]:
     return merged
 
 
-def _symbols(declared: Sequence[Declared], hunks: Sequence[Lines]) -> Iterator[str]:
+def _symbols(declared: Sequence[Declaration], hunks: Sequence[Lines]) -> Iterator[str]:
     for one, holder in _innermost_held(declared, hunks):
         yield one.name
         if holder is not None:
             yield holder.name
 
 
-def _touched(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[Some]:
+def _touched(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
     """Those that share a line with a hunk."""
     lasts = [hunk.last for hunk in hunks]
     for one in placed:
@@ -86,18 +86,18 @@ def _touched(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[Some]:
             yield one
 
 
-def _innermost(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[Some]:
+def _innermost(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
     return (one for one, _ in _innermost_held(placed, hunks))
 
 
-def _innermost_held(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[tuple[Some, Some | None]]:
+def _innermost_held(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[tuple[Holder, Holder | None]]:
     """Each that is the innermost around some changed line, with the next one around it.
 
     One sweep over the lines: what has begun and not ended is on a stack, the innermost last. Those on the same lines
     stand together: nobody can tell from lines which of them is meant.
     """
     groups = [[*group] for _, group in groupby(sorted(placed, key=_outer_first), key=_outer_first)]
-    around: list[list[Some]] = []
+    around: list[list[Holder]] = []
     begun = 0
     for hunk in hunks:
         line = hunk.first
@@ -115,15 +115,15 @@ def _innermost_held(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[
             line = min(edges, default=hunk.last + 1)
 
 
-def _outer_first(one: Placed) -> tuple[int, int]:
+def _outer_first(one: LineHolder) -> tuple[int, int]:
     return one.lines.first, -one.lines.last
 
 
-def _lines(group: Sequence[Placed]) -> Lines:
+def _lines(group: Sequence[LineHolder]) -> Lines:
     return group[0].lines
 
 
-def _close(around: list[list[Some]], line: int) -> None:
+def _close(around: list[list[Holder]], line: int) -> None:
     """Forget what ended before ``line``, as far as the innermost and the one around it go."""
     while around and _lines(around[-1]).last < line:
         around.pop()
@@ -131,7 +131,7 @@ def _close(around: list[list[Some]], line: int) -> None:
         del around[-2]
 
 
-def _last_before(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[Some]:
+def _last_before(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
     """For each hunk those that begin on it, and the last that begins before it."""
     order = sorted(placed, key=_first)
     firsts = [_first(one) for one in order]
@@ -140,7 +140,7 @@ def _last_before(placed: Sequence[Some], hunks: Sequence[Lines]) -> Iterator[Som
         yield from order[start : bisect_right(firsts, hunk.last)]
 
 
-_first: Callable[[Placed], int] = attrgetter("lines.first")
+_first: Callable[[LineHolder], int] = attrgetter("lines.first")
 
 
 def _tokens(language: str, tokens: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from custody.core.lines import Lines
 from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import Declared, Exported, Facts, Imported, Intent, Named
-from custody.dupes.facts.syntax_tree import Grammar, Parsed, captured
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, Intent, TestName
+from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, captured
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NodeScope:
     """What a node stands in, until byte ``end``: ``name`` is qualified, and empty outside of everything."""
 
     end: int
@@ -25,7 +25,7 @@ class Scope:
     exported: bool
 
 
-FILE = Scope(end=1 << 62, name="", kind="file", exported=True)
+FILE = NodeScope(end=1 << 62, name="", kind="file", exported=True)
 
 
 _BETWEEN = re.compile(rb"(?:\s|//[^\n]*)*")
@@ -47,7 +47,7 @@ class _Marks:
         return gap is not None and gap.end() == start
 
 
-class Walk:
+class SyntaxWalk:
     """What was found so far, and where the walk is."""
 
     def __init__(self, content: bytes, limits: FactLimits) -> None:
@@ -55,15 +55,15 @@ class Walk:
         self._limits = limits
         self.scope = FILE
         """The innermost scope around the walk."""
-        self._around: list[Scope] = []
-        self.declared: list[Declared] = []
-        self.exports: list[Exported] = []
+        self._around: list[NodeScope] = []
+        self.declared: list[Declaration] = []
+        self.exports: list[ExportedName] = []
         self.local_names: list[str] = []
         """For each export what the file itself calls it; empty where it does not."""
-        self.imports: list[Imported] = []
-        self.suites: list[Named] = []
-        self.tests: list[Named] = []
-        self.matched: list[Named] = []
+        self.imports: list[ImportedModule] = []
+        self.suites: list[TestName] = []
+        self.tests: list[TestName] = []
+        self.matched: list[TestName] = []
         self.is_test = False
         self.is_mixed = False
         """Whether something was found that is no test and belongs to no test."""
@@ -77,7 +77,7 @@ class Walk:
 
     def enter(self, node: "Node", name: str = "", kind: str = "function", *, exported: bool = False) -> None:
         """From here to the end of ``node``, names are those of ``name`` (or of what is around, without one)."""
-        inner = Scope(node.end_byte, self.qualified(name), kind, exported)
+        inner = NodeScope(node.end_byte, self.qualified(name), kind, exported)
         self._around.append(self.scope)
         self.scope = inner
 
@@ -127,7 +127,7 @@ class Walk:
         """Note a declaration where the walk is, and give its lines; one without a name is not noted."""
         lines = self.lines_of(node)
         if name:
-            self.declared.append(Declared(self.qualified(name), kind, lines, exported))
+            self.declared.append(Declaration(self.qualified(name), kind, lines, exported))
         return lines
 
 
@@ -142,11 +142,11 @@ def child_of(node: "Node | None", place: int = 0) -> "Node | None":
     return node.named_child(place) if node is not None and node.named_child_count > place else None
 
 
-Handler = Callable[[Walk, "Node"], None]
+Handler = Callable[[SyntaxWalk, "Node"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class LanguageReader:
     """How one language is read: a function for each kind of node, and one to put everything together at the end.
 
     ``calls`` are the kinds that are looked at only in files in which ``wants_calls`` sees a reason to.
@@ -157,13 +157,13 @@ class Reader:
     handlers: Mapping[str, Handler]
     calls: Mapping[str, Handler]
     wants_calls: Callable[[bytes], bool]
-    finish: Callable[[Walk, "Node"], Facts]
+    finish: Callable[[SyntaxWalk, "Node"], Facts]
 
-    def read(self, tree: Parsed, limits: FactLimits) -> Facts:
+    def read(self, tree: SyntaxTree, limits: FactLimits) -> Facts:
         """The facts of a parsed file."""
         if tree.root is None:
             return Facts(language=self.name, degraded=tree.degraded)
-        walk = Walk(tree.content, limits)
+        walk = SyntaxWalk(tree.content, limits)
         handlers = {**self.handlers, **self.calls} if self.wants_calls(tree.content) else self.handlers
         for start, _, _, kind, node in captured(tree.root, self.grammar, tuple(handlers), limits):
             if walk.scope.end <= start:
@@ -172,19 +172,19 @@ class Reader:
         return replace(self.finish(walk, tree.root), language=self.name, degraded=tree.degraded)
 
 
-def surface(walk: Walk) -> tuple[Exported, ...]:
+def surface(walk: SyntaxWalk) -> tuple[ExportedName, ...]:
     """The exports of a language in which a declaration itself says that it is one, and what was exported besides."""
-    return (*(Exported(one.name, one.lines) for one in walk.declared if one.exported), *walk.exports)
+    return (*(ExportedName(one.name, one.lines) for one in walk.declared if one.exported), *walk.exports)
 
 
-def with_tests(suites: Sequence[Named], tests: Sequence[Named]) -> list[Named]:
+def with_tests(suites: Sequence[TestName], tests: Sequence[TestName]) -> list[TestName]:
     """The suites that hold a test: a class without any is a helper, whatever its name says."""
     firsts = sorted(test.lines.first for test in tests)
     begun = ((suite, bisect_left(firsts, suite.lines.first)) for suite in suites)
     return [suite for suite, at in begun if at < len(firsts) and firsts[at] <= suite.lines.last]
 
 
-def intent_of(walk: Walk, is_framework: Callable[[str], bool]) -> Intent:
+def intent_of(walk: SyntaxWalk, is_framework: Callable[[str], bool]) -> Intent:
     """What the tests that the walk found are about; without any, nothing."""
     if not walk.suites and not walk.tests:
         return Intent()

@@ -6,6 +6,6 @@ that cluster. It opens no file of the user's and knows nothing of what the funct
 """
 
 from custody.dupes.pool.pool_map import BACKENDS, Backend, pool_map
-from custody.dupes.pool.work import WorkerDied, WorkFailed
+from custody.dupes.pool.work import WorkerLost, WorkError
 
-__all__ = ["BACKENDS", "Backend", "WorkFailed", "WorkerDied", "pool_map"]
+__all__ = ["BACKENDS", "Backend", "WorkError", "WorkerLost", "pool_map"]

@@ -38,7 +38,7 @@ def pool_map(
     for. ``progress`` is told how many results there are.
 
     What ``fn`` raises is raised when its item's turn comes and names the item: ``InputError`` and ``WorldError`` keep
-    their family, all else is ``WorkFailed``; a worker that ends is ``WorkerDied``.
+    their family, all else is ``WorkError``; a worker that ends is ``WorkerLost``.
     """
     if workers < 1:
         raise InputError(f"cannot work with {workers} workers", hint="give at least 1")

@@ -18,7 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Generic, TypeVar
 
 from custody.core.errors import WorldError
-from custody.dupes.pool.work import Outcome, WorkerDied, WorkFailed, attempt
+from custody.dupes.pool.work import WorkerLost, WorkError, WorkOutcome, attempt
 
 SAFE_PATH = "PYTHONSAFEPATH"
 
@@ -47,23 +47,23 @@ class Processes(Generic[T, R]):
         self._fn = fn
         self._lanes: list[_Lane] = []
 
-    def give(self, item: T) -> Future[Outcome[R]]:
+    def give(self, item: T) -> Future[WorkOutcome[R]]:
         """Have an item worked on by whoever has least to do."""
         return self._lane().submit(self._fn, item)
 
-    def wait(self, handles: Collection[Future[Outcome[R]]]) -> Collection[Future[Outcome[R]]]:
+    def wait(self, handles: Collection[Future[WorkOutcome[R]]]) -> Collection[Future[WorkOutcome[R]]]:
         """Those that are done, once at least one is."""
         return wait(handles, return_when=FIRST_COMPLETED).done
 
-    def outcome(self, handle: Future[Outcome[R]], position: int, item: object) -> Outcome[R]:
+    def outcome(self, handle: Future[WorkOutcome[R]], position: int, item: object) -> WorkOutcome[R]:
         """What became of an item; of the items of a lane the first that has none is the one its worker died on."""
         try:
             return handle.result()
         except BrokenProcessPool as error:
-            raise WorkerDied(position, item, "its process ended") from error
+            raise WorkerLost(position, item, "its process ended") from error
         except Exception as error:
             # Only what could not be sent gets here: the function, the item or the result.
-            raise WorkFailed(position, item, f"{type(error).__name__}: {error}") from error
+            raise WorkError(position, item, f"{type(error).__name__}: {error}") from error
 
     def cut(self) -> None:
         """Let every worker end at once, in the middle of an item too."""
@@ -98,7 +98,7 @@ class _Lane:
         self._given = [future for future in self._given if not future.done()]
         return len(self._given)
 
-    def submit(self, fn: Callable[[T], R], item: T) -> Future[Outcome[R]]:
+    def submit(self, fn: Callable[[T], R], item: T) -> Future[WorkOutcome[R]]:
         """Queue an item; on a worker that died since the last one it fails at once."""
         try:
             # Here and not in the executor's thread, which may come to grief over it (CPython 3.11.7).
@@ -107,7 +107,7 @@ class _Lane:
             return _failed(error)
         try:
             with _without_interrupts(), _without_this_folder():
-                future: Future[Outcome[R]] = self.executor.submit(_attempt_sent, sent)
+                future: Future[WorkOutcome[R]] = self.executor.submit(_attempt_sent, sent)
         except BrokenProcessPool as error:
             return _failed(error)
         except OSError as error:
@@ -124,7 +124,7 @@ def _failed(error: Exception) -> Future[Any]:
     return future
 
 
-def _attempt_sent(sent: bytes) -> Outcome[Any]:
+def _attempt_sent(sent: bytes) -> WorkOutcome[Any]:
     fn, item = ForkingPickler.loads(sent)
     return attempt(fn, item)
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from custody.core.errors import InputError, WorldError
-from custody.dupes.pool.work import Outcome, WorkerDied, WorkFailed, attempt
+from custody.dupes.pool.work import WorkerLost, WorkError, WorkOutcome, attempt
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -69,16 +69,16 @@ class RayCluster(Generic[T, R]):
         done, _ = self._ray.wait(list(handles), num_returns=1)
         return list(done)
 
-    def outcome(self, handle: Any, position: int, item: object) -> Outcome[R]:
+    def outcome(self, handle: Any, position: int, item: object) -> WorkOutcome[R]:
         """What became of an item."""
         errors = self._ray.exceptions
         try:
-            outcome: Outcome[R] = self._ray.get(handle)
+            outcome: WorkOutcome[R] = self._ray.get(handle)
         except errors.RayTaskError as error:
             # Only what could not be sent gets here: the function or the result.
-            raise WorkFailed(position, item, f"{type(error.cause).__name__}: {error.cause}") from error
+            raise WorkError(position, item, f"{type(error.cause).__name__}: {error.cause}") from error
         except errors.RayError as error:
-            raise WorkerDied(position, item, f"Ray says {type(error).__name__}") from error
+            raise WorkerLost(position, item, f"Ray says {type(error).__name__}") from error
         return outcome
 
 

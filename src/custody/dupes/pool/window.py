@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from custody.dupes.pool.work import Outcome, settled
+from custody.dupes.pool.work import WorkOutcome, settled
 
 H = TypeVar("H")
 T = TypeVar("T")
@@ -30,12 +30,12 @@ class Crew(Protocol[H, T_contra, R]):
     def wait(self, handles: Collection[H]) -> Collection[H]:
         """Those of the handles that are done, once at least one is."""
 
-    def outcome(self, handle: H, position: int, item: object) -> Outcome[R]:
-        """What became of a handle that is done; ``WorkerDied`` if its worker did not live to tell."""
+    def outcome(self, handle: H, position: int, item: object) -> WorkOutcome[R]:
+        """What became of a handle that is done; ``WorkerLost`` if its worker did not live to tell."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Held(Generic[H, T]):
+class _PendingItem(Generic[H, T]):
     position: int
     item: T
     handle: H
@@ -44,14 +44,14 @@ class _Held(Generic[H, T]):
 def in_order(crew: Crew[H, T, R], items: Iterable[T]) -> Iterator[R]:
     """Each item's result in its turn; the first item that failed raises in its turn."""
     todo = enumerate(items)
-    held: deque[_Held[H, T]] = deque()
+    held: deque[_PendingItem[H, T]] = deque()
     working: set[H] = set()
     while True:
         while len(working) < crew.workers * GIVEN_PER_WORKER_MAX and len(held) < crew.workers * HELD_PER_WORKER_MAX:
             if (following := next(todo, None)) is None:
                 break
             position, item = following
-            held.append(_Held(position, item, crew.give(item)))
+            held.append(_PendingItem(position, item, crew.give(item)))
             working.add(held[-1].handle)
         if not held:
             return

@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class WorkerDied(WorldError):
+class WorkerLost(WorldError):
     """A worker ended while it had an item; ``position`` counts items from 0."""
 
     def __init__(self, position: int, item: object, words: str) -> None:
@@ -26,7 +26,7 @@ class WorkerDied(WorldError):
         self.position = position
 
 
-class WorkFailed(CustodyError):
+class WorkError(CustodyError):
     """The function raised what is none of our errors, so this is a bug; ``position`` counts items from 0."""
 
     def __init__(self, position: int, item: object, words: str) -> None:
@@ -35,14 +35,14 @@ class WorkFailed(CustodyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Generic[R]):
+class WorkResult(Generic[R]):
     """What the function gave."""
 
     result: R
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class WorkFailure:
     """What the function raised, in words; ``family`` is the one of our errors that it belongs to."""
 
     family: type[CustodyError]
@@ -51,20 +51,20 @@ class Failed:
     trace: str
 
 
-Outcome = Done[R] | Failed
+WorkOutcome = WorkResult[R] | WorkFailure
 
 
-def attempt(fn: Callable[[T], R], item: T) -> Outcome[R]:
+def attempt(fn: Callable[[T], R], item: T) -> WorkOutcome[R]:
     """Call ``fn``; what it raises is told as a value."""
     try:
-        return Done(fn(item))
+        return WorkResult(fn(item))
     except Exception as error:  # noqa: BLE001 - it is raised again, with the item's name, where the item came from
         return _failed(error)
 
 
-def settled(outcome: Outcome[R], position: int, item: object) -> R:
+def settled(outcome: WorkOutcome[R], position: int, item: object) -> R:
     """The result; a failure is raised in its family, with the item named and the worker's traceback as a note."""
-    if isinstance(outcome, Done):
+    if isinstance(outcome, WorkResult):
         return outcome.result
     error = _as_error(outcome, position, item)
     error.add_note(outcome.trace)
@@ -80,15 +80,15 @@ def described(position: int, item: object) -> str:
     return f"item {position + 1:,}, {reprlib.repr(item)}"
 
 
-def _failed(error: Exception) -> Failed:
+def _failed(error: Exception) -> WorkFailure:
     family = next((family for family in (InputError, WorldError) if isinstance(error, family)), CustodyError)
     is_ours = isinstance(error, CustodyError)
     words = str(error) if is_ours else f"{type(error).__name__}: {error}"
     hint = error.hint if isinstance(error, CustodyError) else None
-    return Failed(family, words, hint, "".join(traceback.format_exception(error)))
+    return WorkFailure(family, words, hint, "".join(traceback.format_exception(error)))
 
 
-def _as_error(failed: Failed, position: int, item: object) -> CustodyError:
+def _as_error(failed: WorkFailure, position: int, item: object) -> CustodyError:
     if failed.family is CustodyError:
-        return WorkFailed(position, item, failed.words)
+        return WorkError(position, item, failed.words)
     return failed.family(f"cannot work on {described(position, item)}: {failed.words}", hint=failed.hint)

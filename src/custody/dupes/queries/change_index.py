@@ -8,7 +8,7 @@ from operator import itemgetter
 from custody.core.ids import CommitSha
 from custody.dupes.change_row import ChangeRow
 from custody.store import Store
-from custody.store.db import Row, Value
+from custody.store.db import Row, SqlValue
 from custody.store.tables import integer, raw
 
 TOGETHER = 400
@@ -18,7 +18,7 @@ ROWS_COPIED_TOGETHER = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class SharedTerms:
     """A change with what the terms weigh together that it shares, and how many they are."""
 
     change: int
@@ -155,7 +155,7 @@ class DupesTables:
         )
         return {integer(term): integer(n) for term, n in rows}
 
-    def sharing(self, weights: Mapping[int, int], until: int, most: int) -> list[Sharing]:
+    def sharing(self, weights: Mapping[int, int], until: int, most: int) -> list[SharedTerms]:
         """The changes up to ``until`` that share the most of these terms, best first."""
         if not weights:
             return []
@@ -167,9 +167,9 @@ class DupesTables:
             f" WHERE change <= ? GROUP BY change ORDER BY shared DESC, change LIMIT {int(most)}",
             (*values, until),
         )
-        return [Sharing(integer(change), int(str(shared)), integer(terms)) for change, shared, terms in rows]
+        return [SharedTerms(integer(change), int(str(shared)), integer(terms)) for change, shared, terms in rows]
 
-    def shared_by(self, weights: Mapping[int, int], change: int) -> Sharing:
+    def shared_by(self, weights: Mapping[int, int], change: int) -> SharedTerms:
         """What one change shares of these terms."""
         terms = list(weights)
         found = [
@@ -179,7 +179,7 @@ class DupesTables:
                 f"SELECT term FROM dupe_post WHERE term IN ({_marks(some)}) AND change = ?", (*some, change)
             )
         ]
-        return Sharing(change, sum(weights[term] for term in found), len(found))
+        return SharedTerms(change, sum(weights[term] for term in found), len(found))
 
     def pairs_by_terms(self, most: int) -> Iterator[tuple[int, ...]]:
         """The changes that stand together under a term, for every term of two changes up to so many."""
@@ -282,7 +282,7 @@ def _copy_rows(source: Store, changes: int, into: Store, table: str, columns: st
     number = "id" if table == "dupe_change" else "change"
     names = [name.strip() for name in columns.split(",")]
     marks, order = ", ".join("?" * len(names)), ", ".join(key)
-    after: tuple[Value, ...] = (-(2**63),) * len(key)
+    after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
     while rows := source.db.rows(
         f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
         f" ORDER BY {order} LIMIT {ROWS_COPIED_TOGETHER}",

@@ -12,7 +12,7 @@ WORD_SIGNS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeListed:
+class ChangeSummary:
     """An indexed change as a list names it: without its signature, and with the beginning of its words."""
 
     id: int
@@ -30,7 +30,7 @@ class ChangeList:
     def __init__(self, store: Store) -> None:
         self._db = store.db
 
-    def listed(self, *, before: int | None, limit: int, landed: bool | None, words: str = "") -> list[ChangeListed]:
+    def listed(self, *, before: int | None, limit: int, landed: bool | None, words: str = "") -> list[ChangeSummary]:
         """The changes indexed last before ``before``: landed or open ones, with these words in what they are called."""
         where, values = _matching(landed, words)
         if before is not None:
@@ -49,9 +49,9 @@ class ChangeList:
         return integer(row[0])
 
 
-def _listed(row: Row) -> ChangeListed:
+def _listed(row: Row) -> ChangeSummary:
     id_, base, head, name, title, opened_ns, on_main = row
-    return ChangeListed(
+    return ChangeSummary(
         id=integer(id_),
         base=CommitSha(str(base)),
         head=CommitSha(str(head)),

@@ -30,7 +30,7 @@ class DupesIndexReport(Report, frozen=True, kw_only=True, tag="dupes-index"):
     signature_version: str
 
 
-class ChangeNamed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeRefReport(msgspec.Struct, frozen=True, kw_only=True):
     """A change: from ``base`` to ``head``; ``name`` is the ref or range that it is known by, if any."""
 
     base: str
@@ -49,21 +49,21 @@ class AccountLine(msgspec.Struct, frozen=True):
     value: float
 
 
-class RelationTold(msgspec.Struct, frozen=True):
+class RelationReport(msgspec.Struct, frozen=True):
     """What a change is to another, and why."""
 
     relation: str
     why: str
 
 
-class NamesShared(msgspec.Struct, frozen=True):
+class SharedNamesReport(msgspec.Struct, frozen=True):
     """Names that both changes have: some of them, and how many there are."""
 
     some: list[str]
     count: int
 
 
-class PlaceShared(msgspec.Struct, frozen=True):
+class SharedLinesReport(msgspec.Struct, frozen=True):
     """Lines that both removed (-) or both added (+): where they begin in each, and how many there are."""
 
     sign: str
@@ -74,25 +74,25 @@ class PlaceShared(msgspec.Struct, frozen=True):
     lines: int
 
 
-class OverlapTold(msgspec.Struct, frozen=True, kw_only=True):
+class OverlapReport(msgspec.Struct, frozen=True, kw_only=True):
     """What both changes have in common, read from git; ``rewrite`` says why they were compared as rewrites."""
 
-    files: NamesShared
-    folders: NamesShared
-    symbols: NamesShared
-    exports: NamesShared
-    tests: NamesShared
-    headings: NamesShared
-    blocks: NamesShared
-    references: NamesShared
-    places: list[PlaceShared]
+    files: SharedNamesReport
+    folders: SharedNamesReport
+    symbols: SharedNamesReport
+    exports: SharedNamesReport
+    tests: SharedNamesReport
+    headings: SharedNamesReport
+    blocks: SharedNamesReport
+    references: SharedNamesReport
+    places: list[SharedLinesReport]
     lines: int
     shingles: float | None
     contained: float | None
     contains: float | None
 
 
-class TermCounted(msgspec.Struct, frozen=True):
+class TermCount(msgspec.Struct, frozen=True):
     """A term that was searched for, and in how many changes it stood."""
 
     term: int
@@ -107,8 +107,8 @@ class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     evidence: int = 1
-    this: ChangeNamed
-    other: ChangeNamed
+    this: ChangeRefReport
+    other: ChangeRefReport
     says: str
     category: CategoryName
     rule: str
@@ -119,18 +119,18 @@ class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     chance: float
     low: float
     account: list[AccountLine]
-    relations: list[RelationTold]
-    overlap: OverlapTold | None
+    relations: list[RelationReport]
+    overlap: OverlapReport | None
     overlap_missing: str | None
     as_of: int
-    terms: list[TermCounted]
+    terms: list[TermCount]
     shared_weight: int
     signature_version: str
     model_version: str
     rules_digest: str
 
 
-class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
+class DuplicateSuggestion(msgspec.Struct, frozen=True, kw_only=True):
     """A change that this one is like: in a word, in numbers, and the id of the stored evidence."""
 
     id: str
@@ -140,9 +140,9 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 class DupesCheckReport(Report, frozen=True, kw_only=True, tag="dupes-check"):
     """What a change is like among all that are indexed; without suggestions, ``nearest`` came closest."""
 
-    this: ChangeNamed
-    suggestions: list[Suggestion]
-    nearest: Suggestion | None
+    this: ChangeRefReport
+    suggestions: list[DuplicateSuggestion]
+    nearest: DuplicateSuggestion | None
     candidates: int
     compared: int
     changes: int
@@ -178,7 +178,7 @@ class DupesLabelReport(Report, frozen=True, kw_only=True, tag="dupes-label"):
 class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
     """A change in a cluster; ``is_base`` marks what others descend from, ``is_canonical`` the one advised to keep."""
 
-    change: ChangeNamed
+    change: ChangeRefReport
     is_base: bool
     is_canonical: bool
     why: str
@@ -194,7 +194,7 @@ class DescentEdge(msgspec.Struct, frozen=True, kw_only=True):
     against_time: bool
 
 
-class ClusterTold(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that should not all land."""
 
     id: str
@@ -206,7 +206,7 @@ class ClusterTold(msgspec.Struct, frozen=True, kw_only=True):
 class DupesClusterReport(Report, frozen=True, kw_only=True, tag="dupes-cluster"):
     """Clusters of changes among all indexed ones, the largest first."""
 
-    clusters: list[ClusterTold]
+    clusters: list[ClusterReport]
     changes: int
     pairs: int
     rules_digest: str

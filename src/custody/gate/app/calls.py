@@ -7,17 +7,17 @@ from custody.attribution.wire.blame import Attribution
 from custody.config import Effective
 from custody.core.glob import matches
 from custody.core.ids import CallId
-from custody.gate.model import Before, Unseen
+from custody.gate.model import Before, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.graph.app.call_chances import CallChances
 from custody.store import Store
 
 READ_IT = "have a person read these files"
-Edited = Mapping[str, Sequence[Attribution]]
+EditAttributions = Mapping[str, Sequence[Attribution]]
 """By path, who wrote the added lines."""
 
 
-def befores_of(store: Store, edited: Edited, effective: Effective) -> tuple[Before, ...] | Unseen:
+def befores_of(store: Store, edited: EditAttributions, effective: Effective) -> tuple[Before, ...] | MissingEvidence:
     """What was called before each risky file of a change was changed; each session and file once."""
     rules = effective.of(GateRules)
     risky = {path: told for path, told in edited.items() if any(matches(one, path) for one in rules.risky_paths)}
@@ -25,19 +25,19 @@ def befores_of(store: Store, edited: Edited, effective: Effective) -> tuple[Befo
     asked: dict[tuple[str, str, str, bool], None] = {}
     for path, one in written:
         if one.session_id is None or one.tool_call_id is None:
-            return Unseen(f"nothing shows by which call '{path}' was changed", READ_IT)
+            return MissingEvidence(f"nothing shows by which call '{path}' was changed", READ_IT)
         asked[path, one.session_id, one.tool_call_id, one.grade == Grade.CLAIMED.value] = None
     if not asked:
         return ()
     chances = CallChances(store, effective, {session for _, session, _, _ in asked})
     if chances.known_calls < rules.calls_learnt_min:
         least = f"gate.calls_learnt_min is {rules.calls_learnt_min}"
-        return Unseen(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
+        return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
     found: dict[tuple[str, str], Before] = {}
     for path, session, call, is_claimed in asked:
         run = chances.find_run_before(session, CallId(call), rules.calls_before, is_claimed=is_claimed)
         if run is None:
-            return Unseen(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
+            return MissingEvidence(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
         if (path, session) not in found or run.chance < found[path, session].chance:
             found[path, session] = Before(path, session, run.chance, run.names)
     return tuple(found.values())

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git import Comparison, NoWorkFile, Repository, Walk, WorkCommit
-from custody.workspace.change import NS, Change, additions_of, change_of
-from custody.workspace.period import Period
-from custody.workspace.workspace import Desk
+from custody.workspace.change import NS, ChangeRange, additions_of, change_of
+from custody.workspace.period import ChangePeriod
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ChangeUnderReview:
     """A change, the repository in which all its objects can be read, and what of a work tree it does not tell."""
 
     repository: Repository
-    change: Change
+    change: ChangeRange
     left_out: tuple[NoWorkFile, ...] = ()
     is_work_tree: bool = False
 
@@ -28,23 +28,25 @@ class Judged:
 
 
 @contextmanager
-def judged(desk: Desk, typed: str | None) -> Iterator[Judged]:
+def judged(desk: Workspace, typed: str | None) -> Iterator[ChangeUnderReview]:
     """The change that somebody typed; None for the work tree."""
     if typed is not None:
-        yield Judged(desk.repository, change_of(desk.repository, typed))
+        yield ChangeUnderReview(desk.repository, change_of(desk.repository, typed))
         return
     base = desk.repository.head().commit
     if base is None:
         raise InputError("there is no commit yet", hint="a work tree is judged by what it has over a first commit")
     with desk.repository.with_work_tree() as work:
-        yield Judged(work.repository, _work_change(work, base, desk.now_ns()), work.left_out, is_work_tree=True)
+        yield ChangeUnderReview(
+            work.repository, _work_change(work, base, desk.now_ns()), work.left_out, is_work_tree=True
+        )
 
 
-def _work_change(work: WorkCommit, base: CommitSha, now_ns: int) -> Change:
+def _work_change(work: WorkCommit, base: CommitSha, now_ns: int) -> ChangeRange:
     with work.repository.diffs([Comparison(work.commit, base)], renames=True) as answers:
         files = tuple(file for diff in answers for file in diff.files)
     with work.repository.log([base], walk=Walk(count_max=1)) as commits:
         (commit,) = commits
     made = commit.committer.at
-    period = None if made is None else Period(made.seconds * NS, made.seconds * NS, now_ns)
-    return Change(base, work.commit, base, period, additions_of(files), files)
+    period = None if made is None else ChangePeriod(made.seconds * NS, made.seconds * NS, now_ns)
+    return ChangeRange(base, work.commit, base, period, additions_of(files), files)

@@ -7,17 +7,17 @@ again otherwise. An answer is believed as far as its own records bear it out.
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from custody.attribution.app.context import Attributing
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line
 from custody.attribution.wire.blame import Attribution
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
-from custody.gate.model import Recorded, Unseen
+from custody.gate.model import MissingEvidence, RecordState
 from custody.gate.queries.edits import edits_recorded_twice
 from custody.ledger.claim import is_claim, trusted_chains
 from custody.ledger.queries.edits import edits_of_session
-from custody.store import Seen
+from custody.store import ObservedView
 
 WORDS_SHARE_MIN = 0.5
 """A line is an agent's, or partly so, if at least this share of its words is; so much must stand in its record."""
@@ -33,23 +33,23 @@ _Written = FileEdit | FileState | TracedFile
 class Doubts:
     """One set of answers, held against the records behind them."""
 
-    def __init__(self, evidence: Attributing, commit: CommitSha | None) -> None:
+    def __init__(self, evidence: AttributionContext, commit: CommitSha | None) -> None:
         self._evidence = evidence
         self._store = evidence.store
         self._commit = commit
         self._told_twice: dict[SessionId, frozenset[Call]] = {}
         self._unfounded: list[str] = []
 
-    def recorded(self, recorded: Recorded | Unseen | None) -> Recorded | Unseen | None:
+    def recorded(self, recorded: RecordState | MissingEvidence | None) -> RecordState | MissingEvidence | None:
         """The state of the store, with what was found here."""
-        if not self._unfounded or isinstance(recorded, Unseen):
+        if not self._unfounded or isinstance(recorded, MissingEvidence):
             return recorded
         found = tuple(
             f"what is kept of where lines of '{path}' come from is not what the records say"
             for path in dict.fromkeys(self._unfounded)
         )
-        known = recorded or Recorded()
-        return Recorded(known.gaps, (*known.damage, *found))
+        known = recorded or RecordState()
+        return RecordState(known.gaps, (*known.damage, *found))
 
     def of(self, path: RepoPath, told: Sequence[Attribution]) -> frozenset[int]:
         """The answers about one file that other records contradict, by their first line."""
@@ -106,7 +106,7 @@ class Doubts:
         texts = (_text_in(seen) for seen in self._records_of(one))
         return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
 
-    def _records_of(self, one: Attribution) -> Iterator[Seen[_Written]]:
+    def _records_of(self, one: Attribution) -> Iterator[ObservedView[_Written]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
         refs = {ref for signal in one.evidence for ref in signal.records}
         if one.kind == "person":
@@ -122,7 +122,7 @@ class Doubts:
                     continue
                 if (view.agent, view.session) == (one.agent, one.session_id):
                     assert record is not None, "a view is one of a record"
-                    yield Seen(record, view, n)
+                    yield ObservedView(record, view, n)
 
 
 def _is_claimed(one: Attribution, agents: frozenset[str] | None) -> bool:
@@ -130,7 +130,7 @@ def _is_claimed(one: Attribution, agents: frozenset[str] | None) -> bool:
     return bool(agents) and (one.kind == "person" or any(agent != one.agent for agent in agents or ()))
 
 
-def _is_persons(seen: Seen[FileEdit], one: Attribution) -> bool:
+def _is_persons(seen: ObservedView[FileEdit], one: Attribution) -> bool:
     view = seen.view
     return view.proposed is not None and view.agent == one.agent and view.call == one.tool_call_id
 
@@ -140,7 +140,7 @@ def _content(edit: FileEdit) -> tuple[object, ...]:
     return edit.id, edit.path, edit.before, edit.after, edit.proposed, edit.part
 
 
-def _text_in(seen: Seen[_Written]) -> str | None:
+def _text_in(seen: ObservedView[_Written]) -> str | None:
     """The text that a record brought; None where there is no text any more."""
     view = seen.view
     text = view.after if isinstance(view, FileEdit) else view.text if isinstance(view, FileState) else None

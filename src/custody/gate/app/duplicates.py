@@ -2,33 +2,35 @@
 
 from custody.config import Effective
 from custody.core.errors import InputError, StoreError
-from custody.dupes import Relation, Says
-from custody.dupes.app.change_reader import Asked
-from custody.dupes.app.check import Match, find_matches
+from custody.dupes import DuplicateVerdict, Relation
+from custody.dupes.app.change_reader import ChangeRef
+from custody.dupes.app.check import DuplicateMatch, find_matches
 from custody.dupes.app.select import own_commits_of
-from custody.gate.app.change import Judged
-from custody.gate.model import Twin, Unseen
+from custody.gate.app.change import ChangeUnderReview
+from custody.gate.model import MissingEvidence, Twin
 from custody.store import Store
 
 EXPECTED = frozenset((Relation.BACKPORT_OF, Relation.REVERT_OF, Relation.RELAND_OF, Relation.STACKED_ON))
 """A backport, a revert, a return and what is built on another change are like it on purpose."""
-ALOUD = frozenset((Says.DUPLICATE, Says.COMPETING))
+ALOUD = frozenset((DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING))
 SHORT_DIGITS = 12
 
 
-def twins_of(one: Judged, store: Store, effective: Effective) -> tuple[Twin, ...] | Unseen:
+def twins_of(one: ChangeUnderReview, store: Store, effective: Effective) -> tuple[Twin, ...] | MissingEvidence:
     """What a change is a duplicate of, or why it could not be looked up."""
     change = one.change
     commits = (change.head,) if one.is_work_tree else own_commits_of(one.repository, change.fork, change.head)
-    asked = Asked(base=change.fork, head=change.head, commits=commits, onto=change.base)
+    asked = ChangeRef(base=change.fork, head=change.head, commits=commits, onto=change.base)
     try:
         matches = find_matches(one.repository, store, asked, effective)
     except (InputError, StoreError) as error:
-        return Unseen(f"duplicates were not looked for: {error.message}", error.hint or "run 'custody dupes index'")
+        return MissingEvidence(
+            f"duplicates were not looked for: {error.message}", error.hint or "run 'custody dupes index'"
+        )
     return tuple(_twin(match) for match in matches if match.says in ALOUD and EXPECTED.isdisjoint(match.relations))
 
 
-def _twin(match: Match) -> Twin:
+def _twin(match: DuplicateMatch) -> Twin:
     name = f"{match.head[:SHORT_DIGITS]} '{match.title}'" + (" (landed)" if match.on_main else "")
     why = match.rule if match.is_exact else f"{match.rule}; chance {match.chance:.1%}"
     return Twin(name, match.says, match.category, why)

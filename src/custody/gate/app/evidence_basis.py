@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from custody.attribution.app.context import reading
 from custody.core.errors import StoreError
 from custody.core.ids import Digest, StoreId
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
 from custody.dupes.app.change_index import changes_by_id, newest_change
 from custody.ledger.gaps import gaps
 from custody.store import Store
 from custody.trust.app.approval_case import heads_digest
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexExtent:
     """How many changes the index has, and the head of the one that came last."""
 
     changes: int
@@ -27,17 +27,17 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rests:
+class EvidenceBasis:
     """The heads of all chains, the one that the store appends to, the index, and how many gaps were counted.
 
     ``owned`` are the chains that the store appends to or once did: records of others were imported. ``index`` is None
     where no change is indexed, ``gaps`` where nobody may read them.
     """
 
-    chains: tuple[Head, ...] = ()
+    chains: tuple[ChainTip, ...] = ()
     own: StoreId | None = None
     owned: frozenset[StoreId] = frozenset()
-    index: Indexed | None = None
+    index: IndexExtent | None = None
     gaps: int | None = 0
 
     @property
@@ -46,31 +46,31 @@ class Rests:
         return head_of(self.chains)
 
 
-def head_of(chains: Sequence[Head]) -> str | None:
+def head_of(chains: Sequence[ChainTip]) -> str | None:
     """One name for these heads; None where there is none."""
     return digest_text(Digest(heads_digest(chains))) if chains else None
 
 
-def rests_on(desk: Desk) -> Rests:
+def rests_on(desk: Workspace) -> EvidenceBasis:
     """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
     counted = _counted(desk)
     try:
         with reading(desk) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.owned() & {head.store for head in chains}
-            return Rests(chains, store.own(), frozenset(owned), indexed(store), counted)
+            return EvidenceBasis(chains, store.own(), frozenset(owned), indexed(store), counted)
     except StoreError:
-        return Rests(gaps=counted)
+        return EvidenceBasis(gaps=counted)
 
 
-def indexed(store: Store, until: int | None = None) -> Indexed | None:
+def indexed(store: Store, until: int | None = None) -> IndexExtent | None:
     """How far the index goes, or that it goes so far; None where it does not."""
     changes = newest_change(store) if until is None else until
     row = changes_by_id(store, [changes]).get(changes)
-    return None if row is None else Indexed(changes, row.head)
+    return None if row is None else IndexExtent(changes, row.head)
 
 
-def _counted(desk: Desk) -> int | None:
+def _counted(desk: Workspace) -> int | None:
     try:
         return len(gaps(desk))
     except StoreError:

@@ -10,9 +10,9 @@ from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.sarif import SarifRule
 from custody.core.wire.time import text_from
-from custody.gate.app.change import Judged, judged
-from custody.gate.app.evidence_basis import Rests, rests_on
-from custody.gate.app.gather import Looked, looked_at
+from custody.gate.app.change import ChangeUnderReview, judged
+from custody.gate.app.evidence_basis import EvidenceBasis, rests_on
+from custody.gate.app.gather import GatheredEvidence, looked_at
 from custody.gate.app.policy import Policy, policy_of
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.calls import calls
@@ -21,23 +21,23 @@ from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
 from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust
-from custody.gate.codes import CODES, Level, Reason, Spot
-from custody.gate.engine import Check, judge
-from custody.gate.model import Unseen, Verdict, Whose
+from custody.gate.codes import CODES, Reason, Spot, VerdictLevel
+from custody.gate.engine import GateCheck, judge
+from custody.gate.model import GateVerdict, LineOwner, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,
-    ChainRead,
+    ChainExtent,
     GateReport,
-    IndexRead,
-    PlaceGiven,
-    ReasonGiven,
+    IndexExtentReport,
+    PlaceReport,
+    ReasonReport,
     SkippedCheck,
     UnreadFile,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-CHECKS: Mapping[str, Check] = MappingProxyType(
+CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
         "integrity": integrity,
         "policy": policy,
@@ -59,14 +59,14 @@ TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class GateRequest:
     """A change to be judged: ``BASE..HEAD`` as typed, or the work tree; ``description`` is what its author says."""
 
     change: str | None = None
     description: bytes | None = None
 
 
-def gate(desk: Desk, request: Request) -> GateReport:
+def gate(desk: Workspace, request: GateRequest) -> GateReport:
     """Judge what a change brings, by the rules of its base."""
     now_ns = desk.now_ns()
     still = replace(desk, now_ns=lambda: now_ns)
@@ -74,10 +74,12 @@ def gate(desk: Desk, request: Request) -> GateReport:
         policy = policy_of(one)
         rests, looked = _looked(still, one, policy, request.description)
         verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
-        return _report(one, policy, looked, verdict, _Bound(now_ns, rests, request.description))
+        return _report(one, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))
 
 
-def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) -> tuple[Rests, Looked]:
+def _looked(
+    desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None
+) -> tuple[EvidenceBasis, GatheredEvidence]:
     """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
     rests = rests_on(desk)
     for _ in range(LOOKS_MAX):
@@ -91,18 +93,18 @@ def _looked(desk: Desk, one: Judged, policy: Policy, description: bytes | None) 
         return rests, looked_at(past, one, policy, description, desk.now_ns())
 
 
-def first_place(desk: Desk, request: Request) -> PlaceGiven:
+def first_place(desk: Workspace, request: GateRequest) -> PlaceReport:
     """Where something is said that is about the change as a whole: at the first line that it adds."""
     with judged(desk, request.change) as one:
         for addition in one.change.additions:
             if addition.lines:
                 line = addition.lines[0].first
-                return PlaceGiven(addition.path.display, line, line)
+                return PlaceReport(addition.path.display, line, line)
         files = [file.change.path.display for file in one.change.files]
-    return PlaceGiven(files[0] if files else RULES_FILE, None, None)
+    return PlaceReport(files[0] if files else RULES_FILE, None, None)
 
 
-def formed(report: GateReport, form: str, version: str, at: PlaceGiven | None = None) -> bytes:
+def formed(report: GateReport, form: str, version: str, at: PlaceReport | None = None) -> bytes:
     """The verdict in another shape: ``markdown``, ``annotations``, ``check-run``, or ``sarif`` with a first place."""
     from custody.gate.wire.forms import (
         encode_check_run,
@@ -118,57 +120,61 @@ def formed(report: GateReport, form: str, version: str, at: PlaceGiven | None = 
     if form == "check-run":
         return encode_check_run(report)
     rules = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
-    return encode_gate_sarif(report, version, rules, at or PlaceGiven(RULES_FILE, None, None))
+    return encode_gate_sarif(report, version, rules, at or PlaceReport(RULES_FILE, None, None))
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class _VerdictBinding:
     """What a verdict is bound to beside its change and its rules."""
 
     now_ns: int
-    rests: Rests
+    rests: EvidenceBasis
     description: bytes | None
 
 
-def _report(one: Judged, policy: Policy, looked: Looked, verdict: Verdict, bound: _Bound) -> GateReport:
+def _report(
+    one: ChangeUnderReview, policy: Policy, looked: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
+) -> GateReport:
     seen, change = looked.seen, one.change
-    lines = Counter[Whose]()
+    lines = Counter[LineOwner]()
     for file in seen.files:
-        for stretch in () if isinstance(file.found, Unseen) else file.found:
+        for stretch in () if isinstance(file.found, MissingEvidence) else file.found:
             lines[stretch.whose] += len(stretch.lines)
     rests = bound.rests
     index = None if "duplicates" in looked.skipped else rests.index
     digest = rules_digest({table: policy.rules.tables[table] for table in TABLES})
     return GateReport(
-        outcome="found" if verdict.level is Level.BLOCK else "fine",
+        outcome="found" if verdict.level is VerdictLevel.BLOCK else "fine",
         base=change.base,
         head=change.head,
         fork=change.fork,
         worktree=one.is_work_tree,
         level=verdict.level.value,
         reasons=[_given(reason) for reason in verdict.reasons],
-        added=AddedLines(**{whose.value: lines[whose] for whose in Whose}),
-        unread=[UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, Unseen)],
+        added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),
+        unread=[
+            UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, MissingEvidence)
+        ],
         checks=[name for name in CHECKS if name not in looked.skipped],
         skipped=[SkippedCheck(name, why) for name, why in looked.skipped.items()],
         rules_digest=digest_text(digest),
         rules_from=list(policy.sources),
         as_of=text_from(bound.now_ns),
         chain_head=rests.chain_head,
-        chains=[ChainRead(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
-        index=None if index is None else IndexRead(index.changes, index.last),
+        chains=[ChainExtent(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
+        index=None if index is None else IndexExtentReport(index.changes, index.last),
         gaps=rests.gaps,
         description=None if bound.description is None else digest_text(digest_of(bound.description)),
         trust=list(looked.agents),
     )
 
 
-def _given(reason: Reason) -> ReasonGiven:
+def _given(reason: Reason) -> ReasonReport:
     places = [_place(spot) for spot in reason.spots]
-    return ReasonGiven(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
+    return ReasonReport(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
 
 
-def _place(spot: Spot) -> PlaceGiven:
+def _place(spot: Spot) -> PlaceReport:
     if spot.lines is None:
-        return PlaceGiven(spot.path, None, None)
-    return PlaceGiven(spot.path, spot.lines.first, spot.lines.last)
+        return PlaceReport(spot.path, None, None)
+    return PlaceReport(spot.path, spot.lines.first, spot.lines.last)

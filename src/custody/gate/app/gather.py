@@ -5,27 +5,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
-from custody.attribution.app.blame import Reporting
+from custody.attribution.app.blame import BlameReporter
 from custody.attribution.app.context import attributing
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError, StoreError
 from custody.core.lines import Lines
 from custody.dupes.app.change_index import newest_change
-from custody.gate.app.change import Judged
+from custody.gate.app.change import ChangeUnderReview
 from custody.gate.app.contradictions import Doubts
 from custody.gate.app.has_prose import has_words
 from custody.gate.app.policy import Policy
-from custody.gate.model import AddedTo, Answered, Before, Recorded, Seen, Stretch, Text, Twin, Unseen, Whose
+from custody.gate.model import (
+    AddedRange,
+    AddedTo,
+    Before,
+    ChangeText,
+    GateEvidence,
+    LineOwner,
+    MissingEvidence,
+    RecordState,
+    TrustAnswer,
+    Twin,
+)
 from custody.gate.rules import GateRules
 from custody.ledger.gaps import gaps
 from custody.ledger.integrity import checked
 from custody.store import Store
-from custody.trust import Author
+from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
 from custody.trust.app.authors import Operators, author_of
-from custody.trust.wire.report import AgentAsked
+from custody.trust.wire.report import AgentApproval
 from custody.workspace.change import Addition
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 READ_IT = "have a person read it"
 ASK_DOCTOR = "run 'custody doctor'"
@@ -33,19 +44,21 @@ NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class GatheredEvidence:
     """What checks look at, the agents' cases for the report, and the checks that did not look.
 
     ``edited`` has the answers about the added lines of each file.
     """
 
-    seen: Seen
-    agents: tuple[AgentAsked, ...] = ()
+    seen: GateEvidence
+    agents: tuple[AgentApproval, ...] = ()
     edited: Mapping[str, Sequence[Attribution]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
-def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None, now_ns: int) -> Looked:
+def looked_at(
+    desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+) -> GatheredEvidence:
     """Look at everything that some check wants to know."""
     looked = _attributed(desk, one, policy, now_ns)
     rules = policy.rules.of(GateRules)
@@ -53,14 +66,14 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
     twins = _twins(desk, one, policy, rules)
     if twins is None:
         skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
-    texts: tuple[Text, ...] = ()
+    texts: tuple[ChangeText, ...] = ()
     if rules.citations == "off":
         skipped["citations"] = "gate.citations is 'off'"
     elif has_words(one, description):
         from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
 
         texts = texts_of(desk, one, description, policy)
-    befores: tuple[Before, ...] | Unseen | None = None
+    befores: tuple[Before, ...] | MissingEvidence | None = None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
     else:
@@ -69,18 +82,22 @@ def looked_at(desk: Desk, one: Judged, policy: Policy, description: bytes | None
     return replace(looked, seen=seen, skipped=skipped)
 
 
-def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
+def _attributed(desk: Workspace, one: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
     """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
     change = one.change
     recorded = _recorded(desk)  # first: the answers below may make a store where there was none
     if not change.additions and not one.left_out:
         # Gaps are about lines that are added; damage is about everything.
-        known = recorded if isinstance(recorded, Unseen) else Recorded(damage=recorded.damage if recorded else ())
-        return Looked(Seen((), change.period, known))
-    left_out = tuple(AddedTo(file.path.display, Unseen(file.reason, READ_IT)) for file in one.left_out)
+        known = (
+            recorded
+            if isinstance(recorded, MissingEvidence)
+            else RecordState(damage=recorded.damage if recorded else ())
+        )
+        return GatheredEvidence(GateEvidence((), change.period, known))
+    left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in one.left_out)
     try:
         with attributing(desk, effective=policy.rules) as evidence:
-            reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
+            reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
             if one.version is not None:
                 evidence.history.prepare(one.version, [addition.path for addition in change.additions])
             told = {addition.path: _told(reporting, one, addition) for addition in change.additions}
@@ -88,69 +105,75 @@ def _attributed(desk: Desk, one: Judged, policy: Policy, now_ns: int) -> Looked:
             files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
             recorded = doubts.recorded(recorded)
             evidence.save()
-            seen = Seen((*files, *left_out), change.period, recorded)
-            edited = {path.display: found for path, found in told.items() if not isinstance(found, Unseen)}
+            seen = GateEvidence((*files, *left_out), change.period, recorded)
+            edited = {path.display: found for path, found in told.items() if not isinstance(found, MissingEvidence)}
             return replace(_asked(evidence.store, one, policy, seen, now_ns), edited=edited)
     except StoreError as error:
-        unknown = Unseen(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
+        unknown = MissingEvidence(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
-        return Looked(Seen((*nothing, *left_out), change.period, recorded, unknown))
+        return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
 
 
-def _recorded(desk: Desk) -> Recorded | Unseen | None:
+def _recorded(desk: Workspace) -> RecordState | MissingEvidence | None:
     try:
         report = checked(desk)  # in any case: where the database is gone, its heads may still be there
         if not (report.records or report.pending or report.findings):
             return None
-        return Recorded(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
+        return RecordState(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
     except StoreError as error:
-        return Unseen(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
+        return MissingEvidence(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
 
 
-def _told(reporting: Reporting, one: Judged, addition: Addition) -> Sequence[Attribution] | Unseen:
+def _told(
+    reporting: BlameReporter, one: ChangeUnderReview, addition: Addition
+) -> Sequence[Attribution] | MissingEvidence:
     """Who wrote the lines that one file gets."""
     if addition.unread is not None:
-        return Unseen(addition.unread, READ_IT)
+        return MissingEvidence(addition.unread, READ_IT)
     try:
         return reporting.blamed(addition.path, one.version, addition.lines).report.attributions
     except InputError as error:
         # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
-        return Unseen(f"cannot be read: {error.message}", READ_IT)
+        return MissingEvidence(f"cannot be read: {error.message}", READ_IT)
 
 
-def _added(addition: Addition, told: Sequence[Attribution] | Unseen, operators: Operators, doubts: Doubts) -> AddedTo:
+def _added(
+    addition: Addition, told: Sequence[Attribution] | MissingEvidence, operators: Operators, doubts: Doubts
+) -> AddedTo:
     """What is known of the lines that one file gets."""
     path = addition.path.display
-    if isinstance(told, Unseen):
+    if isinstance(told, MissingEvidence):
         return AddedTo(path, told)
     if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
-        return AddedTo(path, Unseen("has lines about which there is no answer", READ_IT))
+        return AddedTo(path, MissingEvidence("has lines about which there is no answer", READ_IT))
     doubted = doubts.of(addition.path, told)
     return AddedTo(path, tuple(_stretch(one, operators, is_doubted=one.start_line in doubted) for one in told))
 
 
-def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> Stretch:
+def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> AddedRange:
     """What is known of some lines; where records contradict each other, none of them is more than a claim."""
     grade = None if one.grade is None else Grade.CLAIMED if is_doubted else Grade(one.grade)
     lines = Lines(one.start_line, one.end_line)
-    return Stretch(lines, Whose(one.kind), one.tier, grade, author_of(one, operators))
+    return AddedRange(lines, LineOwner(one.kind), one.tier, grade, author_of(one, operators))
 
 
-def _asked(store: Store, one: Judged, policy: Policy, seen: Seen, now_ns: int) -> Looked:
+def _asked(store: Store, one: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int) -> GatheredEvidence:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
-    stretches = [one for file in seen.files if not isinstance(file.found, Unseen) for one in file.found]
-    lines = Counter[Author]()
+    stretches = [one for file in seen.files if not isinstance(file.found, MissingEvidence) for one in file.found]
+    lines = Counter[ChangeAuthor]()
     for stretch in stretches:
         if stretch.author is not None:
             lines[stretch.author] += len(stretch.lines)
     if not lines:
-        return Looked(seen)
+        return GatheredEvidence(seen)
     approvals = decide_approvals(store, one.change, lines, policy.rules, now_ns)
-    answers = tuple(Answered(said.case.author, said.approval) for said, _ in approvals)
-    return Looked(replace(seen, trust=answers), tuple(agent for _, agent in approvals))
+    answers = tuple(TrustAnswer(said.case.author, said.approval) for said, _ in approvals)
+    return GatheredEvidence(replace(seen, trust=answers), tuple(agent for _, agent in approvals))
 
 
-def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[Twin, ...] | Unseen | None:
+def _twins(
+    desk: Workspace, one: ChangeUnderReview, policy: Policy, rules: GateRules
+) -> tuple[Twin, ...] | MissingEvidence | None:
     """What the change is a duplicate of; None when nobody is to look."""
     if rules.duplicates == "off":
         return None
@@ -162,10 +185,10 @@ def _twins(desk: Desk, one: Judged, policy: Policy, rules: GateRules) -> tuple[T
 
             return twins_of(one, store, policy.rules)
     except StoreError as error:
-        return Unseen(error.message, error.hint or ASK_DOCTOR)
+        return MissingEvidence(error.message, error.hint or ASK_DOCTOR)
 
 
-def _befores(desk: Desk, looked: Looked, policy: Policy) -> tuple[Before, ...] | Unseen:
+def _befores(desk: Workspace, looked: GatheredEvidence, policy: Policy) -> tuple[Before, ...] | MissingEvidence:
     """What agents called before they changed risky files."""
     from custody.gate.app.calls import befores_of
 
@@ -173,4 +196,4 @@ def _befores(desk: Desk, looked: Looked, policy: Policy) -> tuple[Before, ...] |
         with desk.reading() as store:
             return befores_of(store, looked.edited, policy.rules)
     except StoreError as error:
-        return Unseen(error.message, error.hint or ASK_DOCTOR)
+        return MissingEvidence(error.message, error.hint or ASK_DOCTOR)

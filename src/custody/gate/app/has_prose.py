@@ -2,7 +2,7 @@
 
 import stat
 
-from custody.gate.app.change import Judged
+from custody.gate.app.change import ChangeUnderReview
 from custody.git import FileDiff
 
 MARKDOWN = (".md", ".markdown", ".mdx")
@@ -10,7 +10,7 @@ OPENERS = (b"[", "【".encode())
 """How every marker begins."""
 
 
-def has_words(one: Judged, description: bytes | None) -> bool:
+def has_words(one: ChangeUnderReview, description: bytes | None) -> bool:
     """Whether anything that the change says could lack a citation: a document, a message, its description."""
     if any(is_document(file) for file in one.change.files):
         return True

@@ -6,7 +6,7 @@ from custody.config import Effective, Setting, rule_files
 from custody.core.errors import InputError
 from custody.core.wire.canonical import dump
 from custody.core.wire.rules_digest import rule_value
-from custody.gate.app.change import Judged
+from custody.gate.app.change import ChangeUnderReview
 from custody.workspace.rules_in_force import loaded_at
 
 
@@ -19,7 +19,7 @@ class Policy:
     changed: tuple[str, ...]
 
 
-def policy_of(one: Judged) -> Policy:
+def policy_of(one: ChangeUnderReview) -> Policy:
     """What the files of the base set, whoever asks; and which of it the change's own files differ in.
 
     What a user sets for themselves does not count: a verdict is the same for everybody, and nobody switches it off.
@@ -29,7 +29,7 @@ def policy_of(one: Judged) -> Policy:
     return Policy(rules, read, _changed(one))
 
 
-def _changed(one: Judged) -> tuple[str, ...]:
+def _changed(one: ChangeUnderReview) -> tuple[str, ...]:
     """The rules that the head's files set otherwise than the files of the point where it left its base."""
     touched = {
         side.path for file in one.change.files for side in (file.change.old, file.change.new) if side is not None

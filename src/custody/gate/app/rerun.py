@@ -13,16 +13,16 @@ import msgspec
 from custody.core.digest import digest_of
 from custody.core.errors import CustodyError, InputError
 from custody.core.ids import PENDING, Link, RecordRef, Seq, StoreId
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
 from custody.core.wire.time import ns_from
-from custody.gate.app.evidence_basis import Indexed, Rests, head_of, indexed
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.evidence_basis import EvidenceBasis, IndexExtent, head_of, indexed
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.snapshot import past_desk
-from custody.gate.wire.report import ChainRead, GateReport
+from custody.gate.wire.report import ChainExtent, GateReport
 from custody.store import Store, claimed_until, erased_since, own_among
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 200
 """Signs of a value that a sentence quotes."""
@@ -30,25 +30,25 @@ DAMAGE = "INTEG-"
 HOMES_MAX = 8
 """Stores as whose a verdict is worked out where none of its chains is this store's own."""
 
-State = Literal["identical", "differs", "not"]
+RerunState = Literal["identical", "differs", "not"]
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RerunResult:
     """What came of judging again: whether it could be done and was the same, and a sentence for each thing to say.
 
     ``unseen`` counts records that are here, claim no later moment than the verdict, and are none that it rests on.
     ``home`` is the chain at whose store it comes out so, where that is another store than this one.
     """
 
-    state: State
+    state: RerunState
     said: tuple[str, ...] = ()
     unseen: int = 0
     home: StoreId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RerunRequest:
     """The verdict that is to come out again, with every key that it has, and the description that was handed in."""
 
     verdict: GateReport
@@ -60,7 +60,9 @@ class _CannotBeHad(Exception):
     """Why a verdict cannot be worked out again."""
 
 
-def judged_again(desk: Desk, verdict: GateReport, value: Mapping[str, Json], description: bytes | None) -> Again:
+def judged_again(
+    desk: Workspace, verdict: GateReport, value: Mapping[str, Json], description: bytes | None
+) -> RerunResult:
     """Judge the change of ``verdict`` as of its moment; ``value`` is the verdict with every key that it has."""
     try:
         rests = _rests(verdict)
@@ -71,15 +73,15 @@ def judged_again(desk: Desk, verdict: GateReport, value: Mapping[str, Json], des
             _check_records(store, rests)
             unseen = claimed_until(store, rests.chains, moment_ns)
             homes = list(_homes(store, rests))
-        found = _at_any(still, Asked(verdict, value, description), homes)
+        found = _at_any(still, RerunRequest(verdict, value, description), homes)
         return replace(found, unseen=unseen)
     except _CannotBeHad as why:
-        return Again("not", (str(why),))
+        return RerunResult("not", (str(why),))
     except CustodyError as error:
-        return Again("not", (error.message,))
+        return RerunResult("not", (error.message,))
 
 
-def _rests(verdict: GateReport) -> Rests:
+def _rests(verdict: GateReport) -> EvidenceBasis:
     heads = tuple(_head(chain) for chain in verdict.chains)
     if len({head.store for head in heads}) < len(heads):
         raise InputError("its chains are not such as a store can have", hint="the verdict was changed")
@@ -88,13 +90,13 @@ def _rests(verdict: GateReport) -> Rests:
         raise _CannotBeHad(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
     if verdict.chain_head != head_of(heads):
         raise InputError("its 'chain_head' is not the name of the chains that it lists")
-    index = None if verdict.index is None else Indexed(verdict.index.changes, verdict.index.last)
-    return Rests(heads, index=index, gaps=verdict.gaps)
+    index = None if verdict.index is None else IndexExtent(verdict.index.changes, verdict.index.last)
+    return EvidenceBasis(heads, index=index, gaps=verdict.gaps)
 
 
-def _head(chain: ChainRead) -> Head:
+def _head(chain: ChainExtent) -> ChainTip:
     try:
-        return Head(StoreId(chain.store), Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+        return ChainTip(StoreId(chain.store), Seq(chain.seq), Link(bytes.fromhex(chain.link)))
     except ValueError as error:
         raise InputError(f"the link of chain {chain.store} is none") from error
 
@@ -109,7 +111,7 @@ def _check_description(verdict: GateReport, description: bytes | None) -> None:
         raise _CannotBeHad("the description is not the one that it was given with")
 
 
-def _homes(store: Store, rests: Rests) -> Iterator[Rests]:
+def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
     """Where these records may have been at home when they were judged: imported ones count for less.
 
     That is here, if any chain is this store's own; else it may have been where one of them is.
@@ -121,30 +123,30 @@ def _homes(store: Store, rests: Rests) -> Iterator[Rests]:
         yield from (replace(rests, own=one, owned=frozenset((one,))) for one in sorted(named)[:HOMES_MAX])
 
 
-def _at_any(desk: Desk, asked: Asked, homes: Sequence[Rests]) -> Again:
+def _at_any(desk: Workspace, asked: RerunRequest, homes: Sequence[EvidenceBasis]) -> RerunResult:
     """What comes out at the first of these homes at which it is the same; else what comes out here."""
     here = _at(desk, asked, homes[0])
     if here.state == "identical":
         return here
     for home in homes[1:]:
         if _at(desk, asked, home).state == "identical":
-            return Again("identical", home=home.own)
+            return RerunResult("identical", home=home.own)
     return here
 
 
-def _at(desk: Desk, asked: Asked, rests: Rests) -> Again:
+def _at(desk: Workspace, asked: RerunRequest, rests: EvidenceBasis) -> RerunResult:
     verdict = asked.verdict
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
     with past_desk(desk, rests) as past:
-        again = gate(past, Request(change=change, description=asked.description))
+        again = gate(past, GateRequest(change=change, description=asked.description))
         withheld = past.store.tables.withheld_count()
     try:
         return _compared(verdict, asked.value, again, withheld)
     except _CannotBeHad as why:
-        return Again("not", (str(why),))
+        return RerunResult("not", (str(why),))
 
 
-def _check_records(store: Store, rests: Rests) -> None:
+def _check_records(store: Store, rests: EvidenceBasis) -> None:
     """Whether the records that a verdict names are here, and as they were."""
     for head in rests.chains:
         record = store.tables.record(RecordRef(head.store, head.seq))
@@ -163,12 +165,12 @@ def _check_records(store: Store, rests: Rests) -> None:
         )
 
 
-def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> Again:
+def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
         raise _CannotBeHad("the work tree is not the one that was judged")
     now: dict[str, Json] = msgspec.to_builtins(again)
     if dump(dict(value)) == dump(now):
-        return Again("identical")
+        return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:
         raise _CannotBeHad("the rules for its base are others here: it was given by another version of custody")
     if again.gaps != verdict.gaps:
@@ -178,7 +180,7 @@ def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport,
     if withheld:
         raise _CannotBeHad(f"{withheld} text(s) of its records are not here: another store withheld them")
     names = sorted(value.keys() | now.keys())
-    return Again("differs", tuple(_difference(name, value, now) for name in names if _differ(name, value, now)))
+    return RerunResult("differs", tuple(_difference(name, value, now) for name in names if _differ(name, value, now)))
 
 
 def _counted(gaps: int | None) -> str:

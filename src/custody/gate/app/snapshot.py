@@ -9,13 +9,13 @@ from custody.attribution.app.chain_origins import copy_origins
 from custody.attribution.app.context import reading
 from custody.capture.spool import Spool
 from custody.dupes.app.change_index import copy_index_until
-from custody.gate.app.evidence_basis import Rests
+from custody.gate.app.evidence_basis import EvidenceBasis
 from custody.store import Store, copy_until, own_as
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
-class PastDesk(Desk):
+class PastWorkspace(Workspace):
     """Everything is asked of ``store``, which is nobody else's; its clock stands still at the moment that it is of."""
 
     store: Store = field(repr=False)
@@ -46,7 +46,7 @@ class PastDesk(Desk):
 
 
 @contextmanager
-def past_desk(desk: Desk, rests: Rests) -> Iterator[PastDesk]:
+def past_desk(desk: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
     """The desk as of the moment at which its clock stands, with what a verdict then rested on.
 
     The caller has seen that these records are there.
@@ -59,5 +59,5 @@ def past_desk(desk: Desk, rests: Rests) -> Iterator[PastDesk]:
                 own_as(store, rests.owned, rests.own)
             if rests.index is not None:
                 copy_index_until(source, rests.index.changes, store)
-        same = {one.name: getattr(desk, one.name) for one in fields(Desk)}
-        yield PastDesk(**same, store=store)
+        same = {one.name: getattr(desk, one.name) for one in fields(Workspace)}
+        yield PastWorkspace(**same, store=store)

@@ -4,30 +4,32 @@ from collections.abc import Iterator, Sequence
 
 from custody.cite.app.change_audit import ChangeAudit
 from custody.core.glob import matches
-from custody.gate.app.change import Judged
+from custody.gate.app.change import ChangeUnderReview
 from custody.gate.app.has_prose import could_cite, is_document
 from custody.gate.app.policy import Policy
-from custody.gate.model import Text, Unseen
+from custody.gate.model import ChangeText, MissingEvidence
 from custody.gate.rules import GateRules
-from custody.git import FileDiff, NoObject, Object, ObjectReader, Side
-from custody.workspace.change import Change
-from custody.workspace.workspace import Desk
+from custody.git import DiffSide, FileDiff, NoObject, Object, ObjectReader
+from custody.workspace.change import ChangeRange
+from custody.workspace.workspace import Workspace
 
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 READ_IT = "have a person read it"
 SHA_DIGITS = 12
 
 
-def texts_of(desk: Desk, one: Judged, description: bytes | None, policy: Policy) -> tuple[Text, ...]:
+def texts_of(
+    desk: Workspace, one: ChangeUnderReview, description: bytes | None, policy: Policy
+) -> tuple[ChangeText, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
     audit = ChangeAudit(desk, policy.rules)
     documents = [file for file in one.change.files if is_document(file)]
-    texts: list[Text] = []
+    texts: list[ChangeText] = []
     if documents:
         with one.repository.objects(TEXT_BYTES_MAX) as objects:
             texts += [_document(objects, file, policy.rules.of(GateRules), audit) for file in documents]
             by_records = audit.audit_by_records(_readable(objects, documents), one.version)
-            texts += [Text(file.change.path.display, findings) for file, findings in by_records]
+            texts += [ChangeText(file.change.path.display, findings) for file, findings in by_records]
     texts += _messages(one.change, description, audit)
     return tuple(text for text in texts if text.lacks)
 
@@ -41,25 +43,29 @@ def _readable(objects: ObjectReader[Object], documents: Sequence[FileDiff]) -> I
             yield file, content
 
 
-def _document(objects: ObjectReader[Object], file: FileDiff, rules: GateRules, audit: ChangeAudit) -> Text:
+def _document(objects: ObjectReader[Object], file: FileDiff, rules: GateRules, audit: ChangeAudit) -> ChangeText:
     new, old = file.change.new, file.change.old
     assert new is not None, "a document is there after the change"
     name = new.path.display
     after = _content(objects, new)
-    if isinstance(after, Unseen):
-        return Text(name, after)
+    if isinstance(after, MissingEvidence):
+        return ChangeText(name, after)
     before = None if old is None else _content(objects, old)
     is_report = any(matches(pattern, name) for pattern in rules.reports)
-    known = None if isinstance(before, Unseen) else before  # what cannot be read excuses nothing
-    return Text(name, audit.audit_document(after, known, is_report=is_report))
+    known = None if isinstance(before, MissingEvidence) else before  # what cannot be read excuses nothing
+    return ChangeText(name, audit.audit_document(after, known, is_report=is_report))
 
 
-def _content(objects: ObjectReader[Object], side: Side) -> bytes | Unseen:
+def _content(objects: ObjectReader[Object], side: DiffSide) -> bytes | MissingEvidence:
     found = objects.read(side.blob)
-    return Unseen(f"cannot be read: it is {found.reason}", READ_IT) if isinstance(found, NoObject) else found.content
+    return (
+        MissingEvidence(f"cannot be read: it is {found.reason}", READ_IT)
+        if isinstance(found, NoObject)
+        else found.content
+    )
 
 
-def _messages(change: Change, description: bytes | None, audit: ChangeAudit) -> Iterator[Text]:
+def _messages(change: ChangeRange, description: bytes | None, audit: ChangeAudit) -> Iterator[ChangeText]:
     """What the description and the messages' bodies lack; a subject may begin with anything in brackets."""
     said = [] if description is None else [("the description", description)]
     said += [(f"the message of {one.id[:SHA_DIGITS]}", _body(one.message)) for one in reversed(change.commits)]
@@ -67,9 +73,9 @@ def _messages(change: Change, description: bytes | None, audit: ChangeAudit) -> 
         if not could_cite(text):
             continue
         if len(text) > TEXT_BYTES_MAX:
-            yield Text(name, Unseen("is too large to be read", READ_IT), is_file=False)
+            yield ChangeText(name, MissingEvidence("is too large to be read", READ_IT), is_file=False)
             continue
-        yield Text(name, audit.audit_message(text), is_file=False)
+        yield ChangeText(name, audit.audit_message(text), is_file=False)
 
 
 def _body(message: bytes) -> bytes:

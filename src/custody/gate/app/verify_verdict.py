@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.core.wire.report import Finding
+from custody.core.wire.report import IntegrityFinding
 from custody.gate.app.rerun import judged_again
 from custody.gate.app.statement import NAMESPACE
-from custody.gate.codes import Level
+from custody.gate.codes import VerdictLevel
 from custody.gate.signing import allowed_key, signer_of, why_wrong
 from custody.gate.wire.report import GateReport
 from custody.gate.wire.ssh_signature import public_line
 from custody.gate.wire.statement import GivenVerdict, decode_verdict, subject_of
-from custody.gate.wire.verdict import SignatureChecked, VerdictReport
-from custody.workspace.workspace import Desk
+from custody.gate.wire.verdict import SignatureReport, VerdictReport
+from custody.workspace.workspace import Workspace
 
 CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relied:
+class VerdictCheck:
     """A verdict that somebody wants to rely on.
 
     ``description`` is what it was given with. ``allowed`` is a list of signers as OpenSSH has them, ``key`` a public
@@ -31,7 +31,7 @@ class Relied:
     key: bytes | None = None
 
 
-def verify_verdict(desk: Desk, relied: Relied) -> VerdictReport:
+def verify_verdict(desk: Workspace, relied: VerdictCheck) -> VerdictReport:
     """Check everything about a verdict; an ``InputError`` when it is none."""
     given = decode_verdict(relied.verdict)
     signers = _signers(relied)
@@ -41,7 +41,7 @@ def verify_verdict(desk: Desk, relied: Relied) -> VerdictReport:
         *_signature_findings(signature, is_needed=signers is not None),
         *_subject(given),
         *_level(given.report),
-        *(Finding(CODES[again.state], _said(again.state, sentence)) for sentence in again.said),
+        *(IntegrityFinding(CODES[again.state], _said(again.state, sentence)) for sentence in again.said),
     ]
     report = given.report
     return VerdictReport(
@@ -65,7 +65,7 @@ def _said(state: str, sentence: str) -> str:
     return f"it cannot be worked out again: {sentence}" if state == "not" else sentence
 
 
-def _signers(relied: Relied) -> bytes | None:
+def _signers(relied: VerdictCheck) -> bytes | None:
     """Everybody whose signature will do, as OpenSSH lists them; None where anybody's will."""
     if relied.allowed is None and relied.key is None:
         return None
@@ -75,38 +75,44 @@ def _signers(relied: Relied) -> bytes | None:
     return b"\n".join(lines)
 
 
-def _signature(given: GivenVerdict, signers: bytes | None) -> SignatureChecked:
+def _signature(given: GivenVerdict, signers: bytes | None) -> SignatureReport:
     signed = given.signed
     if signed is None:
-        return SignatureChecked(state="none")
+        return SignatureReport(state="none")
     if why_wrong(signed.message, signed.signature, NAMESPACE) is not None:
-        return SignatureChecked(state="wrong", keyid=signed.keyid)
+        return SignatureReport(state="wrong", keyid=signed.keyid)
     signer = None if signers is None else signer_of(signed.message, signed.signature, NAMESPACE, signers)
-    return SignatureChecked(state="unnamed" if signer is None else "named", keyid=signed.keyid, signer=signer)
+    return SignatureReport(state="unnamed" if signer is None else "named", keyid=signed.keyid, signer=signer)
 
 
-def _signature_findings(signature: SignatureChecked, *, is_needed: bool) -> Iterator[Finding]:
+def _signature_findings(signature: SignatureReport, *, is_needed: bool) -> Iterator[IntegrityFinding]:
     if signature.state == "wrong":
-        yield Finding("signature_wrong", f"the signature of {signature.keyid} does not fit what it stands under")
+        yield IntegrityFinding(
+            "signature_wrong", f"the signature of {signature.keyid} does not fit what it stands under"
+        )
     elif signature.state == "none" and is_needed:
-        yield Finding("signature_missing", "it is not signed")
+        yield IntegrityFinding("signature_missing", "it is not signed")
     elif signature.state == "unnamed" and is_needed:
-        yield Finding("signer_unknown", f"it is signed by {signature.keyid}, a key that nobody named")
+        yield IntegrityFinding("signer_unknown", f"it is signed by {signature.keyid}, a key that nobody named")
 
 
-def _subject(given: GivenVerdict) -> Iterator[Finding]:
+def _subject(given: GivenVerdict) -> Iterator[IntegrityFinding]:
     if given.subjects is not None and given.subjects != (subject_of(given.report),):
-        yield Finding("subject_differs", f"the statement is not about {given.report.head}, the head that was judged")
+        yield IntegrityFinding(
+            "subject_differs", f"the statement is not about {given.report.head}, the head that was judged"
+        )
 
 
-def _level(report: GateReport) -> Iterator[Finding]:
+def _level(report: GateReport) -> Iterator[IntegrityFinding]:
     """Whether the level is that of the strictest reason."""
-    strictest = max((Level(reason.level) for reason in report.reasons), key=_strictness, default=Level.APPROVE)
+    strictest = max(
+        (VerdictLevel(reason.level) for reason in report.reasons), key=_strictness, default=VerdictLevel.APPROVE
+    )
     if report.level != strictest.value:
-        yield Finding("level_wrong", f"its level is {report.level}, and its reasons ask for {strictest.value}")
-    if (report.outcome == "found") != (report.level == Level.BLOCK.value):
-        yield Finding("level_wrong", f"its outcome is {report.outcome}, which {report.level} is not")
+        yield IntegrityFinding("level_wrong", f"its level is {report.level}, and its reasons ask for {strictest.value}")
+    if (report.outcome == "found") != (report.level == VerdictLevel.BLOCK.value):
+        yield IntegrityFinding("level_wrong", f"its outcome is {report.outcome}, which {report.level} is not")
 
 
-def _strictness(level: Level) -> int:
+def _strictness(level: VerdictLevel) -> int:
     return level.strictness

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Code, Reason, Spot
-from custody.gate.model import Seen, Unseen
+from custody.gate.codes import Reason, ReasonCode, Spot
+from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
 
-def calls(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+def calls(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """One reason for each risky file before whose change unusual calls were made; nothing where nobody was to look."""
     if seen.befores is None:
         return
-    if isinstance(seen.befores, Unseen):
-        yield rules.reason(Code.GRAPH_UNSEEN, seen.befores.why, seen.befores.remedy)
+    if isinstance(seen.befores, MissingEvidence):
+        yield rules.reason(ReasonCode.GRAPH_UNSEEN, seen.befores.why, seen.befores.remedy)
         return
     for before in seen.befores:
         if before.chance < rules.call_chance_min:
             named = ", ".join(before.calls)
             sentence = f"before '{before.path}' was changed, session {before.session} called {named}"
             chance = f"calls like these have a chance of {before.chance:.2%}"
-            yield rules.reason(Code.GRAPH_UNUSUAL, f"{sentence}; {chance}", spots=[Spot(before.path)])
+            yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {chance}", spots=[Spot(before.path)])

@@ -3,34 +3,36 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from custody.cite import Code as CiteCode
+from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.gate.codes import Code, Reason, Spot
-from custody.gate.model import Seen, Unseen
+from custody.gate.codes import Reason, ReasonCode, Spot
+from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
 SHOWN_MAX = 3
 """A reason names so many places; the audit names them all."""
 
 _CODES = {
-    **dict.fromkeys((CiteCode.NONE, CiteCode.COVERAGE), Code.CITE_UNCITED),
-    **dict.fromkeys((CiteCode.UNREAD, CiteCode.LATE, CiteCode.SUMMARY, CiteCode.SUPPORT), Code.CITE_UNREAD),
-    **dict.fromkeys((CiteCode.NOFILE, CiteCode.NOSYMBOL, CiteCode.NOISSUE, CiteCode.NOPACKAGE), Code.CITE_MISSING),
+    **dict.fromkeys((CiteCode.NONE, CiteCode.COVERAGE), ReasonCode.CITE_UNCITED),
+    **dict.fromkeys((CiteCode.UNREAD, CiteCode.LATE, CiteCode.SUMMARY, CiteCode.SUPPORT), ReasonCode.CITE_UNREAD),
+    **dict.fromkeys(
+        (CiteCode.NOFILE, CiteCode.NOSYMBOL, CiteCode.NOISSUE, CiteCode.NOPACKAGE), ReasonCode.CITE_MISSING
+    ),
 }
 """What the gate says about a finding; any other is a citation that does not hold."""
 
 
-def citations(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """At most one reason of each code for a text, with the first places."""
     for text in seen.texts:
-        if isinstance(text.lacks, Unseen):
+        if isinstance(text.lacks, MissingEvidence):
             spots = [Spot(text.name)] if text.is_file else []
-            yield rules.reason(Code.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
+            yield rules.reason(ReasonCode.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
             continue
-        by_code = defaultdict[Code, list[Finding]](list)
+        by_code = defaultdict[ReasonCode, list[Finding]](list)
         for lack in text.lacks:
-            by_code[_CODES.get(lack.code, Code.CITE_BROKEN)].append(lack)
+            by_code[_CODES.get(lack.code, ReasonCode.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
             spots = [Spot(text.name, Lines(one.line, one.line)) for one in lacks] if text.is_file else []
             yield rules.reason(code, f"{text.name}: {_told(lacks)}", spots=spots)

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Code, Reason
-from custody.gate.model import Seen, Unseen
+from custody.gate.codes import Reason, ReasonCode
+from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
 SHOWN_MAX = 3
 
 
-def integrity(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+def integrity(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """Nothing where nothing was ever recorded: then there is nothing that could be damaged."""
     if seen.recorded is None:
         return
-    if isinstance(seen.recorded, Unseen):
-        yield rules.reason(Code.INTEG_UNSEEN, seen.recorded.why, seen.recorded.remedy)
+    if isinstance(seen.recorded, MissingEvidence):
+        yield rules.reason(ReasonCode.INTEG_UNSEEN, seen.recorded.why, seen.recorded.remedy)
         return
     damage = seen.recorded.damage
     if damage:
         more = f"; and {len(damage) - SHOWN_MAX} more" if len(damage) > SHOWN_MAX else ""
         named = "; ".join(damage[:SHOWN_MAX])
-        yield rules.reason(Code.INTEG_DAMAGE, f"the store is not as it was written: {named}{more}")
+        yield rules.reason(ReasonCode.INTEG_DAMAGE, f"the store is not as it was written: {named}{more}")

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Code, Reason
-from custody.gate.model import Seen
+from custody.gate.codes import Reason, ReasonCode
+from custody.gate.model import GateEvidence
 from custody.gate.rules import GateRules
 
 SHOWN_MAX = 5
 
 
-def policy(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+def policy(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """One reason, with the first of the rules that would be others."""
     if seen.policy:
         more = f"; and {len(seen.policy) - SHOWN_MAX} more" if len(seen.policy) > SHOWN_MAX else ""
-        yield rules.reason(Code.POLICY_CHANGED, f"the change sets rules: {'; '.join(seen.policy[:SHOWN_MAX])}{more}")
+        yield rules.reason(
+            ReasonCode.POLICY_CHANGED, f"the change sets rules: {'; '.join(seen.policy[:SHOWN_MAX])}{more}"
+        )

@@ -6,36 +6,36 @@ never milder than these.
 
 from collections.abc import Iterator, Sequence
 
-from custody.gate.codes import Code, Reason
-from custody.gate.model import Answered, Seen, Stretch, Unseen, Whose
+from custody.gate.codes import Reason, ReasonCode
+from custody.gate.model import AddedRange, GateEvidence, LineOwner, MissingEvidence, TrustAnswer
 from custody.gate.rules import GateRules
 
-AGENTS = frozenset((Whose.AGENT, Whose.MIXED))
+AGENTS = frozenset((LineOwner.AGENT, LineOwner.MIXED))
 
 
-def trust(seen: Seen, rules: GateRules) -> Iterator[Reason]:
+def trust(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """What the agents' records have against the change; nothing where agents wrote none of it."""
     placed = [
         (file.path, stretch)
         for file in seen.files
-        if not isinstance(file.found, Unseen)
+        if not isinstance(file.found, MissingEvidence)
         for stretch in file.found
         if stretch.whose in AGENTS
     ]
     if not placed:
         return
-    if isinstance(seen.trust, Unseen):
-        yield rules.reason(Code.TRUST_UNKNOWN, seen.trust.why, seen.trust.remedy)
+    if isinstance(seen.trust, MissingEvidence):
+        yield rules.reason(ReasonCode.TRUST_UNKNOWN, seen.trust.why, seen.trust.remedy)
         return
     yield from _unanswered(placed, seen.trust, rules)
     authors = {stretch.author for _, stretch in placed}
     for answer in (one for one in seen.trust if one.author in authors):
         for against in answer.approval.against:
-            yield rules.reason(Code(against.code.value), f"{answer.author.agent}: {against.sentence}")
+            yield rules.reason(ReasonCode(against.code.value), f"{answer.author.agent}: {against.sentence}")
 
 
 def _unanswered(
-    placed: Sequence[tuple[str, Stretch]], answers: Sequence[Answered], rules: GateRules
+    placed: Sequence[tuple[str, AddedRange]], answers: Sequence[TrustAnswer], rules: GateRules
 ) -> Iterator[Reason]:
     """Lines of an agent whose name is not known, or whose record nobody asked about."""
     known = {answer.author for answer in answers}
@@ -44,6 +44,6 @@ def _unanswered(
         lines = sum(len(stretch.lines) for _, stretch in open_)
         path, first = open_[0]
         yield rules.reason(
-            Code.TRUST_UNKNOWN,
+            ReasonCode.TRUST_UNKNOWN,
             f"it is not known whose record speaks for {lines} added line(s), the first at '{path}:{first.lines.first}'",
         )

@@ -10,12 +10,12 @@ import msgspec
 from custody import __version__
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.gate.app.gate import Request, first_place, formed, gate
+from custody.gate.app.gate import GateRequest, first_place, formed, gate
 from custody.gate.wire.report import GateReport
 from custody.terminal.frame import answer, json_option, the_desk
 from custody.trust.cli.approve import standing_words
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHA_DIGITS = 12
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out writes --json or a --format", hint="say which of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    desk, request = the_desk(ctx), Request(change=change, description=said)
+    desk, request = the_desk(ctx), GateRequest(change=change, description=said)
     report = gate(desk, request)
     if form is None and out is None:
         return answer(report, "\n".join(_words(report)), as_json=as_json)
@@ -93,7 +93,7 @@ def command(  # noqa: PLR0913 - one for each option
     return answer(report, "\n".join(_words(report)), as_json=False)
 
 
-def _formed(report: GateReport, form: str, key: Path | None, desk: Desk, request: Request) -> bytes:
+def _formed(report: GateReport, form: str, key: Path | None, desk: Workspace, request: GateRequest) -> bytes:
     if form != "statement":
         return formed(report, form, __version__, first_place(desk, request) if form == "sarif" else None)
     from custody.gate.app.statement import stated  # it starts programs, which most verdicts need not

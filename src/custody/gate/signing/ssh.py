@@ -23,7 +23,7 @@ class SigningError(WorldError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _KeygenResult:
     """What the program said, and whether it went well."""
 
     out: bytes
@@ -83,7 +83,7 @@ def _folder() -> Iterator[Path]:
         raise SigningError(f"cannot use a temporary folder: {error.strerror}", hint="free space") from error
 
 
-def _run(folder: Path, feed: bytes, *words: str) -> _Done:
+def _run(folder: Path, feed: bytes, *words: str) -> _KeygenResult:
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -109,7 +109,7 @@ def _run(folder: Path, feed: bytes, *words: str) -> _Done:
         ) from error
     said = (done.stderr or done.stdout).decode("utf-8", "replace").split("\n")
     lines = [line.strip() for line in said if line.strip(" @\r\t")]
-    return _Done(done.stdout, "; ".join(lines)[:WORDS_MAX] or "it says nothing", done.returncode == 0)
+    return _KeygenResult(done.stdout, "; ".join(lines)[:WORDS_MAX] or "it says nothing", done.returncode == 0)
 
 
 def _program(search_path: str) -> str:

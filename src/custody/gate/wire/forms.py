@@ -10,11 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from custody.core.wire.annotation import Annotation, encode_annotations
-from custody.core.wire.annotation import Level as AnnotationLevel
-from custody.core.wire.sarif import Level as SarifLevel
-from custody.core.wire.sarif import SarifResult, SarifRule, encode_sarif
-from custody.gate.wire.report import GateReport, PlaceGiven, ReasonGiven
+from custody.core.wire.annotation import Annotation, AnnotationLevel, encode_annotations
+from custody.core.wire.sarif import SarifLevel, SarifResult, SarifRule, encode_sarif
+from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
 
 MARK = "<!-- custody: verdict -->"
 """The first line of a comment, by which it is found again and edited."""
@@ -72,7 +70,7 @@ def encode_markdown(report: GateReport) -> str:
     return "\n".join([MARK, *_paragraphs(report)]) + "\n"
 
 
-def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule], at: PlaceGiven) -> bytes:
+def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule], at: PlaceReport) -> bytes:
     """A result for each stretch of each reason.
 
     One about the change as a whole stands ``at`` a place of it: GitHub refuses a whole file for one result that stands
@@ -113,7 +111,7 @@ def encode_gate_annotations(report: GateReport) -> bytes:
     )
 
 
-def _stretches(places: Sequence[PlaceGiven]) -> Iterator[tuple[str, int, int]]:
+def _stretches(places: Sequence[PlaceReport]) -> Iterator[tuple[str, int, int]]:
     """Places with neighbouring lines as one."""
     lines = sorted((place.path, place.start_line or 1, place.end_line or 1) for place in places)
     path, first, last = lines[0]
@@ -212,5 +210,5 @@ def _annotations(report: GateReport) -> Iterator[_Annotation]:
             )
 
 
-def _message(reason: ReasonGiven) -> str:
+def _message(reason: ReasonReport) -> str:
     return cut(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)

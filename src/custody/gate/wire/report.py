@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 import msgspec
 
 from custody.core.wire.report import Report
-from custody.trust.wire.report import AgentAsked
+from custody.trust.wire.report import AgentApproval
 
-Level = Literal["approve", "review", "block"]
+VerdictLevelName = Literal["approve", "review", "block"]
 CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
 ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}$(?!\n)")]
-Place = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+LinePlace = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
-class PlaceGiven(msgspec.Struct, frozen=True):
+class PlaceReport(msgspec.Struct, frozen=True):
     """Lines of a file as it is after the change; null for the file as a whole."""
 
     path: str
@@ -21,14 +21,14 @@ class PlaceGiven(msgspec.Struct, frozen=True):
     end_line: int | None
 
 
-class ReasonGiven(msgspec.Struct, frozen=True):
+class ReasonReport(msgspec.Struct, frozen=True):
     """One reason: its code, what it asks for, a sentence, what to do about it, and the places that it is about."""
 
     code: str
-    level: Level
+    level: VerdictLevelName
     sentence: str
     remedy: str
-    places: list[PlaceGiven]
+    places: list[PlaceReport]
 
 
 class AddedLines(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,18 +54,18 @@ class SkippedCheck(msgspec.Struct, frozen=True):
     why: str
 
 
-class ChainRead(msgspec.Struct, frozen=True):
+class ChainExtent(msgspec.Struct, frozen=True):
     """A chain that was read up to the record ``seq``, whose link is ``link``."""
 
     store: ChainName
-    seq: Place
+    seq: LinePlace
     link: str
 
 
-class IndexRead(msgspec.Struct, frozen=True):
+class IndexExtentReport(msgspec.Struct, frozen=True):
     """How many indexed changes were searched, in the order of indexing, and the head of the last of them."""
 
-    changes: Place
+    changes: LinePlace
     last: str
 
 
@@ -85,8 +85,8 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     head: CommitId
     fork: CommitId
     worktree: bool
-    level: Level
-    reasons: list[ReasonGiven]
+    level: VerdictLevelName
+    reasons: list[ReasonReport]
     added: AddedLines
     unread: list[UnreadFile]
     checks: list[str]
@@ -95,8 +95,8 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     rules_from: list[str]
     as_of: str
     chain_head: str | None
-    chains: list[ChainRead]
-    index: IndexRead | None
+    chains: list[ChainExtent]
+    index: IndexExtentReport | None
     gaps: int | None
     description: str | None
-    trust: list[AgentAsked]
+    trust: list[AgentApproval]

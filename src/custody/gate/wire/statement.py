@@ -20,7 +20,7 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 NO_VERDICT = "give what 'custody gate --json' or 'custody gate --format statement' wrote"
 
-Form = Literal["report", "statement", "envelope"]
+VerdictForm = Literal["report", "statement", "envelope"]
 T = TypeVar("T")
 
 
@@ -48,7 +48,7 @@ class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedStatement:
     """What was signed, the key that is said to have done it, and the SSH signature."""
 
     message: bytes
@@ -60,11 +60,11 @@ class Signed:
 class GivenVerdict:
     """A verdict as somebody gives it: in which form, what it says, of which commits; ``value`` has every key of it."""
 
-    form: Form
+    form: VerdictForm
     value: dict[str, Json]
     report: GateReport
     subjects: tuple[dict[str, str], ...] | None = None
-    signed: Signed | None = None
+    signed: SignedStatement | None = None
 
 
 def encode_statement(report: GateReport) -> bytes:
@@ -140,7 +140,7 @@ def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
     if fingerprint(public_key_of(signature)) != one.keyid:
         raise InputError("the signature was made by another key than the envelope names", hint="the file was changed")
     stated = _stated(_object(parse(payload, bytes_max=VERDICT_BYTES_MAX)))
-    signed = Signed(pae(payload), one.keyid, signature)
+    signed = SignedStatement(pae(payload), one.keyid, signature)
     return GivenVerdict("envelope", stated.value, stated.report, stated.subjects, signed)
 
 

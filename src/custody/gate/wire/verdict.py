@@ -4,11 +4,11 @@ from typing import Literal
 
 import msgspec
 
-from custody.core.wire.report import Finding, Report
-from custody.gate.wire.report import Level
+from custody.core.wire.report import IntegrityFinding, Report
+from custody.gate.wire.report import VerdictLevelName
 
 
-class SignatureChecked(msgspec.Struct, frozen=True, kw_only=True):
+class SignatureReport(msgspec.Struct, frozen=True, kw_only=True):
     """The signature of a verdict: ``none``, ``named`` where it is of a signer that was allowed, else ``unnamed``.
 
     ``wrong`` is one that does not fit. ``keyid`` is the fingerprint of the key, ``signer`` whose it is said to be.
@@ -30,12 +30,12 @@ class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     form: Literal["report", "statement", "envelope"]
     base: str
     head: str
-    level: Level
+    level: VerdictLevelName
     as_of: str
     rules_digest: str
     chain_head: str | None
-    signature: SignatureChecked
+    signature: SignatureReport
     again: Literal["identical", "differs", "not"]
     unseen: int | None
     home: str | None
-    findings: list[Finding]
+    findings: list[IntegrityFinding]

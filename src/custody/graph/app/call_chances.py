@@ -9,8 +9,8 @@ from custody.config import Effective
 from custody.core.ids import CallId
 from custody.graph.app.learn import Unit, all_units, imported_units, units_of
 from custody.graph.app.session_spans import call_span
-from custody.graph.calls import Call
-from custody.graph.prediction import NextModel, Session
+from custody.graph.calls import SequenceCall
+from custody.graph.prediction import NextModel, SessionState
 from custody.graph.rules import GraphRules
 from custody.ledger.claim import is_claim, trusted_chains
 from custody.store import Store
@@ -74,8 +74,8 @@ class CallChances:
         return sorted(own, key=lambda unit: unit.name, reverse=True)
 
     def _run(self, unit: Unit, wanted: CallId, most: int) -> CallRun | None:
-        so_far = Session()
-        chances: list[tuple[float, Call]] = []
+        so_far = SessionState()
+        chances: list[tuple[float, SequenceCall]] = []
         span = call_span(wanted)
         for call in (call for calls in unit.calls(self._rules) for call in calls):
             chances.append((self._model.chance(so_far, call), call))

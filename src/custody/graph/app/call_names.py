@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from custody.core.views import SpanSeen, ToolCall, View
-from custody.graph.names import SHELLS, Given, fine_name
+from custody.core.views import ObservedSpan, ToolCall, View
+from custody.graph.names import SHELLS, CallInput, fine_name
 
 COMMAND_ATTRIBUTES = frozenset(("about", "command"))
 
@@ -12,7 +12,7 @@ def shorten_command(view: View) -> View:
     """Return the view with a command replaced by the few words of it that a call goes by."""
     if isinstance(view, ToolCall) and view.about is not None:
         return replace(view, about=_short(view.name, view.about))
-    if isinstance(view, SpanSeen):
+    if isinstance(view, ObservedSpan):
         kept = (
             (name, _short(view.name, value) if name in COMMAND_ATTRIBUTES and isinstance(value, str) else value)
             for name, value in view.attributes
@@ -28,6 +28,6 @@ def _short(tool: str, about: str) -> str:
     ('git commit', 'a/b.py', 'python -m pip')
     """
     if tool.rpartition(":")[2].casefold() not in SHELLS:
-        return about if fine_name(tool, Given(path=about, subagent=about)) != tool or "\n" not in about else ""
-    program, *rest = fine_name(tool, Given(command=about)).removeprefix(tool).split() or [""]
+        return about if fine_name(tool, CallInput(path=about, subagent=about)) != tool or "\n" not in about else ""
+    program, *rest = fine_name(tool, CallInput(command=about)).removeprefix(tool).split() or [""]
     return " ".join((program, "-m", *rest) if program == "python" and rest else (program, *rest))

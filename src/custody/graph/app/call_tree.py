@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.graph.app.learn import graph_rules, spans_traced_in
 from custody.graph.app.session_spans import SESSION, execution_of, spans_of_seen
-from custody.graph.model import Kind, Span, Status
-from custody.graph.spans import Forest, forest_of
+from custody.graph.model import CallSpan, Kind, Status
+from custody.graph.spans import SpanForest, forest_of
 from custody.ledger.queries.sessions import SessionRow, SessionView
-from custody.store import Seen, Store
-from custody.workspace.workspace import Desk
+from custody.store import ObservedView, Store
+from custody.workspace.workspace import Workspace
 
 DETAIL_CHARACTERS_MAX = 400
 
@@ -34,7 +34,7 @@ class CallTree:
     """Every call of a session; ``execution`` names the session's own calls, the others come from traced programs."""
 
     execution: str
-    forest: Forest
+    forest: SpanForest
 
     @property
     def traced(self) -> int:
@@ -62,23 +62,25 @@ class CallTree:
             waiting.extend((depth + 1, below) for below in reversed(_in_order(inside)))
 
 
-def build_call_tree(desk: Desk, store: Store, session: SessionRow, seen: Sequence[Seen[SessionView]]) -> CallTree:
+def build_call_tree(
+    desk: Workspace, store: Store, session: SessionRow, seen: Sequence[ObservedView[SessionView]]
+) -> CallTree:
     """The call tree of a session, from everything ``seen`` of it."""
     forest = forest_of(_spans(store, session, seen), graph_rules(desk))
     return CallTree(execution_of(session.agent, session.session), forest)
 
 
-def _spans(store: Store, row: SessionRow, seen: Sequence[Seen[SessionView]]) -> Iterator[SpanSeen]:
+def _spans(store: Store, row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> Iterator[ObservedSpan]:
     """The spans that a session gives, and those of programs that were traced in it."""
     yield from spans_of_seen(store, row.agent, row.session, seen)
     yield from spans_traced_in(store, row.session)
 
 
-def _in_order(spans: Iterator[Span] | Sequence[Span]) -> list[Span]:
+def _in_order(spans: Iterator[CallSpan] | Sequence[CallSpan]) -> list[CallSpan]:
     return sorted(spans, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
 
 
-def _row(depth: int, span: Span, words: Mapping[str, str | None] | None) -> CallRow:
+def _row(depth: int, span: CallSpan, words: Mapping[str, str | None] | None) -> CallRow:
     given = span.attributes
     name = f"turn {given['number']}" if span.kind is Kind.TURN and "number" in given else span.name
     about = None
@@ -97,7 +99,7 @@ def _row(depth: int, span: Span, words: Mapping[str, str | None] | None) -> Call
     )
 
 
-def _outcome(span: Span) -> str:
+def _outcome(span: CallSpan) -> str:
     told = str(span.attributes.get("outcome", ""))
     if span.status is Status.FAILED or told == "error":
         return "failed"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
-from custody.graph.app.learn import Learnt
+from custody.graph.app.learn import LearntGraph
 from custody.graph.app.report import edge_told
 from custody.graph.model import EdgeKey, EdgeType
 from custody.graph.queries.span_views import first_spans
@@ -18,7 +18,7 @@ SESSIONS_MAX, SPANS_MAX = 10, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EdgeRun:
     """A run that shows an edge: the execution, and the agent's session that it was, where there is one."""
 
     witness: GraphWitness
@@ -31,17 +31,17 @@ class Runs:
     """An edge and the newest of its runs."""
 
     edge: GraphEdge
-    runs: list[Run]
+    runs: list[EdgeRun]
 
 
-def list_edge_runs(store: Store, learnt: Learnt, key: EdgeKey) -> Runs | None:
+def list_edge_runs(store: Store, learnt: LearntGraph, key: EdgeKey) -> Runs | None:
     """The runs behind a learnt edge, the newest first; None where there is no such edge."""
     edge = learnt.engine.get_edge_data(*key)
     if edge is None:
         return None
     report = edge_told(edge)
     owners = {execution: _whose(store, execution) for execution in {witness.execution for witness in report.evidence}}
-    runs = [Run(witness, *owners[witness.execution]) for witness in report.evidence]
+    runs = [EdgeRun(witness, *owners[witness.execution]) for witness in report.evidence]
     return Runs(edge=report, runs=sorted(runs, key=lambda run: run.witness.at or "", reverse=True))
 
 

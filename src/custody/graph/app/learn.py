@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 
 from custody.core.ids import PENDING, ExecutionId, SessionId
 from custody.core.record import Record
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.graph.app.session_spans import spans_of_session
-from custody.graph.calls import Call, calls_of
+from custody.graph.calls import SequenceCall, calls_of
 from custody.graph.engine import GraphEngine
 from custody.graph.queries import span_views
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.rules import GraphRules
-from custody.graph.spans import Repair, Repairs, forest_of
+from custody.graph.spans import Repair, SpanRepairs, forest_of
 from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import loaded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 LEARNT_BY = "2"
 """Another number means that the same records would be learnt otherwise."""
@@ -36,14 +36,14 @@ class Unit:
     """A session or an execution with its spans."""
 
     name: str
-    spans: tuple[SpanSeen, ...]
+    spans: tuple[ObservedSpan, ...]
 
     @property
     def id(self) -> str:
         """Its own id, without what it is."""
         return self.name.partition(":")[2]
 
-    def calls(self, rules: GraphRules) -> list[list[Call]]:
+    def calls(self, rules: GraphRules) -> list[list[SequenceCall]]:
         """Its calls in order, a list for each session in it."""
         return list(calls_of(forest_of(self.spans, rules).spans).values())
 
@@ -59,7 +59,7 @@ class Unit:
 
 
 @dataclass(slots=True)
-class Learnt:
+class LearntGraph:
     """The engine as it is now, and what had to be mended in what was learnt just now."""
 
     engine: GraphEngine
@@ -70,20 +70,20 @@ class Learnt:
 
     def take(self, unit: Unit) -> None:
         """Learn from one."""
-        repairs: Repairs = self.engine.update_from_code_execution(unit.spans).repairs
+        repairs: SpanRepairs = self.engine.update_from_code_execution(unit.spans).repairs
         for code, count in repairs.counts.items():
             self.repairs[code.value] = self.repairs.get(code.value, 0) + count
         self.told.extend(repairs.told[: self.rules.repairs_told_max - len(self.told)])
 
 
-def graph_rules(desk: Desk) -> GraphRules:
+def graph_rules(desk: Workspace) -> GraphRules:
     """The rules in force."""
     return loaded(desk)[0].of(GraphRules)
 
 
-def learnt(desk: Desk, store: Store, rules: GraphRules) -> Learnt:
+def learnt(desk: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
     """The graph as the store's records make it now; what is over is kept for the next question where that can be."""
-    found = Learnt(GraphEngine(rules), rules)
+    found = LearntGraph(GraphEngine(rules), rules)
     with store.reading():
         plan = _planned(store, rules)
         if not plan.anew:
@@ -112,21 +112,21 @@ def units_of(store: Store, names: Iterable[str], counts: Callable[[Record], bool
 
 def spans_of_execution(
     store: Store, execution: str, counts: Callable[[Record], bool] | None = None
-) -> Iterator[SpanSeen]:
+) -> Iterator[ObservedSpan]:
     """What was recorded of an execution, in the order of recording."""
     for seen in span_views.spans_of_execution(store, ExecutionId(execution)):
         if (counts is None or counts(seen.record)) and seen.view.execution == execution:
             yield seen.view
 
 
-def spans_traced_in(store: Store, session: SessionId) -> Iterator[SpanSeen]:
+def spans_traced_in(store: Store, session: SessionId) -> Iterator[ObservedSpan]:
     """Yield the recorded spans of every execution that ran in an agent's session."""
     for execution in sorted(span_views.executions_of_session(store, session)):
         yield from spans_of_execution(store, execution)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _LearnPlan:
     """What is to be learnt: which units, whether everything anew, and what was kept when that was decided."""
 
     version: str
@@ -138,7 +138,7 @@ class _Plan:
     anew: bool
 
 
-def _planned(store: Store, rules: GraphRules) -> _Plan:
+def _planned(store: Store, rules: GraphRules) -> _LearnPlan:
     tables = GraphTables(store)
     version = f"{LEARNT_BY} {digest_text(rules_digest({'graph': rules}))} {store.views.version}"
     kept, known = tables.state(), tables.units()
@@ -150,12 +150,12 @@ def _planned(store: Store, rules: GraphRules) -> _Plan:
     anew = anew or any(known.get(unit, OPEN) not in (OPEN, places[unit]) for unit in waiting)
     if anew:
         every = all_units(store)
-        return _Plan(version, kept, {}, every, tables.places(every), heads, anew=True)
+        return _LearnPlan(version, kept, {}, every, tables.places(every), heads, anew=True)
     over = {unit: count for unit, count in known.items() if count != OPEN}
-    return _Plan(version, kept, over, tuple(sorted(waiting - over.keys())), places, heads, anew=False)
+    return _LearnPlan(version, kept, over, tuple(sorted(waiting - over.keys())), places, heads, anew=False)
 
 
-def _taken(desk: Desk, store: Store, plan: _Plan, found: Learnt) -> tuple[list[str], list[Unit]]:
+def _taken(desk: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph) -> tuple[list[str], list[Unit]]:
     """Learn from the units that are over, one at a time; given back are their names, and the units that may go on."""
     over_ns = desk.now_ns() - int(found.rules.settled_hours * HOUR_NS)
     over: list[str] = []
@@ -171,7 +171,7 @@ def _taken(desk: Desk, store: Store, plan: _Plan, found: Learnt) -> tuple[list[s
     return over, going_on
 
 
-def _keep(store: Store, plan: _Plan, engine: GraphEngine, over: Sequence[str], going_on: Sequence[Unit]) -> None:
+def _keep(store: Store, plan: _LearnPlan, engine: GraphEngine, over: Sequence[str], going_on: Sequence[Unit]) -> None:
     """Inside a write: keep what was learnt, unless somebody else kept something meanwhile: nothing counts twice."""
     tables = GraphTables(store)
     if tables.state() != plan.kept:
@@ -211,5 +211,5 @@ def _without_copies(store: Store, units: set[str]) -> set[str]:
     return {unit for unit in units if not (unit.startswith("execution:") and places.get(sessions.get(unit, ""), 0))}
 
 
-def _began(span: SpanSeen) -> int:
+def _began(span: ObservedSpan) -> int:
     return span.started_ns or span.ended_ns or 0

@@ -10,17 +10,17 @@ from msgspec import structs
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
 from custody.core.wire.time import ns_from
-from custody.graph.app.learn import Learnt, Unit, all_units, graph_rules, learnt, units_of
+from custody.graph.app.learn import LearntGraph, Unit, all_units, graph_rules, learnt, units_of
 from custody.graph.app.outcomes import outcomes_of
 from custody.graph.app.report import edge_told, node_told
-from custody.graph.calls import Call
+from custody.graph.calls import SequenceCall
 from custody.graph.edge_style import Palette, Theme
 from custody.graph.elements import Element
 from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.paths import Cost
-from custody.graph.prediction import NextModel, Session
+from custody.graph.prediction import NextModel, SessionState
 from custody.graph.queries.span_views import executions_of_session
 from custody.graph.rules import GraphRules
 from custody.graph.similarity import Formula
@@ -34,16 +34,16 @@ from custody.graph.wire.report import (
     GraphNextReport,
     GraphPathReport,
     GraphRelatedReport,
-    GraphShared,
     GraphShowReport,
     GraphSuggestion,
+    SharedNeighbour,
 )
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ViewOptions:
     """How something is shown: which session of it, as a tree or as lanes, in which colours."""
 
     session: str | None = None
@@ -52,7 +52,7 @@ class Look:
     theme: Theme = "dark"
 
 
-def graph_show(desk: Desk, look: Look) -> GraphShowReport:
+def graph_show(desk: Workspace, look: ViewOptions) -> GraphShowReport:
     """The learnt graph, or the calls of one session."""
     with _asking(desk) as (store, found):
         if look.session is None:
@@ -67,11 +67,11 @@ def graph_show(desk: Desk, look: Look) -> GraphShowReport:
         repairs = {code.value: count for code, count in forest.repairs.counts.items()}
         name = "lanes" if look.lanes else "tree"
         elements = view.as_json(look.palette, look.theme)
-        shown = _shown(name, Learnt(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
+        shown = _shown(name, LearntGraph(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
         return structs.replace(shown, outcomes=outcomes_of(store, units))
 
 
-def graph_path(desk: Desk, start: str, end: str, measure: Cost) -> GraphPathReport:
+def graph_path(desk: Workspace, start: str, end: str, measure: Cost) -> GraphPathReport:
     """The cheapest way from one node to another."""
     with _asking(desk) as (_, found):
         start, end = (_node_named(found.engine, name) for name in (start, end))
@@ -87,7 +87,7 @@ def graph_path(desk: Desk, start: str, end: str, measure: Cost) -> GraphPathRepo
     )
 
 
-def graph_related(desk: Desk, node: str, formula: Formula, limit: int | None) -> GraphRelatedReport:
+def graph_related(desk: Workspace, node: str, formula: Formula, limit: int | None) -> GraphRelatedReport:
     """The nodes most like one."""
     with _asking(desk) as (_, found):
         node = _node_named(found.engine, node)
@@ -100,25 +100,25 @@ def graph_related(desk: Desk, node: str, formula: Formula, limit: int | None) ->
             GraphAlike(
                 one.node,
                 one.score,
-                [GraphShared(each.node, each.share, list(map(edge_told, each.edges))) for each in one.witnesses],
+                [SharedNeighbour(each.node, each.share, list(map(edge_told, each.edges))) for each in one.witnesses],
             )
             for one in alike
         ],
     )
 
 
-def graph_next(desk: Desk, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
+def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
     """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
     with _asking(desk) as (store, found):
         mine = () if session is None else units_named(store, session)
         units = list(units_of(store, all_units(store)))
-        so_far = Session()
+        so_far = SessionState()
         model = NextModel(found.rules)
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
         learnt_from = [calls for unit in known if unit.name not in mine for calls in unit.calls(found.rules)]
         model.fit(learnt_from)
         nodes = {call.name: call.node for calls in learnt_from for call in calls}
-        told = [Call(name, nodes.get(name, name)) for name in after]
+        told = [SequenceCall(name, nodes.get(name, name)) for name in after]
         done = told if session is None else _done(known, mine, found.rules)
         for call in done:
             model.see(so_far, call)
@@ -135,7 +135,7 @@ def graph_next(desk: Desk, session: str | None, after: Sequence[str], limit: int
     )
 
 
-def graph_dag(desk: Desk, nodes: Sequence[str]) -> GraphDagReport:
+def graph_dag(desk: Workspace, nodes: Sequence[str]) -> GraphDagReport:
     """The graph, or the part of some nodes, without cycles."""
     with _asking(desk) as (_, found):
         wanted = [_node_named(found.engine, name) for name in nodes]
@@ -148,7 +148,7 @@ def graph_dag(desk: Desk, nodes: Sequence[str]) -> GraphDagReport:
     )
 
 
-def graph_diff(desk: Desk, before: str, after: str, look: Look) -> GraphDiffReport:
+def graph_diff(desk: Workspace, before: str, after: str, look: ViewOptions) -> GraphDiffReport:
     """What differs between two periods (``FROM..TO``, either end open) or two agents (by name)."""
     with _asking(desk) as (store, found):
         units = list(units_of(store, all_units(store)))
@@ -167,12 +167,14 @@ def graph_diff(desk: Desk, before: str, after: str, look: Look) -> GraphDiffRepo
 
 
 @contextmanager
-def _asking(desk: Desk) -> Iterator[tuple[Store, Learnt]]:
+def _asking(desk: Workspace) -> Iterator[tuple[Store, LearntGraph]]:
     with desk.reading() as store:
         yield store, learnt(desk, store, graph_rules(desk))
 
 
-def _shown(view: str, found: Learnt, snapshot: Snapshot, repairs: dict[str, int], elements: Element) -> GraphShowReport:
+def _shown(
+    view: str, found: LearntGraph, snapshot: Snapshot, repairs: dict[str, int], elements: Element
+) -> GraphShowReport:
     return GraphShowReport(
         outcome="fine",
         view=view,  # type: ignore[arg-type]  # one of its words
@@ -224,7 +226,7 @@ def _node_named(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> list[Call]:
+def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> list[SequenceCall]:
     return [call for unit in units if unit.name in mine for calls in unit.calls(rules) for call in calls]
 
 

@@ -15,12 +15,12 @@ from custody.core.view_merge import merged_calls, merged_session
 from custody.core.views import (
     CallStatus,
     FileEdit,
+    ObservedSpan,
     Prompt,
     Session,
     SpanKind,
     SpanPhase,
     SpanRef,
-    SpanSeen,
     SpanStatus,
     ToolCall,
 )
@@ -29,7 +29,7 @@ from custody.graph.wire.attribute_names import tool_name
 from custody.graph.wire.span_names import cut_text, fit_name, fit_text
 from custody.ledger.queries.sessions import SessionView, views_of_session
 from custody.ledger.sessions import prompts_of
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 
 KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit)
 SESSION = SpanId("session")
@@ -50,7 +50,7 @@ Attribute = tuple[str, bool | int | float | str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CapturedSession:
     """What was captured of one session: calls in order, the file that each changed, the types of its subagents."""
 
     agent: AgentName
@@ -64,7 +64,7 @@ class Captured:
 
 def spans_of_session(
     store: Store, session: SessionId, agent: AgentName | None = None, counts: Callable[[Record], bool] | None = None
-) -> list[SpanSeen]:
+) -> list[ObservedSpan]:
     """The spans of a session, parents before what ran in them; none where nothing but spans was captured of it.
 
     Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one. With ``counts``
@@ -81,17 +81,17 @@ def spans_of_session(
 
 
 def spans_of_seen(
-    store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen[SessionView]]
-) -> list[SpanSeen]:
+    store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
+) -> list[ObservedSpan]:
     """The spans of a session of one agent, of which everything was read."""
     return spans_from(_captured(store, agent, session, seen))
 
 
-def spans_from(captured: Captured) -> list[SpanSeen]:
+def spans_from(captured: CapturedSession) -> list[ObservedSpan]:
     """The spans that a captured session gives, in time linear in its calls; none for one without any of its parts."""
     if captured.session is None and not captured.prompts and not captured.calls:
         return []
-    return list(_Telling(captured).spans())
+    return list(_SessionSpans(captured).spans())
 
 
 def execution_of(agent: AgentName, session: SessionId) -> ExecutionId:
@@ -104,10 +104,10 @@ def call_span(call: CallId) -> SpanId:
     return SpanId(fit_name(f"call:{call}"))
 
 
-class _Telling:
+class _SessionSpans:
     """One session on its way to spans."""
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: CapturedSession) -> None:
         self._of = captured
         self._execution = execution_of(captured.agent, captured.id)
         self._calls = {call.id: call for call in captured.calls}
@@ -125,7 +125,7 @@ class _Telling:
         # A session that went on after it had ended has not ended.
         self._ended = ended if ended is not None and ended >= max([*times, *ends, self._began]) else None
 
-    def spans(self) -> Iterator[SpanSeen]:
+    def spans(self) -> Iterator[ObservedSpan]:
         """Parents before what ran in them."""
         yield self._session()
         yield from self._all_turns()
@@ -136,20 +136,20 @@ class _Telling:
                 yield self._subagent(call.subagent)
             yield self._call(call)
 
-    def _session(self) -> SpanSeen:
+    def _session(self) -> ObservedSpan:
         whole = self._of.session
         given = () if whole is None else (("model", whole.model), ("operator", whole.operator))
         span = self._span(SESSION, SpanKind.SESSION, self._of.agent, self._began, self._ended)
         return replace(span, attributes=_kept(given))
 
-    def _all_turns(self) -> Iterator[SpanSeen]:
+    def _all_turns(self) -> Iterator[ObservedSpan]:
         ends: list[int | None] = [*self._turns, self._ended][1:]
         for number, (prompt, end) in enumerate(zip(self._of.prompts, ends, strict=True), start=1):
             given: tuple[Attribute, ...] = (("number", number), *((INFERRED,) if end is not None else ()))
             span = self._span(_turn(prompt), SpanKind.TURN, "turn", prompt.at_ns, end)
             yield replace(span, parent=SESSION, attributes=_kept(given))
 
-    def _subagent(self, name: str) -> SpanSeen:
+    def _subagent(self, name: str) -> ObservedSpan:
         calls = self._agents[name]
         starter, missing = self._starter(calls)
         ends = [call.ended_ns for call in calls if call.ended_ns is not None]
@@ -172,7 +172,7 @@ class _Telling:
             return starter, ()
         return None, () if named is None else (SpanRef(self._execution, call_span(named)),)
 
-    def _call(self, call: ToolCall) -> SpanSeen:
+    def _call(self, call: ToolCall) -> ObservedSpan:
         name, server = tool_name(call.name or NAMELESS)
         parent, links = self._parent(call)
         ended = call.ended_ns if call.status in _STATUS else None
@@ -205,8 +205,8 @@ class _Telling:
         before = bisect_right(self._turns, call.started_ns)
         return _turn(self._of.prompts[before - 1]) if before else SESSION
 
-    def _span(self, id: SpanId, kind: SpanKind, name: str, started_ns: int, ended_ns: int | None) -> SpanSeen:
-        return SpanSeen(
+    def _span(self, id: SpanId, kind: SpanKind, name: str, started_ns: int, ended_ns: int | None) -> ObservedSpan:
+        return ObservedSpan(
             execution=self._execution,
             id=id,
             phase=SpanPhase.START if ended_ns is None else SpanPhase.WHOLE,
@@ -237,13 +237,15 @@ def _kept(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
 # --- what the store has -----------------------------------------------------------------------------------------------
 
 
-def _captured(store: Store, agent: AgentName, session: SessionId, seen: Sequence[Seen[SessionView]]) -> Captured:
+def _captured(
+    store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
+) -> CapturedSession:
     files: dict[CallId, str] = {}
     for edit in (one.view for one in seen if isinstance(one.view, FileEdit)):
         if edit.call is not None:
             files.setdefault(edit.call, edit.path.display)
     calls = merged_calls(one.view for one in seen if isinstance(one.view, ToolCall))
-    return Captured(
+    return CapturedSession(
         agent=agent,
         id=session,
         session=merged_session(one.view for one in seen if isinstance(one.view, Session)),
@@ -254,7 +256,7 @@ def _captured(store: Store, agent: AgentName, session: SessionId, seen: Sequence
     )
 
 
-def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[Seen[SessionView]]) -> dict[str, str]:
+def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[ObservedView[SessionView]]) -> dict[str, str]:
     """The type of each subagent, as the call that started it says."""
     starters = {call.subagent: call.parent for call in reversed(calls) if call.subagent and call.parent}
     wanted = set(starters.values())

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from custody.core.ids import AgentName
-from custody.core.views import SpanSeen
-from custody.graph.app.learn import Learnt, Unit, all_units, units_of
+from custody.core.views import ObservedSpan
+from custody.graph.app.learn import LearntGraph, Unit, all_units, units_of
 from custody.graph.app.outcomes import outcomes_of
 from custody.graph.app.questions import snapshot_from, units_chosen
 from custody.graph.edge_style import COLOURS, Palette, Theme, legend_of, style_of
-from custody.graph.elements import Element, View
+from custody.graph.elements import Element, GraphPicture
 from custody.graph.engine import Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
@@ -25,7 +25,7 @@ from custody.graph.spans import forest_of
 from custody.graph.tree_view import tree_view
 from custody.graph.wire.report import GraphOutcome
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DRAWN_MAX = 600
 """Boxes of a session, or edges of a graph, that are drawn at once: a browser adds them without a pause."""
@@ -37,7 +37,7 @@ ViewName = Literal["graph", "tree", "lanes", "difference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class GraphViewRequest:
     """What is to be drawn, and what of it.
 
     ``session`` is for a tree or lanes, ``root`` is a box of a tree that is opened, ``before`` and ``after`` are the two
@@ -80,13 +80,13 @@ class Picture:
     outcomes: Sequence[GraphOutcome] = ()
 
 
-def agents_calling(desk: Desk) -> list[str]:
+def agents_calling(desk: Workspace) -> list[str]:
     """The agents of sessions with calls, by name: of another one there is nothing to draw."""
     with desk.reading() as store:
         return [str(agent) for agent in agents_with_calls(store)[:AGENTS_MAX]]
 
 
-def executions_traced(desk: Desk) -> list[str]:
+def executions_traced(desk: Workspace) -> list[str]:
     """Some executions of traced programs, by name."""
     with desk.reading() as store:
         names = [name.partition(":")[2] for name in all_units(store) if name.startswith("execution:")]
@@ -97,7 +97,7 @@ def executions_traced(desk: Desk) -> list[str]:
 
 
 def draw_session(
-    store: Store, wanted: Wanted, names: Sequence[str], units: Sequence[Unit], rules: GraphRules
+    store: Store, wanted: GraphViewRequest, names: Sequence[str], units: Sequence[Unit], rules: GraphRules
 ) -> Picture:
     """The tree or the lanes of a session, from its ``units`` and their ``names``; without any, it made no call."""
     forest = forest_of(_sifted([span for unit in units for span in unit.spans], wanted), rules)
@@ -111,7 +111,7 @@ def draw_session(
     return replace(drawn, left_out=max(view.hidden - wanted.skip, 0), hidden=0) if lanes else drawn
 
 
-def _sifted(spans: Sequence[SpanSeen], wanted: Wanted) -> Iterable[SpanSeen]:
+def _sifted(spans: Sequence[ObservedSpan], wanted: GraphViewRequest) -> Iterable[ObservedSpan]:
     """The calls of an agent, or with a text in their names, and whatever they were made in."""
     if wanted.agent is None and wanted.text is None:
         return spans
@@ -125,7 +125,7 @@ def _sifted(spans: Sequence[SpanSeen], wanted: Wanted) -> Iterable[SpanSeen]:
     return [span for span in spans if (span.execution, span.id) in kept]
 
 
-def _is_wanted(span: SpanSeen, wanted: Wanted) -> bool:
+def _is_wanted(span: ObservedSpan, wanted: GraphViewRequest) -> bool:
     named = f"{span.server}:{span.name}" if span.server is not None else span.name or ""
     return wanted.agent in (None, span.agent) and (wanted.text or "").casefold() in named.casefold()
 
@@ -133,18 +133,18 @@ def _is_wanted(span: SpanSeen, wanted: Wanted) -> bool:
 # --- what was learnt --------------------------------------------------------------------------------------------------
 
 
-def draw_learnt(learnt: Learnt, wanted: Wanted) -> Picture:
+def draw_learnt(learnt: LearntGraph, wanted: GraphViewRequest) -> Picture:
     """The graph that was learnt from everything."""
     return _graph(learnt.engine.get_graph_snapshot(), wanted, units=learnt.units, repairs=learnt.repairs)
 
 
-def draw_agent(store: Store, agent: str, wanted: Wanted, rules: GraphRules) -> Picture:
+def draw_agent(store: Store, agent: str, wanted: GraphViewRequest, rules: GraphRules) -> Picture:
     """The graph that the calls of one agent teach."""
     units = _of_agent(store, agent)
     return _graph(snapshot_from(units, rules), wanted, units=len(units), repairs={})
 
 
-def _graph(whole: Snapshot, wanted: Wanted, *, units: int, repairs: Mapping[str, int]) -> Picture:
+def _graph(whole: Snapshot, wanted: GraphViewRequest, *, units: int, repairs: Mapping[str, int]) -> Picture:
     edges = _fitting(whole.edges, wanted)
     drawn = edges[wanted.skip : wanted.skip + DRAWN_MAX]
     part = Snapshot(_at_ends(whole, drawn, wanted), tuple(sorted(drawn, key=lambda edge: edge.key)), ())
@@ -154,7 +154,7 @@ def _graph(whole: Snapshot, wanted: Wanted, *, units: int, repairs: Mapping[str,
     )
 
 
-def draw_difference(store: Store, wanted: Wanted, rules: GraphRules) -> Picture:
+def draw_difference(store: Store, wanted: GraphViewRequest, rules: GraphRules) -> Picture:
     """What differs between the two sides that are wanted."""
     units = list(units_of(store, all_units(store)))
     sides = [units_chosen(store, units, side or "") for side in (wanted.before, wanted.after)]
@@ -181,7 +181,7 @@ def _may_be(name: str, sessions: Collection[str]) -> bool:
     return kind != "session" or id_ in sessions
 
 
-def _fitting(edges: Iterable[Edge], wanted: Wanted) -> list[Edge]:
+def _fitting(edges: Iterable[Edge], wanted: GraphViewRequest) -> list[Edge]:
     """Edges seen often enough with the text in one of their ends, the commonest first."""
     text = (wanted.text or "").casefold()
     found = [
@@ -192,7 +192,7 @@ def _fitting(edges: Iterable[Edge], wanted: Wanted) -> list[Edge]:
     return sorted(found, key=lambda edge: (-edge.count, edge.key))
 
 
-def _at_ends(whole: Snapshot, drawn: Sequence[Edge], wanted: Wanted) -> tuple[Any, ...]:
+def _at_ends(whole: Snapshot, drawn: Sequence[Edge], wanted: GraphViewRequest) -> tuple[Any, ...]:
     """The nodes at the ends of what is drawn; those without any edge too, where nothing is sifted."""
     ends = {name for edge in drawn for name in (edge.start, edge.end)}
     if not wanted.text and not wanted.least and not wanted.skip:
@@ -201,7 +201,7 @@ def _at_ends(whole: Snapshot, drawn: Sequence[Edge], wanted: Wanted) -> tuple[An
     return tuple(node for node in whole.nodes if node.name in ends)
 
 
-def _picture(view: View, wanted: Wanted, **more: Any) -> Picture:
+def _picture(view: GraphPicture, wanted: GraphViewRequest, **more: Any) -> Picture:
     return Picture(
         view=wanted.view,
         nodes=view.nodes,

@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "show": ("custody.graph.cli.questions", "Show the graph that was learnt, or the calls of one session."),
         "path": ("custody.graph.cli.questions", "Find the cheapest way from one node to another."),
@@ -19,7 +19,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("graph", cls=Parts, parts=PARTS)
+@click.group("graph", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Say what agents and programs call, inside what and in what order.
 

@@ -6,7 +6,15 @@ from types import MappingProxyType
 import click
 
 from custody.core.errors import InputError
-from custody.graph.app.questions import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
+from custody.graph.app.questions import (
+    ViewOptions,
+    graph_dag,
+    graph_diff,
+    graph_next,
+    graph_path,
+    graph_related,
+    graph_show,
+)
 from custody.graph.wire.report import (
     GraphDagReport,
     GraphDiffReport,
@@ -49,7 +57,7 @@ def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, 
     """
     if lanes and session is None:
         raise InputError("--lanes is for one session", hint="name it: 'custody log' lists them")
-    look = Look(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
+    look = ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
     report = graph_show(the_desk(ctx), look)
     return answer(report, "\n".join(_graph_words(report)), as_json=as_json, tabs=True)
 
@@ -157,7 +165,7 @@ def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: st
       custody graph diff ..2026-10-01T00:00:00Z 2026-10-01T00:00:00Z..
       custody graph diff claude-code codex
     """
-    look = Look(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
+    look = ViewOptions(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
     report = graph_diff(the_desk(ctx), before, after, look)
     return answer(report, "\n".join(_diff_words(report)), as_json=as_json)
 

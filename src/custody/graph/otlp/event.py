@@ -13,7 +13,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
 from custody.graph.wire.attribute_names import agent_of, is_text, kind_of, name_of, session_of
-from custody.graph.wire.otlp_span import NS_MAX, Mend, OtlpSpan, Value
+from custody.graph.wire.otlp_span import NS_MAX, Mend, OtlpSpan, OtlpValue
 from custody.graph.wire.span_names import cut_text, fit_key, fit_name, fit_text
 
 OURS = "custody."
@@ -33,7 +33,7 @@ _FIRST = ("gen_ai.", "llm.", "tool.", "mcp.", "openinference.", "session.", "err
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SpanEventResult:
     """An event, what was mended to make it, and how many attributes stayed behind."""
 
     event: dict[str, Json]
@@ -41,7 +41,7 @@ class Made:
     left_out: int
 
 
-def event_of(span: OtlpSpan, *, texts: bool = False) -> Made:
+def event_of(span: OtlpSpan, *, texts: bool = False) -> SpanEventResult:
     """The event that a span becomes; prompts, answers and other long texts only if ``texts`` says so, and then cut."""
     kept = span.attributes
     ours = _text(kept, KIND) in _KINDS
@@ -74,11 +74,11 @@ def event_of(span: OtlpSpan, *, texts: bool = False) -> Made:
         "session": said.session,
     }
     said_only: dict[str, Json] = {name: value for name, value in event.items() if value not in (None, [], {}, 0)}
-    return Made(said_only, tuple(mended), left_out)
+    return SpanEventResult(said_only, tuple(mended), left_out)
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _SpanName:
     """How a span is called here; ``told`` is its name before that was made to fit."""
 
     name: str
@@ -89,17 +89,17 @@ class _Words:
     session: str | None
 
 
-def _our_words(span: OtlpSpan) -> _Words:
+def _our_words(span: OtlpSpan) -> _SpanName:
     given = span.attributes
     kind = str(given[KIND])
     server = fit_name(_text(given, SERVER) or "") if kind == SpanKind.TOOL.value and given.get(SERVER) else None
-    return _Words(fit_name(span.name), span.name, kind, server, _text(given, AGENT), _text(given, SESSION))
+    return _SpanName(fit_name(span.name), span.name, kind, server, _text(given, AGENT), _text(given, SESSION))
 
 
-def _their_words(span: OtlpSpan) -> _Words:
+def _their_words(span: OtlpSpan) -> _SpanName:
     kind = kind_of(span)
     name, server = name_of(span, kind)
-    return _Words(
+    return _SpanName(
         fit_name(name),
         name,
         kind.value,
@@ -112,7 +112,7 @@ def _their_words(span: OtlpSpan) -> _Words:
 # --- attributes -------------------------------------------------------------------------------------------------------
 
 
-def _our_attributes(given: Mapping[str, Value]) -> tuple[dict[str, Json], int]:
+def _our_attributes(given: Mapping[str, OtlpValue]) -> tuple[dict[str, Json], int]:
     """Attributes as they were kept: without what was added for other tools, those named like ours under their name."""
     added = set((_text(given, ADDED) or "").split(","))
     wanted = {
@@ -123,7 +123,7 @@ def _our_attributes(given: Mapping[str, Value]) -> tuple[dict[str, Json], int]:
     return _bounded(wanted, texts=True)
 
 
-def _their_attributes(span: OtlpSpan, said: _Words, *, texts: bool) -> tuple[dict[str, Json], int]:
+def _their_attributes(span: OtlpSpan, said: _SpanName, *, texts: bool) -> tuple[dict[str, Json], int]:
     wanted = dict(span.attributes)
     if said.name != span.name and span.name:
         wanted.setdefault(FULL_NAME, cut_text(span.name))
@@ -132,7 +132,7 @@ def _their_attributes(span: OtlpSpan, said: _Words, *, texts: bool) -> tuple[dic
     return _bounded(wanted, texts=texts)
 
 
-def _bounded(given: Mapping[str, Value], *, texts: bool) -> tuple[dict[str, Json], int]:
+def _bounded(given: Mapping[str, OtlpValue], *, texts: bool) -> tuple[dict[str, Json], int]:
     """As many attributes as an event can hold, those that conventions name first, and how many were left out."""
     made: dict[str, Json] = {}
     left_out = 0
@@ -148,7 +148,7 @@ def _bounded(given: Mapping[str, Value], *, texts: bool) -> tuple[dict[str, Json
     return made, left_out
 
 
-def _plain(value: Value, *, cut: bool) -> bool | int | float | str | None:
+def _plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
     """A value that stays in a record; None where it is too long, unless it may be cut."""
     if value is None or isinstance(value, bool):
         return value
@@ -165,7 +165,7 @@ def _plain(value: Value, *, cut: bool) -> bool | int | float | str | None:
     return cut_text(text) if cut else None
 
 
-def _json(value: Value) -> Json:
+def _json(value: OtlpValue) -> Json:
     match value:
         case bytes():
             return value.hex()
@@ -236,11 +236,11 @@ def _dropped(span: OtlpSpan, *, ours: bool) -> int:
     return kept if isinstance(kept, int) and not isinstance(kept, bool) and kept > 0 else span.dropped
 
 
-def _ours(given: Mapping[str, Value], name: str, *, ours: bool) -> str | None:
+def _ours(given: Mapping[str, OtlpValue], name: str, *, ours: bool) -> str | None:
     return _text(given, name) if ours else None
 
 
-def _text(given: Mapping[str, Value], name: str) -> str | None:
+def _text(given: Mapping[str, OtlpValue], name: str) -> str | None:
     value = given.get(name)
     return _fitted(value) if isinstance(value, str) and value else None
 

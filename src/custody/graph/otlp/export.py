@@ -12,7 +12,7 @@ from typing import BinaryIO
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId, SessionId
 from custody.core.span_merge import merged_spans
-from custody.core.views import SpanPhase, SpanSeen
+from custody.core.views import ObservedSpan, SpanPhase
 from custody.graph.app.session_spans import spans_of_session
 from custody.graph.otlp.json_writer import dump_json
 from custody.graph.otlp.protobuf_spans import dump_proto
@@ -23,16 +23,16 @@ from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.ledger.queries.sessions import session_count, session_rows
 from custody.ledger.sessions import session_named
-from custody.store import Seen, Store, batched
+from custody.store import ObservedView, Store, batched
 from custody.workspace.atomic_file import written_whole
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 CHUNK_SPANS = 2000
 """Spans in one line or message: well below what readers take at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SpanExportRequest:
     """Which spans: those of one session, of one execution, or of all; and in which form."""
 
     session: str | None = None
@@ -44,11 +44,11 @@ class Wanted:
 class _Group:
     """The spans of one execution; ``captured`` when a session was told as spans."""
 
-    spans: Sequence[SpanSeen]
+    spans: Sequence[ObservedSpan]
     captured: bool
 
 
-def export_otlp(desk: Desk, out: BinaryIO, path: str, wanted: Wanted) -> ExportOtlpReport:
+def export_otlp(desk: Workspace, out: BinaryIO, path: str, wanted: SpanExportRequest) -> ExportOtlpReport:
     """Write the spans that are wanted to ``out``; ``path`` is what the report calls it."""
     write = dump_proto if wanted.protobuf else _line
     spans = executions = sessions = without_end = size = 0
@@ -68,13 +68,13 @@ def export_otlp(desk: Desk, out: BinaryIO, path: str, wanted: Wanted) -> ExportO
     )
 
 
-def export_otlp_to(desk: Desk, path: Path, wanted: Wanted) -> ExportOtlpReport:
+def export_otlp_to(desk: Workspace, path: Path, wanted: SpanExportRequest) -> ExportOtlpReport:
     """Export into a file that appears whole or not at all."""
     with written_whole(path) as out:
         return export_otlp(desk, out, str(path), wanted)
 
 
-def _written(spans: Sequence[SpanSeen], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:
+def _written(spans: Sequence[ObservedSpan], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:
     for some in batched(spans, CHUNK_SPANS):
         yield write([otlp_of(one) for one in some])
 
@@ -83,7 +83,7 @@ def _line(spans: Iterable[OtlpSpan]) -> bytes:
     return dump_json(spans) + b"\n"
 
 
-def _groups(store: Store, wanted: Wanted) -> Iterator[_Group]:
+def _groups(store: Store, wanted: SpanExportRequest) -> Iterator[_Group]:
     if wanted.execution is not None:
         stored = _spans(span_views.spans_of_execution(store, ExecutionId(wanted.execution)))
         if not stored:
@@ -117,8 +117,8 @@ def _all(store: Store) -> Iterator[_Group]:
             yield _Group(merged_spans(_spans(span_views.spans_of_execution(store, execution))), captured=False)
 
 
-def _by_execution(stored: Sequence[SpanSeen], captured: Sequence[SpanSeen]) -> Iterator[_Group]:
-    groups: dict[ExecutionId, list[SpanSeen]] = {}
+def _by_execution(stored: Sequence[ObservedSpan], captured: Sequence[ObservedSpan]) -> Iterator[_Group]:
+    groups: dict[ExecutionId, list[ObservedSpan]] = {}
     for one in (*captured, *stored):
         groups.setdefault(one.execution, []).append(one)
     own = {one.execution for one in captured}
@@ -126,5 +126,5 @@ def _by_execution(stored: Sequence[SpanSeen], captured: Sequence[SpanSeen]) -> I
         yield _Group(merged_spans(spans), captured=execution in own)
 
 
-def _spans(seen: Iterable[Seen[SpanSeen]]) -> list[SpanSeen]:
+def _spans(seen: Iterable[ObservedView[ObservedSpan]]) -> list[ObservedSpan]:
     return [one.view for one in seen]

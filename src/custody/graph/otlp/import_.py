@@ -13,14 +13,14 @@ from custody.capture.hook.event_home import key_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, NaturalKey, RecordRef
 from custody.core.wire.arrival import Arrival
-from custody.graph.otlp.event import Made, event_of
-from custody.graph.otlp.report import ImportOtlpReport, SpanMended, SpanPlace
-from custody.graph.otlp.span_file import Piece, pieces
+from custody.graph.otlp.event import SpanEventResult, event_of
+from custody.graph.otlp.report import ImportOtlpReport, SpanPlace, SpanRepairReport
+from custody.graph.otlp.span_file import SpanChunk, pieces
 from custody.graph.otlp.span_intake import span_arrival
 from custody.graph.queries.spans import SpanTables
-from custody.graph.wire.otlp_span import Mend, Trouble
+from custody.graph.wire.otlp_span import Mend, OtlpProblem
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 BATCH_SPANS = 1000
 """Spans in one transaction: bounds memory, and what a kill costs."""
@@ -30,13 +30,13 @@ WAITING_MAX = 200_000
 """Parents that are waited for at a time; of what names more, nobody looks whether its parent came."""
 
 
-def import_otlp(desk: Desk, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
+def import_otlp(desk: Workspace, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
     """Keep every span of the files that is new; prompts, answers and the like only with ``texts``."""
     for path in paths:
         if not path.is_file():
             raise InputError(f"there is no file '{path}'", hint="name files of OpenTelemetry's spans")
     with desk.writing() as store:
-        importing = _Importing(desk, store, texts)
+        importing = _OtlpImport(desk, store, texts)
         desk.progress.start("importing spans", sum(path.stat().st_size for path in paths))
         for path in paths:
             importing.file(path)
@@ -45,7 +45,7 @@ def import_otlp(desk: Desk, paths: Sequence[Path], *, texts: bool = False) -> Im
 
 
 @dataclass(slots=True)
-class Repairs:
+class OtlpRepairs:
     """What was mended: how often, and where first."""
 
     counts: Counter[Mend] = field(default_factory=Counter)
@@ -59,10 +59,10 @@ class Repairs:
             named.append(place)
 
     @property
-    def told(self) -> list[SpanMended]:
+    def told(self) -> list[SpanRepairReport]:
         """All of it as it leaves the program."""
         return [
-            SpanMended(code.label, code.value, self.counts[code], self.places[code])
+            SpanRepairReport(code.label, code.value, self.counts[code], self.places[code])
             for code in Mend
             if self.counts[code]
         ]
@@ -84,23 +84,23 @@ class _Span:
 
 
 @dataclass(slots=True)
-class _Awaited:
+class _MissingParent:
     """A parent that has not come: how many name it, and where the first does."""
 
     place: SpanPlace
     count: int = 0
 
 
-class _Importing:
+class _OtlpImport:
     """An import under way."""
 
-    def __init__(self, desk: Desk, store: Store, texts: bool) -> None:
+    def __init__(self, desk: Workspace, store: Store, texts: bool) -> None:
         self._desk, self._store, self._texts = desk, store, texts
         own = store.own()
         self._before = None if own is None else store.tables.head(own)
         self._batch: list[_Span] = []
-        self._awaited: dict[tuple[str, str], _Awaited] = {}
-        self._repairs = Repairs()
+        self._awaited: dict[tuple[str, str], _MissingParent] = {}
+        self._repairs = OtlpRepairs()
         self._kinds: Counter[str] = Counter()
         self._spans = self._new = self._known = self._left_out = self._unfollowed = 0
 
@@ -112,9 +112,9 @@ class _Importing:
             self._desk.progress.step(piece.read - done)
             done = piece.read
 
-    def _piece(self, path: Path, piece: Piece) -> None:
+    def _piece(self, path: Path, piece: SpanChunk) -> None:
         for span in piece.spans:
-            if isinstance(span, Trouble):
+            if isinstance(span, OtlpProblem):
                 self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, span.what[:300]))
                 continue
             made = event_of(span, texts=self._texts)
@@ -124,7 +124,7 @@ class _Importing:
                 what = f"span '{span.id[:80]}': {error.message}"
                 self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, what[:300]))
 
-    def _take(self, made: Made, file: str, line: int | None) -> None:
+    def _take(self, made: SpanEventResult, file: str, line: int | None) -> None:
         event = made.event
         execution, span = str(event["execution"]), str(event["span"])
         place = SpanPlace(file, line, f"{execution}:{span}")
@@ -190,7 +190,7 @@ class _Importing:
         if len(self._awaited) >= WAITING_MAX and (one.execution, one.parent) not in self._awaited:
             self._unfollowed += 1
             return
-        self._awaited.setdefault((one.execution, one.parent), _Awaited(one.place)).count += 1
+        self._awaited.setdefault((one.execution, one.parent), _MissingParent(one.place)).count += 1
 
     def report(self, files: list[str]) -> ImportOtlpReport:
         """What was read and what became of it."""

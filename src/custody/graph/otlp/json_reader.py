@@ -11,7 +11,7 @@ from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
 from custody.graph.otlp.json_values import (
-    Fields,
+    OtlpFields,
     attributes_of,
     count_of,
     first_of,
@@ -22,7 +22,16 @@ from custody.graph.otlp.json_values import (
     whole,
 )
 from custody.graph.wire.attribute_names import OPENINFERENCE, SPAN_KIND
-from custody.graph.wire.otlp_span import SPAN_BYTES, TRACE_BYTES, OtlpLink, OtlpSpan, Trouble, Value, id_of, time_of
+from custody.graph.wire.otlp_span import (
+    SPAN_BYTES,
+    TRACE_BYTES,
+    OtlpLink,
+    OtlpProblem,
+    OtlpSpan,
+    OtlpValue,
+    id_of,
+    time_of,
+)
 
 RESOURCES = ("resourceSpans", "resource_spans")
 SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
@@ -63,13 +72,13 @@ def is_otlp(value: Json) -> bool:
     return has_ids and isinstance(first_of(value, NAME), str)
 
 
-def spans_in(value: Json) -> Iterator[OtlpSpan | Trouble]:
+def spans_in(value: Json) -> Iterator[OtlpSpan | OtlpProblem]:
     """The spans that one JSON value holds; what gives none is said in its place."""
     if isinstance(value, list):
         for one in value:
-            yield from spans_in(one) if isinstance(one, dict) else (Trouble("an entry that is no object"),)
+            yield from spans_in(one) if isinstance(one, dict) else (OtlpProblem("an entry that is no object"),)
     elif not isinstance(value, dict):
-        yield Trouble("neither spans nor a span: no JSON object")
+        yield OtlpProblem("neither spans nor a span: no JSON object")
     elif (resources := first_of(value, RESOURCES)) is not None:
         yield from _of_resources(resources)
     elif isinstance(spans := value.get("spans"), list):
@@ -79,7 +88,7 @@ def spans_in(value: Json) -> Iterator[OtlpSpan | Trouble]:
         yield from _all([value], None, {})
 
 
-def _of_resources(resources: Json) -> Iterator[OtlpSpan | Trouble]:
+def _of_resources(resources: Json) -> Iterator[OtlpSpan | OtlpProblem]:
     for one in list_of(resources):
         fields = object_of(one)
         resource = attributes_of(first_of(object_of(fields.get("resource")), ATTRIBUTES))
@@ -87,13 +96,13 @@ def _of_resources(resources: Json) -> Iterator[OtlpSpan | Trouble]:
             yield from _all(list_of(object_of(scope).get("spans")), None, resource)
 
 
-def _all(spans: list[Json], trace: str | None, resource: Mapping[str, Value]) -> Iterator[OtlpSpan | Trouble]:
+def _all(spans: list[Json], trace: str | None, resource: Mapping[str, OtlpValue]) -> Iterator[OtlpSpan | OtlpProblem]:
     """Spans, and those that stand inside them, which name neither trace nor parent themselves."""
     waiting: list[tuple[Json, str | None, str | None]] = [(one, trace, None) for one in reversed(spans)]
     while waiting:
         one, of, inside = waiting.pop()
         if not isinstance(one, dict):
-            yield Trouble("a span that is no object")
+            yield OtlpProblem("a span that is no object")
             continue
         made = _span(one, of, inside, resource)
         yield made
@@ -101,13 +110,15 @@ def _all(spans: list[Json], trace: str | None, resource: Mapping[str, Value]) ->
         waiting += [(child, *above) for child in reversed(list_of(first_of(one, CHILDREN)))]
 
 
-def _span(fields: Fields, trace: str | None, inside: str | None, resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+def _span(
+    fields: OtlpFields, trace: str | None, inside: str | None, resource: Mapping[str, OtlpValue]
+) -> OtlpSpan | OtlpProblem:
     context = object_of(fields.get("context"))
     of = json_id(first_of(context or fields, TRACE), TRACE_BYTES)
     of = of or (None if trace is None else id_of(trace, TRACE_BYTES))
     own = json_id(first_of(context or fields, SPAN), SPAN_BYTES)
     if of is None or own is None:
-        return Trouble(f"a span without an id of its {'trace' if of is None else 'own'}")
+        return OtlpProblem(f"a span without an id of its {'trace' if of is None else 'own'}")
     start, end, bad = _times(fields)
     status, message = _status(fields)
     return OtlpSpan(
@@ -127,7 +138,7 @@ def _span(fields: Fields, trace: str | None, inside: str | None, resource: Mappi
     )
 
 
-def _of_span(fields: Fields) -> dict[str, Value]:
+def _of_span(fields: OtlpFields) -> dict[str, OtlpValue]:
     """The attributes of a span, with what flat shapes say beside them."""
     found = attributes_of(first_of(fields, ATTRIBUTES))
     for name, attribute in FLAT.items():
@@ -143,7 +154,7 @@ def _of_span(fields: Fields) -> dict[str, Value]:
     return found
 
 
-def _resource(fields: Fields) -> Json:
+def _resource(fields: OtlpFields) -> Json:
     resource = first_of(fields, RESOURCE)
     inner = first_of(object_of(resource), ATTRIBUTES)
     return resource if inner is None else inner
@@ -152,7 +163,7 @@ def _resource(fields: Fields) -> Json:
 # --- parts of a span --------------------------------------------------------------------------------------------------
 
 
-def _times(fields: Fields) -> tuple[int | None, int | None, int]:
+def _times(fields: OtlpFields) -> tuple[int | None, int | None, int]:
     """Start, end, and how many of both were no times."""
     bad = 0
     found: list[int | None] = []
@@ -196,7 +207,7 @@ def _duration(value: Json) -> int | None:
     return seconds_in_all * _NS + int(fraction.ljust(9, "0"))
 
 
-def _status(fields: Fields) -> tuple[int, str]:
+def _status(fields: OtlpFields) -> tuple[int, str]:
     said = first_of(fields, STATUS)
     inner = object_of(said)
     code = first_of(inner, ("code", "status_code")) if isinstance(said, dict) else said

@@ -7,32 +7,32 @@ import re
 from collections.abc import Iterable, Mapping
 
 from custody.core.wire.canonical import Json
-from custody.graph.wire.otlp_span import COUNT_MAX, Value, id_of
+from custody.graph.wire.otlp_span import COUNT_MAX, OtlpValue, id_of
 
-Fields = Mapping[str, Json]
+OtlpFields = Mapping[str, Json]
 
 VALUES_DEPTH_MAX = 32
 _WHOLE = re.compile(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
 
 
-def attributes_of(value: Json) -> dict[str, Value]:
+def attributes_of(value: Json) -> dict[str, OtlpValue]:
     """Attributes as OTLP lists them, or as a plain object."""
     if isinstance(value, dict):
         return {key: _plain(said) for key, said in value.items()}
-    found: dict[str, Value] = {}
+    found: dict[str, OtlpValue] = {}
     for one in map(object_of, list_of(value)):
         if isinstance(key := one.get("key"), str):
             found[key] = _any_value(one.get("value"), 0)
     return found
 
 
-def _plain(value: Json) -> Value:
+def _plain(value: Json) -> OtlpValue:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     return {key: _plain(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _any_value(value: Json, depth: int) -> Value:
+def _any_value(value: Json, depth: int) -> OtlpValue:
     fields = object_of(value)
     if depth > VALUES_DEPTH_MAX or not fields:
         return None
@@ -76,7 +76,7 @@ def whole_or_none(value: Json) -> int | None:
         return None
 
 
-def _double(value: Json) -> Value:
+def _double(value: Json) -> OtlpValue:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -109,7 +109,7 @@ def text_of(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def first_of(fields: Fields, names: Iterable[str]) -> Json:
+def first_of(fields: OtlpFields, names: Iterable[str]) -> Json:
     """The first of these fields that says something."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterable, Mapping
 
 from custody.core.wire.canonical import Json, dump
-from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, Value
+from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, OtlpValue
 
 SCOPE = "custody"
 
@@ -45,11 +45,11 @@ def _link(link: OtlpLink) -> Json:
     return said
 
 
-def _attributes(given: Mapping[str, Value]) -> Json:
+def _attributes(given: Mapping[str, OtlpValue]) -> Json:
     return [{"key": key, "value": _value(given[key])} for key in sorted(given)]
 
 
-def _value(value: Value) -> Json:
+def _value(value: OtlpValue) -> Json:
     match value:
         case None:
             return {}

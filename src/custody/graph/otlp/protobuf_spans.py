@@ -14,9 +14,9 @@ from custody.graph.wire.otlp_span import (
     COUNT_MAX,
     OBJECT_BYTES_MAX,
     OtlpLink,
+    OtlpProblem,
     OtlpSpan,
-    Trouble,
-    Value,
+    OtlpValue,
     time_of,
 )
 
@@ -54,13 +54,13 @@ def looks_like_proto(head: bytes, size: int) -> bool:
     return inner in (RESOURCE << 3 | BYTES, SCOPE_SPANS << 3 | BYTES) and inside <= length
 
 
-def proto_spans(data: bytes) -> Iterator[OtlpSpan | Trouble]:
+def proto_spans(data: bytes) -> Iterator[OtlpSpan | OtlpProblem]:
     """The spans of one message; where it is cut short or makes no sense, that is said, and the rest is used."""
     if len(data) > OBJECT_BYTES_MAX:
-        yield Trouble(f"a message of {len(data):,} bytes is over the limit of {OBJECT_BYTES_MAX:,}")
+        yield OtlpProblem(f"a message of {len(data):,} bytes is over the limit of {OBJECT_BYTES_MAX:,}")
         return
     for resource in _messages(_Part(data), RESOURCE_SPANS):
-        yield from (resource,) if isinstance(resource, Trouble) else _of_resource(resource)
+        yield from (resource,) if isinstance(resource, OtlpProblem) else _of_resource(resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,21 @@ class _Part:
     cut: bool = False
 
 
-def _of_resource(part: _Part) -> Iterator[OtlpSpan | Trouble]:
+def _of_resource(part: _Part) -> Iterator[OtlpSpan | OtlpProblem]:
     try:
         described = b"".join(one.data for one in _messages(part, RESOURCE) if isinstance(one, _Part))
         resource = _attributes(_bytes(field) for field in fields_of(described) if field[0] == 1)
     except ValueError:
         resource = {}  # its spans say more than what it is called
     for scope in _messages(part, SCOPE_SPANS, OLD_SCOPE_SPANS):
-        for span in (scope,) if isinstance(scope, Trouble) else _messages(scope, SPANS):
-            if isinstance(span, Trouble):
+        for span in (scope,) if isinstance(scope, OtlpProblem) else _messages(scope, SPANS):
+            if isinstance(span, OtlpProblem):
                 yield span
             elif not span.cut:
                 yield _read(span.data, resource)
 
 
-def _messages(part: _Part, *numbers: int) -> Iterator[_Part | Trouble]:
+def _messages(part: _Part, *numbers: int) -> Iterator[_Part | OtlpProblem]:
     """The messages in a message, the last perhaps as far as it goes."""
     try:
         for field in fields_of(part.data):
@@ -93,25 +93,25 @@ def _messages(part: _Part, *numbers: int) -> Iterator[_Part | Trouble]:
                 yield _Part(_bytes(field))
     except CutShort as cut:
         if not part.cut:
-            yield Trouble(f"not OTLP's protobuf: {cut}")
+            yield OtlpProblem(f"not OTLP's protobuf: {cut}")
         if cut.number in numbers:
             yield _Part(cut.rest, cut=True)
     except ValueError as error:
-        yield Trouble(f"not OTLP's protobuf: {error}")
+        yield OtlpProblem(f"not OTLP's protobuf: {error}")
 
 
-def _read(data: bytes, resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+def _read(data: bytes, resource: Mapping[str, OtlpValue]) -> OtlpSpan | OtlpProblem:
     try:
         return _span(list(fields_of(data)), resource)
     except ValueError as error:
-        return Trouble(f"a span that is not OTLP's protobuf: {error}")
+        return OtlpProblem(f"a span that is not OTLP's protobuf: {error}")
 
 
-def _span(fields: list[Field], resource: Mapping[str, Value]) -> OtlpSpan | Trouble:
+def _span(fields: list[Field], resource: Mapping[str, OtlpValue]) -> OtlpSpan | OtlpProblem:
     last = {number: (number, wire, value) for number, wire, value in fields}
     trace, span = _id(last.get(TRACE_ID)), _id(last.get(SPAN_ID))
     if trace is None or span is None:
-        return Trouble(f"a span without an id of its {'trace' if trace is None else 'own'}")
+        return OtlpProblem(f"a span without an id of its {'trace' if trace is None else 'own'}")
     (start, bad_start), (end, bad_end) = _time(last.get(START)), _time(last.get(END))
     status = list(fields_of(_bytes(last[STATUS]))) if STATUS in last else []
     said = {number: (number, wire, value) for number, wire, value in status}
@@ -136,7 +136,7 @@ def _span(fields: list[Field], resource: Mapping[str, Value]) -> OtlpSpan | Trou
     )
 
 
-def _exception(events: Iterable[bytes]) -> Iterator[tuple[str, Value]]:
+def _exception(events: Iterable[bytes]) -> Iterator[tuple[str, OtlpValue]]:
     for event in events:
         fields = list(fields_of(event))
         if any(field[0] == EVENT_NAME and field[2] == b"exception" for field in fields):
@@ -154,18 +154,18 @@ def _links(links: Iterable[bytes]) -> Iterator[OtlpLink]:
             yield OtlpLink(_id(last.get(LINK_TRACE)), span, given)
 
 
-def _attributes(pairs: Iterable[bytes], depth: int = 0) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _attributes(pairs: Iterable[bytes], depth: int = 0) -> dict[str, OtlpValue]:
+    found: dict[str, OtlpValue] = {}
     for pair in pairs:
         last = {number: (number, wire, value) for number, wire, value in fields_of(pair)}
         found[_text(last.get(KEY))] = _value(_bytes(last[VALUE]), depth) if VALUE in last else None
     return found
 
 
-def _value(data: bytes, depth: int) -> Value:
+def _value(data: bytes, depth: int) -> OtlpValue:
     if depth > VALUES_DEPTH_MAX:
         raise ValueError(f"values nested deeper than {VALUES_DEPTH_MAX} levels")
-    found: Value = None
+    found: OtlpValue = None
     for field in fields_of(data):
         match field[0]:
             case 1:
@@ -251,11 +251,11 @@ def _put_link(link: OtlpLink) -> bytes:
     return trace + put(LINK_SPAN, bytes.fromhex(link.span)) + b"".join(given)
 
 
-def _put_pair(key: str, value: Value) -> bytes:
+def _put_pair(key: str, value: OtlpValue) -> bytes:
     return put(KEY, key.encode("utf-8", "replace")) + put(VALUE, _put_value(value))
 
 
-def _put_value(value: Value) -> bytes:
+def _put_value(value: OtlpValue) -> bytes:
     match value:
         case None:
             return b""

@@ -13,7 +13,7 @@ class SpanPlace(msgspec.Struct, frozen=True):
     what: str
 
 
-class SpanMended(msgspec.Struct, frozen=True):
+class SpanRepairReport(msgspec.Struct, frozen=True):
     """One thing that was mended: its code, the sentence for it, how often, and the first places."""
 
     code: str
@@ -37,7 +37,7 @@ class ImportOtlpReport(Report, frozen=True, kw_only=True, tag="import-otlp"):
     kinds: dict[str, int]
     attributes_left_out: int
     unfollowed: int
-    repairs: list[SpanMended]
+    repairs: list[SpanRepairReport]
 
 
 class ExportOtlpReport(Report, frozen=True, kw_only=True, tag="export-otlp"):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from custody.core.views import SpanKind, SpanSeen, SpanStatus
+from custody.core.views import ObservedSpan, SpanKind, SpanStatus
 from custody.graph.otlp.event import (
     ADDED,
     AGENT,
@@ -21,7 +21,16 @@ from custody.graph.otlp.event import (
     TRACE_ID,
 )
 from custody.graph.wire.attribute_names import SESSIONS, SPAN_KIND
-from custody.graph.wire.otlp_span import COUNT_MAX, SPAN_BYTES, TRACE_BYTES, OtlpLink, OtlpSpan, Value, is_own, stand_in
+from custody.graph.wire.otlp_span import (
+    COUNT_MAX,
+    SPAN_BYTES,
+    TRACE_BYTES,
+    OtlpLink,
+    OtlpSpan,
+    OtlpValue,
+    is_own,
+    stand_in,
+)
 
 _OPENINFERENCE = MappingProxyType(
     {
@@ -34,13 +43,13 @@ _OPENINFERENCE = MappingProxyType(
 """How other tools know our kinds; the rest are chains to them."""
 
 
-def otlp_of(seen: SpanSeen) -> OtlpSpan:
+def otlp_of(seen: ObservedSpan) -> OtlpSpan:
     """What is kept of a span as OpenTelemetry says it; ``event_of`` makes the same of it again."""
-    given: dict[str, Value] = {
+    given: dict[str, OtlpValue] = {
         (ESCAPED + key if key.startswith(OURS) else key): value for key, value in seen.attributes
     }
     added = {key: value for key, value in _for_others(seen) if key not in given}
-    ours: dict[str, Value] = {
+    ours: dict[str, OtlpValue] = {
         KIND: seen.kind.value,
         TRACE_ID: None if is_own(seen.execution, TRACE_BYTES) else seen.execution,
         SPAN_ID: None if is_own(seen.id, SPAN_BYTES) else seen.id,
@@ -68,7 +77,7 @@ def otlp_of(seen: SpanSeen) -> OtlpSpan:
     )
 
 
-def _for_others(seen: SpanSeen) -> Iterator[tuple[str, str]]:
+def _for_others(seen: ObservedSpan) -> Iterator[tuple[str, str]]:
     """What tools that know nothing of custody look for."""
     yield SPAN_KIND, _OPENINFERENCE.get(seen.kind, "CHAIN")
     if seen.session is not None:
@@ -82,7 +91,7 @@ def _sent(id: str, size: int) -> str:
 
 
 def _sent_link(trace: str | None, span: str) -> OtlpLink:
-    names: dict[str, Value] = {
+    names: dict[str, OtlpValue] = {
         TRACE_ID: None if trace is None or is_own(trace, TRACE_BYTES) else trace,
         SPAN_ID: None if is_own(span, SPAN_BYTES) else span,
     }

@@ -1,6 +1,6 @@
 """Files of OpenTelemetry's spans, a piece at a time: JSON lines, one JSON value, protobuf; each perhaps compressed.
 
-Never more than one line, one value or one message is in memory. What cannot be read is a ``Trouble`` in its place.
+Never more than one line, one value or one message is in memory. What cannot be read is a ``OtlpProblem`` in its place.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from custody.core.wire.canonical import parse
 from custody.graph.otlp.json_reader import RESOURCES, is_otlp, spans_in
 from custody.graph.otlp.protobuf import VARINT_BYTES_MAX, varint
 from custody.graph.otlp.protobuf_spans import RESOURCE_TAG, looks_like_proto, proto_spans
-from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpSpan, Trouble
+from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem, OtlpSpan
 
 GZIP = b"\x1f\x8b"
 HEAD_BYTES = 4096
@@ -29,24 +29,24 @@ GOES_ON = (b"{", b"[", b",")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SpanChunk:
     """What one line, value or message holds; ``line`` is its number, None where a file is one value."""
 
     line: int | None
-    spans: Iterable[OtlpSpan | Trouble]
+    spans: Iterable[OtlpSpan | OtlpProblem]
     read: int
     """How many bytes of the file on disk were read until here."""
 
 
-def pieces(path: Path) -> Iterator[Piece]:
+def pieces(path: Path) -> Iterator[SpanChunk]:
     """The pieces of a file in order; only that the file cannot be opened is an ``InputError``."""
     with _opened(path) as disk:
         plain = _plain(disk)
         try:
             for line, spans in _parts(plain, path.stat().st_size):
-                yield Piece(line, spans, disk.tell())
+                yield SpanChunk(line, spans, disk.tell())
         except (EOFError, OSError, zlib.error) as error:
-            yield Piece(None, (Trouble(f"cannot be read on: {error}"),), disk.tell())
+            yield SpanChunk(None, (OtlpProblem(f"cannot be read on: {error}"),), disk.tell())
 
 
 def is_otlp_file(path: Path) -> bool:
@@ -98,7 +98,7 @@ def _plain(disk: BinaryIO) -> BinaryIO:
     return gzip.GzipFile(fileobj=disk, mode="rb") if packed else disk  # type: ignore[return-value]
 
 
-Part = tuple[int | None, Iterable[OtlpSpan | Trouble]]
+Part = tuple[int | None, Iterable[OtlpSpan | OtlpProblem]]
 
 
 def _parts(plain: BinaryIO, size: int) -> Iterator[Part]:
@@ -124,7 +124,7 @@ def _json(plain: BinaryIO) -> Iterator[Part]:
             return
         if len(data) > OBJECT_BYTES_MAX and first.rstrip().endswith(GOES_ON):
             what = f"one JSON value of more than {OBJECT_BYTES_MAX:,} bytes: write a value a line, or several files"
-            yield None, (Trouble(what),)
+            yield None, (OtlpProblem(what),)
             return
     yield from _json_lines(plain)
 
@@ -144,7 +144,7 @@ def _json_lines(plain: BinaryIO) -> Iterator[Part]:
         try:
             yield number, spans_in(parse(data, bytes_max=OBJECT_BYTES_MAX))
         except InputError as error:
-            yield number, (Trouble(error.message),)
+            yield number, (OtlpProblem(error.message),)
 
 
 def _lines(plain: BinaryIO) -> Iterator[bytes]:
@@ -188,10 +188,10 @@ def _framed(plain: BinaryIO) -> Iterator[Part]:
         number += 1
         size = int.from_bytes(frame, "big")
         if size > OBJECT_BYTES_MAX:
-            yield number, (Trouble(f"a message of {size:,} bytes is over the limit of {OBJECT_BYTES_MAX:,}"),)
+            yield number, (OtlpProblem(f"a message of {size:,} bytes is over the limit of {OBJECT_BYTES_MAX:,}"),)
             return
         data = plain.read(size)
         yield number, proto_spans(data)
         if len(data) < size:
-            yield number, (Trouble("the file ends inside a message"),)
+            yield number, (OtlpProblem("the file ends inside a message"),)
             return

@@ -14,7 +14,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.graph.otlp.event import event_of
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.intake.redaction import redacted
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHORT_SIGNS = 100
 """What stays of texts where taking a secret out of one made it too long."""
@@ -37,7 +37,7 @@ class SpanSpool:
     """The way of another library's spans into a repository's spool."""
 
     def __init__(self, folder: Path, *, texts: bool) -> None:
-        self._desk = Desk(folder)
+        self._desk = Workspace(folder)
         self._texts = texts
         if self._desk.home is None:
             raise InputError(f"'{folder}' is in no repository", hint="name a folder inside one")

@@ -7,7 +7,7 @@ import msgspec
 from custody.graph.model import Witness
 from custody.graph.shelf import EdgeRow, NodeRow
 from custody.store import Store
-from custody.store.db import Row, Value
+from custody.store.db import Row, SqlValue
 from custody.store.tables import integer
 
 GRAPH = "graph"
@@ -124,7 +124,7 @@ class GraphTables:
         )
         return {(str(kind), str(source)): integer(count) for kind, source, count in rows}
 
-    def _put(self, table: str, columns: str, values: Sequence[Value], key: Sequence[str]) -> None:
+    def _put(self, table: str, columns: str, values: Sequence[SqlValue], key: Sequence[str]) -> None:
         names = [name.strip() for name in columns.split(",")]
         sets = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
         self._db.run(
@@ -134,7 +134,7 @@ class GraphTables:
         )
 
 
-def _row(edge: EdgeRow) -> tuple[Value, ...]:
+def _row(edge: EdgeRow) -> tuple[SqlValue, ...]:
     evidence = msgspec.json.encode([list(one) for one in edge.evidence]).decode()
     return (
         edge.start,

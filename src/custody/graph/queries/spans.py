@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 
 from custody.core.ids import Digest, ExecutionId, NaturalKey, RecordRef, Seq, StoreId
 from custody.store import Store
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.tables import batched, integer, raw
 
 PAIRS = 250
 """Spans asked for at a time: a statement may hold 999 values."""
 
-Observed = dict[NaturalKey, dict[Digest, list[RecordRef]]]
+SpanObservations = dict[NaturalKey, dict[Digest, list[RecordRef]]]
 """The records of an observation by what they say."""
 
 
@@ -25,7 +25,7 @@ class SpanTables:
         found: set[tuple[str, str]] = set()
         for some in batched(sorted(spans), PAIRS):
             marks = ", ".join(["(?, ?)"] * len(some))
-            values: list[Value] = [part for pair in some for part in pair]
+            values: list[SqlValue] = [part for pair in some for part in pair]
             # A plain IN over pairs would look at every span there is.
             rows = self._db.rows(
                 f"WITH wanted (of, id) AS (VALUES {marks}) SELECT of, id FROM wanted"
@@ -35,9 +35,9 @@ class SpanTables:
             found.update((str(execution), str(span)) for execution, span in rows)
         return found
 
-    def observed(self, keys: Collection[NaturalKey]) -> Observed:
+    def observed(self, keys: Collection[NaturalKey]) -> SpanObservations:
         """What was recorded under these natural keys."""
-        found: Observed = {}
+        found: SpanObservations = {}
         for some in batched(sorted(keys), 2 * PAIRS):
             marks = ", ".join("?" * len(some))
             sql = f"SELECT natural_key, digest, store_id, seq FROM record WHERE natural_key IN ({marks})"

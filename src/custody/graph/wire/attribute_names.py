@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from custody.core.views import SpanKind
-from custody.graph.wire.otlp_span import OtlpSpan, Value
+from custody.graph.wire.otlp_span import OtlpSpan, OtlpValue
 
 SPAN_KIND = "openinference.span.kind"
 OPERATION = "gen_ai.operation.name"
@@ -202,29 +202,29 @@ def agent_of(span: OtlpSpan) -> str | None:
     return None if service is None or service.startswith(UNNAMED_SERVICE) else service
 
 
-def _server(given: Mapping[str, Value]) -> str | None:
+def _server(given: Mapping[str, OtlpValue]) -> str | None:
     """A server only where a method says that one was asked: an address alone is any service's."""
     return _first_text(given, SERVERS if MCP_METHOD in given else SERVERS[:2])
 
 
-def _by_openinference(given: Mapping[str, Value]) -> SpanKind | None:
+def _by_openinference(given: Mapping[str, OtlpValue]) -> SpanKind | None:
     return OPENINFERENCE.get(str(given.get(SPAN_KIND)).upper())
 
 
-def _by_operation(given: Mapping[str, Value]) -> SpanKind | None:
+def _by_operation(given: Mapping[str, OtlpValue]) -> SpanKind | None:
     return OPERATIONS.get(str(given.get(OPERATION)).lower())
 
 
-def _by_method(given: Mapping[str, Value]) -> SpanKind | None:
+def _by_method(given: Mapping[str, OtlpValue]) -> SpanKind | None:
     method = given.get(MCP_METHOD)
     return MCP_METHODS.get(method, SpanKind.CAPABILITY) if isinstance(method, str) else None
 
 
-def _by_traceloop(given: Mapping[str, Value]) -> SpanKind | None:
+def _by_traceloop(given: Mapping[str, OtlpValue]) -> SpanKind | None:
     return TRACELOOP.get(str(given.get(TRACELOOP_KIND)).lower())
 
 
-def _first_text(given: Mapping[str, Value], names: tuple[str, ...]) -> str | None:
+def _first_text(given: Mapping[str, OtlpValue], names: tuple[str, ...]) -> str | None:
     found = (given.get(name) for name in names)
     return next((text for text in found if isinstance(text, str) and text.strip()), None)
 

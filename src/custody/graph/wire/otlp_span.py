@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-Value = None | bool | int | float | str | bytes | list["Value"] | dict[str, "Value"]
+OtlpValue = None | bool | int | float | str | bytes | list["OtlpValue"] | dict[str, "OtlpValue"]
 """What an attribute can hold."""
 
 OBJECT_BYTES_MAX = 32 << 20
@@ -23,11 +23,11 @@ COUNT_MAX = 2**32 - 1
 """The most that OpenTelemetry's counts hold."""
 TRACE_BYTES = 16
 SPAN_BYTES = 8
-_NOTHING: Mapping[str, Value] = MappingProxyType({})
+_NOTHING: Mapping[str, OtlpValue] = MappingProxyType({})
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
 
 
-def _nothing() -> Mapping[str, Value]:
+def _nothing() -> Mapping[str, OtlpValue]:
     return _NOTHING
 
 
@@ -55,7 +55,7 @@ class Mend(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class OtlpProblem:
     """Something that gave no span, and why."""
 
     what: str
@@ -67,7 +67,7 @@ class OtlpLink:
 
     trace: str | None
     span: str
-    attributes: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_nothing, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +86,10 @@ class OtlpSpan:
     end_ns: int | None = None
     status: int = 0
     message: str = ""
-    attributes: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_nothing, hash=False)
     dropped: int = 0
     links: tuple[OtlpLink, ...] = ()
-    resource: Mapping[str, Value] = field(default_factory=_nothing, hash=False)
+    resource: Mapping[str, OtlpValue] = field(default_factory=_nothing, hash=False)
     bad_times: int = 0
 
 

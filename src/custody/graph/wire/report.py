@@ -86,7 +86,7 @@ class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):
     edges: list[GraphEdge]
 
 
-class GraphShared(msgspec.Struct, frozen=True):
+class SharedNeighbour(msgspec.Struct, frozen=True):
     """A neighbour that two nodes share, what it adds to their likeness, and the heaviest edge from each to it."""
 
     node: str
@@ -99,7 +99,7 @@ class GraphAlike(msgspec.Struct, frozen=True):
 
     node: str
     score: float
-    witnesses: list[GraphShared]
+    witnesses: list[SharedNeighbour]
 
 
 class GraphRelatedReport(Report, frozen=True, kw_only=True, tag="graph-related"):

@@ -6,9 +6,9 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.wire.report import InitReport, SetUpFile
-from custody.intake.install.init import TITLES, Wanted, found, init
+from custody.intake.install.init import TITLES, InitRequest, found, init
 from custody.terminal.frame import answer, json_option, the_desk
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @click.command("init")
@@ -36,11 +36,11 @@ def command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_jso
     """
     desk = the_desk(ctx)
     chosen = tuple(dict.fromkeys(agents)) or _chosen(desk, yes=yes, user=level["user"])
-    report = init(desk, Wanted(agents=chosen, **level))
+    report = init(desk, InitRequest(agents=chosen, **level))
     return answer(report, _words(report, looked=not agents), as_json=as_json)
 
 
-def _chosen(desk: Desk, *, yes: bool, user: bool) -> tuple[str, ...]:
+def _chosen(desk: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
     """The agents that are found and that the user wants."""
     here = found(desk, user=user)
     if yes:

@@ -4,29 +4,29 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.core.wire.report import AgentSeen
+from custody.core.wire.report import AgentReport
 from custody.core.wire.time import text_from
 from custody.intake.backfill import back_fill
 from custody.intake.install.init import TITLES, found
-from custody.intake.install.site import Site, Wired, turned_off, unreadable, wired
-from custody.intake.queries import AgentRow, agent_rows, session_names
+from custody.intake.install.site import HookEntry, InstallSite, turned_off, unreadable, wired
+from custody.intake.queries import CapturedAgentRow, agent_rows, session_names
 from custody.intake.settings import AGENTS
 from custody.store import Store
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 SET_UP, NOT_SET_UP = "set up", "not set up"
 
 
-def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
+def agents_seen(desk: Workspace, store: Store) -> list[AgentReport]:
     """Every agent that can be set up or was ever heard, in the order in which we name them."""
     if desk.home is None:
         return []
     here = set(found(desk))
-    heard: dict[str, AgentRow] = {row.agent: row for row in agent_rows(store)}
+    heard: dict[str, CapturedAgentRow] = {row.agent: row for row in agent_rows(store)}
     states = {name: each.state for name, each in hooks_seen(desk).items()}
     known = set(session_names(store))
     return [
-        AgentSeen(
+        AgentReport(
             name=name,
             title=TITLES.get(name, name),
             here=name in here,
@@ -41,7 +41,7 @@ def agents_seen(desk: Desk, store: Store) -> list[AgentSeen]:
     ]
 
 
-def agents_heard(desk: Desk) -> list[AgentSeen]:
+def agents_heard(desk: Workspace) -> list[AgentReport]:
     """The same, of a desk; none where agents do not work."""
     if not has_repository(desk):
         return []
@@ -50,27 +50,27 @@ def agents_heard(desk: Desk) -> list[AgentSeen]:
 
 
 @dataclass(frozen=True, slots=True)
-class HooksSeen:
-    """Whether an agent's settings have its work recorded, in the words of ``AgentSeen.hooks``, and in which file."""
+class HookStatus:
+    """Whether an agent's settings have its work recorded, in the words of ``AgentReport.hooks``, and in which file."""
 
     state: str
     file: Path | None
 
 
-def hooks_seen(desk: Desk) -> dict[str, HooksSeen]:
+def hooks_seen(desk: Workspace) -> dict[str, HookStatus]:
     """Of every agent that can be set up, what its settings come to; an entry that records counts before others."""
-    hooks: dict[str, Wired] = {}
+    hooks: dict[str, HookEntry] = {}
     for each in sorted(wired(desk), key=lambda each: not each.records):
         hooks.setdefault(each.agent, each)
-    places = Site.of(desk, user=False).places
+    places = InstallSite.of(desk, user=False).places
     off, broken = turned_off(places), unreadable(places)
     return {
-        name: HooksSeen(_state(name, each, off, broken), None if each is None else each.file)
+        name: HookStatus(_state(name, each, off, broken), None if each is None else each.file)
         for name, each in ((name, hooks.get(name)) for name in TITLES)
     }
 
 
-def _state(name: str, each: Wired | None, off: Container[str], broken: Container[str]) -> str:
+def _state(name: str, each: HookEntry | None, off: Container[str], broken: Container[str]) -> str:
     if each is None:
         return "unreadable" if name in broken else NOT_SET_UP
     if not each.records:
@@ -78,12 +78,12 @@ def _state(name: str, each: Wired | None, off: Container[str], broken: Container
     return "off" if name in off else "partly" if each.missing else SET_UP
 
 
-def _hint(name: str, hooks: str | None, row: AgentRow | None) -> str | None:
+def _hint(name: str, hooks: str | None, row: CapturedAgentRow | None) -> str | None:
     """What to know where hooks are set up and none has ever fired."""
     fired = row is not None and row.live_ns is not None
     return AGENTS[name].note if hooks == SET_UP and not fired else None
 
 
-def _moment(row: AgentRow | None, *, live: bool) -> str | None:
+def _moment(row: CapturedAgentRow | None, *, live: bool) -> str | None:
     at_ns = None if row is None else row.live_ns if live else row.last_ns
     return None if at_ns is None else text_from(at_ns)

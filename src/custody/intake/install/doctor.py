@@ -9,12 +9,12 @@ from types import MappingProxyType
 from custody.capture.hook.event_home import gaps_in
 from custody.capture.hook.install import AGENTS, hook_argv, is_installed
 from custody.core.ids import PENDING
-from custody.core.wire.report import AgentHook, Check, DoctorReport, HookReport
+from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
 from custody.intake.install.agent_status import agents_seen
-from custody.intake.install.hook_check import Found, listed, look_at_hooks
+from custody.intake.install.hook_check import HookCheckResult, listed, look_at_hooks
 from custody.intake.install.site import wired
-from custody.store import SCHEMA_VERSION, Store, StoreDamaged
-from custody.workspace.workspace import Desk
+from custody.store import SCHEMA_VERSION, DamagedStoreError, Store
+from custody.workspace.workspace import Workspace
 
 SPACE_BYTES_MIN = 256 * 1024 * 1024
 """Below this the doctor warns: a disk that fills up stops recording."""
@@ -24,20 +24,22 @@ SHOWN_MAX = 5
 CLAUDE_CODE = "claude-code"
 
 
-def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
+def doctor(desk: Workspace, *, rebuild: bool = False) -> DoctorReport:
     """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
     returned = [event for spool in desk.spools for event in spool.look_again()]
     rebuilt = _rebuild(desk) if rebuild else None
     try:
         with desk.reading() as store:
-            checks = [Check(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
+            checks = [DoctorCheck(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
             agents = agents_seen(desk, store)
-    except StoreDamaged as error:
-        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
+    except DamagedStoreError as error:
+        checks = [
+            DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
+        ]
         agents = []
     if returned:
-        checks.append(Check("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
-    checks += [Check(name, *found) for name, look in LOOKS.items() for found in look(desk)]
+        checks.append(DoctorCheck("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
+    checks += [DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(desk)]
     ill = any(check.state == "ill" for check in checks)
     return DoctorReport(
         outcome="found" if ill else "fine",
@@ -49,17 +51,19 @@ def doctor(desk: Desk, *, rebuild: bool = False) -> DoctorReport:
     )
 
 
-def glance(desk: Desk) -> list[Check]:
+def glance(desk: Workspace) -> list[DoctorCheck]:
     """The same for whoever looks often: without what reads every record, and without touching the spool."""
     try:
         with desk.reading() as store:
-            checks = [Check(name, *found) for name, look in GLANCES.items() for found in look(desk, store)]
-    except StoreDamaged as error:
-        checks = [Check("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")]
-    return [*checks, *(Check(name, *found) for name, look in LOOKS.items() for found in look(desk))]
+            checks = [DoctorCheck(name, *found) for name, look in GLANCES.items() for found in look(desk, store)]
+    except DamagedStoreError as error:
+        checks = [
+            DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
+        ]
+    return [*checks, *(DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(desk))]
 
 
-def _commands(desk: Desk) -> HookReport:
+def _commands(desk: Workspace) -> HookReport:
     """What each agent runs, or would once its settings say so; nothing before a hook is there."""
     if desk.home is None:
         return HookReport(command=None, agents={})
@@ -70,7 +74,7 @@ def _commands(desk: Desk) -> HookReport:
     return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
 
 
-def _rebuild(desk: Desk) -> int:
+def _rebuild(desk: Workspace) -> int:
     with desk.writing() as store:
         total = store.tables.record_count()
         desk.progress.start("rebuilding views", total)
@@ -78,7 +82,7 @@ def _rebuild(desk: Desk) -> int:
         return total
 
 
-def _chains(_desk: Desk, store: Store) -> Iterator[Found]:
+def _chains(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     own = store.own()
     for head in store.tables.chains():
         if head.store != PENDING:
@@ -88,11 +92,11 @@ def _chains(_desk: Desk, store: Store) -> Iterator[Found]:
         yield "note", "nothing has been recorded yet", "records arrive as an agent works"
 
 
-def _schema(_desk: Desk, store: Store) -> Iterator[Found]:
+def _schema(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
 
 
-def _writable(desk: Desk, store: Store) -> Iterator[Found]:
+def _writable(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     pending = store.tables.head(PENDING).seq
     if pending:
         yield (
@@ -102,7 +106,7 @@ def _writable(desk: Desk, store: Store) -> Iterator[Found]:
         )
 
 
-def _heads(desk: Desk, store: Store) -> Iterator[Found]:
+def _heads(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     for kept in store.heads.all() if store.heads else []:
         if kept.head is None or not kept.genuine:
             yield "ill", f"'{kept.name}' was not written under this machine's key", "run 'custody verify'"
@@ -118,12 +122,12 @@ def _heads(desk: Desk, store: Store) -> Iterator[Found]:
             yield "ill", f"chain {kept.head.store} lost its last {-behind} record(s)", "run 'custody verify'"
 
 
-def _forks(_desk: Desk, store: Store) -> Iterator[Found]:
+def _forks(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     if forks := store.tables.forks():
         yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
 
 
-def _behind(_desk: Desk, store: Store) -> Iterator[Found]:
+def _behind(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     behind = store.views.behind()
     yield (
         ("note", f"views are {behind} record(s) behind", "the next command catches up")
@@ -136,18 +140,18 @@ def _behind(_desk: Desk, store: Store) -> Iterator[Found]:
     )
 
 
-def _views(desk: Desk, store: Store) -> Iterator[Found]:
+def _views(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield from _behind(desk, store)
     if unreadable := sum(1 for _ in store.views.unreadable()):
         yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
 
 
-def _observations(_desk: Desk, store: Store) -> Iterator[Found]:
+def _observations(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     for key, count in store.tables.second_observations(SHOWN_MAX):
         yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
 
 
-def _times(desk: Desk, store: Store) -> Iterator[Found]:
+def _times(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     ahead = store.tables.count_after(desk.now_ns() + AHEAD_NS_MAX)
     if ahead:
         yield (
@@ -157,7 +161,7 @@ def _times(desk: Desk, store: Store) -> Iterator[Found]:
         )
 
 
-def _spool(desk: Desk) -> Iterator[Found]:
+def _spool(desk: Workspace) -> Iterator[HookCheckResult]:
     waiting = sum(len(spool.names()) for spool in desk.spools)
     yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
     refused = [wrong for spool in desk.spools for wrong in spool.refused()]
@@ -175,7 +179,7 @@ def _spool(desk: Desk) -> Iterator[Found]:
         yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
 
 
-def _space(desk: Desk) -> Iterator[Found]:
+def _space(desk: Workspace) -> Iterator[HookCheckResult]:
     if desk.home is None:
         return
     free = shutil.disk_usage(_nearest(desk.home)).free
@@ -187,7 +191,7 @@ def _space(desk: Desk) -> Iterator[Found]:
     )
 
 
-def _privacy(desk: Desk) -> Iterator[Found]:
+def _privacy(desk: Workspace) -> Iterator[HookCheckResult]:
     if desk.home is None or not desk.home.exists():
         return
     mode = stat.S_IMODE(desk.home.stat().st_mode)
@@ -199,7 +203,7 @@ def _nearest(path: Path) -> Path:
     return path if path.exists() else _nearest(path.parent)
 
 
-def _gaps(desk: Desk) -> Iterator[Found]:
+def _gaps(desk: Workspace) -> Iterator[HookCheckResult]:
     found = {folder / "gaps": gaps for folder in desk.gap_folders if (gaps := gaps_in(folder))}
     if found:
         last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
@@ -216,7 +220,7 @@ def _moment(gap: str) -> int:
     return int(first) if first.isascii() and first.isdigit() else 0
 
 
-STORE_LOOKS: MappingProxyType[str, Callable[[Desk, Store], Iterator[Found]]] = MappingProxyType(
+STORE_LOOKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCheckResult]]] = MappingProxyType(
     {
         "chains": _chains,
         "schema": _schema,
@@ -232,6 +236,6 @@ GLANCES = MappingProxyType(
     {**{name: look for name, look in STORE_LOOKS.items() if name != "observations"}, "views": _behind}
 )
 """Those that a store of any size answers at once."""
-LOOKS: MappingProxyType[str, Callable[[Desk], Iterator[Found]]] = MappingProxyType(
+LOOKS: MappingProxyType[str, Callable[[Workspace], Iterator[HookCheckResult]]] = MappingProxyType(
     {"spool": _spool, "gaps": _gaps, "hook": look_at_hooks, "space": _space, "privacy": _privacy}
 )

@@ -9,8 +9,8 @@ from typing import Literal
 from custody.capture.hook.install import is_current, is_installed
 from custody.intake.install.init import TITLES
 from custody.intake.install.site import (
-    Site,
-    Wired,
+    HookEntry,
+    InstallSite,
     git_hooks_of_others,
     off_words,
     set_up_before,
@@ -20,21 +20,21 @@ from custody.intake.install.site import (
 )
 from custody.intake.settings import AGENTS, settings_run
 from custody.intake.transcript_paths import work_trees
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-State = Literal["well", "note", "ill"]
-Found = tuple[State, str, str | None]
+CheckState = Literal["well", "note", "ill"]
+HookCheckResult = tuple[CheckState, str, str | None]
 
 SHOWN_MAX = 5
 FALLBACK = "python3"
 """What a hook is run with where the interpreter that it names is gone."""
 
 
-def look_at_hooks(desk: Desk) -> Iterator[Found]:
+def look_at_hooks(desk: Workspace) -> Iterator[HookCheckResult]:
     """Who is recorded as it works, and everything that keeps somebody from it."""
     if desk.home is None:
         return
-    site, found = Site.of(desk, user=False), wired(desk)
+    site, found = InstallSite.of(desk, user=False), wired(desk)
     off = turned_off(site.places)
     whole = [each for each in found if each.records and not each.missing and each.agent not in off]
     if whole:
@@ -60,7 +60,7 @@ def listed(paths: Iterable[Path]) -> str:
     return " and ".join(f"'{path}'" for path in paths)
 
 
-def _entry(each: Wired) -> Iterator[Found]:
+def _entry(each: HookEntry) -> Iterator[HookCheckResult]:
     """What is wrong with one settings file: the repository was moved, the hook deleted, or somebody edited it."""
     again = f"run 'custody init --agent {each.agent}'"
     if each.wrong is not None:
@@ -74,7 +74,7 @@ def _entry(each: Wired) -> Iterator[Found]:
         )
 
 
-def _lost(site: Site, entered: set[str]) -> Iterator[Found]:
+def _lost(site: InstallSite, entered: set[str]) -> Iterator[HookCheckResult]:
     """Agents that were set up, in another work tree or until somebody took them out, which may be meant."""
     broken = unreadable(site.places)
     for agent in set_up_before(site):
@@ -89,7 +89,7 @@ def _lost(site: Site, entered: set[str]) -> Iterator[Found]:
             yield "note", what, again
 
 
-def _elsewhere(site: Site, found: Iterable[Wired], folders: Iterable[Path]) -> Iterator[Found]:
+def _elsewhere(site: InstallSite, found: Iterable[HookEntry], folders: Iterable[Path]) -> Iterator[HookCheckResult]:
     """Other work trees of this repository in which an agent that is recorded here is not: each has its own settings."""
     files = {name: site.places.project_file(agent) for name, agent in AGENTS.items()}
     here = {each.agent for each in found if each.records and each.file == files[each.agent]}
@@ -107,7 +107,7 @@ def _not_run(agents: Iterable[str], folder: Path) -> list[str]:
     return [name for name in sorted(agents) if not settings_run(folder / (AGENTS[name].project or ""), AGENTS[name])]
 
 
-def _interpreters(found: Iterable[Wired]) -> Iterator[Found]:
+def _interpreters(found: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
     """Interpreters that are gone: a newer Python was put in their place, mostly."""
     agents: dict[Path, str] = {}
     for each in found:
@@ -120,7 +120,7 @@ def _interpreters(found: Iterable[Wired]) -> Iterator[Found]:
         yield "note" if there else "ill", f"'{path}', which runs the hook, is gone: {instead}", again
 
 
-def _versions(found: Iterable[Wired]) -> Iterator[Found]:
+def _versions(found: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
     """Copies of the hook that another version of custody made, which an upgrade does not renew by itself."""
     homes = {each.hook.parent.parent: each.agent for each in found if each.hook is not None and each.wrong is None}
     for home, agent in homes.items():

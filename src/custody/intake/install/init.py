@@ -22,14 +22,14 @@ from custody.capture.hook.install import (
 from custody.core.errors import CustodyError, InputError, WorldError
 from custody.core.wire.report import BackFill, InitReport, SetUpFile
 from custody.intake.backfill import back_fill
-from custody.intake.install.site import Site, at_user_level, off_words, turned_off, wired
+from custody.intake.install.site import InstallSite, at_user_level, off_words, turned_off, wired
 from custody.intake.queries import session_names
 from custody.intake.settings import (
     AGENTS,
     HOOKS,
     Agent,
-    Ask,
     Edit,
+    HookRequest,
     Manifest,
     apply,
     diff,
@@ -38,7 +38,7 @@ from custody.intake.settings import (
     settings_edit,
     settings_in_use,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class InitRequest:
     """Which agents, at which level, with or without git's hooks, really or only to show."""
 
     agents: tuple[str, ...]
@@ -66,20 +66,20 @@ class Wanted:
     dry_run: bool = False
 
 
-def found(desk: Desk, *, user: bool = False) -> list[str]:
+def found(desk: Workspace, *, user: bool = False) -> list[str]:
     """The agents of which there is a sign on this machine or in this work tree."""
-    places = Site.of(desk, user=user).places
+    places = InstallSite.of(desk, user=user).places
     return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
 
 
-def installed_agents(desk: Desk) -> list[str]:
+def installed_agents(desk: Workspace) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
     return list(dict.fromkeys(each.agent for each in wired(desk)))
 
 
-def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitReport:
+def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) -> InitReport:
     """Set up what is wanted; doing it twice changes nothing."""
-    site = Site.of(desk, user=wanted.user)
+    site = InstallSite.of(desk, user=wanted.user)
     if site.repository is not None and site.repository.work_tree is None:
         raise InputError(
             f"'{site.repository.common_dir}' has no work tree here, so no agent works in it",
@@ -106,7 +106,7 @@ def init(desk: Desk, wanted: Wanted, recorder: Recorder = RECORDER) -> InitRepor
     )
 
 
-def _recorded(desk: Desk, site: Site) -> list[str]:
+def _recorded(desk: Workspace, site: InstallSite) -> list[str]:
     """The agents that are recorded here, whoever set them up."""
     if site.repository is not None:
         return list(dict.fromkeys(each.agent for each in wired(desk) if each.records))
@@ -114,7 +114,7 @@ def _recorded(desk: Desk, site: Site) -> list[str]:
     return list(dict.fromkeys(agent.name for agent, path in files if settings_in_use(path, agent)))
 
 
-def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:
+def _left_on_disk(desk: Workspace, wanted: InitRequest) -> dict[str, BackFill]:
     """What the chosen agents did here before anything was recorded."""
     known: set[tuple[str, str]] = set()
     if desk.exists():
@@ -125,17 +125,17 @@ def _left_on_disk(desk: Desk, wanted: Wanted) -> dict[str, BackFill]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedChange:
     """A change, and the home whose manifest remembers it."""
 
     home: Path
     edit: Edit
 
 
-def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
+def _agent_plan(site: InstallSite, agent: Agent, recorder: Recorder) -> _PlannedChange:
     project = site.places.project_file(agent)
     if project is not None and not site.is_tracked(project):
-        return _Planned(site.home, _agent_edit(site, agent, project, _command(recorder, site.home, agent.name)))
+        return _PlannedChange(site.home, _agent_edit(site, agent, project, _command(recorder, site.home, agent.name)))
     path = site.places.user_file(agent)
     everywhere = site.repository is None or _is_everywhere(site, path)
     command = _command(recorder, site.state, agent.name, *at_user_level(agent, everywhere=everywhere))
@@ -144,28 +144,28 @@ def _agent_plan(site: Site, agent: Agent, recorder: Recorder) -> _Planned:
         why = "" if project is None else f", because git tracks '{agent.project}'"
         where = "for every repository" if everywhere else "used where 'custody init' was run"
         edit = replace(edit, what=f"{edit.what}; these are the user's settings, {where}{why}")
-    return _Planned(site.state, _used_by(edit, site.home))
+    return _PlannedChange(site.state, _used_by(edit, site.home))
 
 
-def _is_everywhere(site: Site, path: Path) -> bool:
+def _is_everywhere(site: InstallSite, path: Path) -> bool:
     """Whether the user has asked for every repository: then one repository does not narrow it."""
     note = Manifest.of(site.state).notes.get(str(path))
     return note is not None and str(site.state) in note.users
 
 
-def _agent_edit(site: Site, agent: Agent, path: Path, command: str) -> Edit:
+def _agent_edit(site: InstallSite, agent: Agent, path: Path, command: str) -> Edit:
     home = site.home if path == site.places.project_file(agent) else site.state
-    ask = Ask.of(agent, command, site.places.version(agent))
+    ask = HookRequest.of(agent, command, site.places.version(agent))
     edit = settings_edit(path, ask, Manifest.of(home).notes.get(str(path)))
     return replace(edit, what=f"{edit.what}; {agent.note}") if agent.note and edit.changes else edit
 
 
-def _exclude_plan(site: Site, settings: Iterable[Edit]) -> list[_Planned]:
+def _exclude_plan(site: InstallSite, settings: Iterable[Edit]) -> list[_PlannedChange]:
     """The project's settings that would not be there without us are kept out of ``git status``."""
     made = [AGENTS[edit.whose].project for edit in settings if edit.note is not None and edit.note.created]
     note = Manifest.of(site.home).notes.get(str(site.exclude))
     edit = exclude_edit(site.exclude, [name for name in made if name is not None], note)
-    return [] if edit is None else [_Planned(site.home, edit)]
+    return [] if edit is None else [_PlannedChange(site.home, edit)]
 
 
 def _used_by(edit: Edit, home: Path) -> Edit:
@@ -175,10 +175,10 @@ def _used_by(edit: Edit, home: Path) -> Edit:
     return replace(edit, note=replace(edit.note, users=users))
 
 
-def _hook_plan(site: Site, name: str, recorder: Recorder) -> _Planned:
+def _hook_plan(site: InstallSite, name: str, recorder: Recorder) -> _PlannedChange:
     command = recorder.shell(site.home, "git", "--event", name)
     note = Manifest.of(site.home).notes.get(str(site.hook_folder.path / name))
-    return _Planned(site.home, hook_edit(site.hook_folder, name, command, note))
+    return _PlannedChange(site.home, hook_edit(site.hook_folder, name, command, note))
 
 
 def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
@@ -191,7 +191,7 @@ def _command(recorder: Recorder, home: Path, agent: str, *more: str) -> str:
     return command
 
 
-def _keep(site: Site, homes: Sequence[Path], plan: Sequence[_Planned], recorder: Recorder) -> None:
+def _keep(site: InstallSite, homes: Sequence[Path], plan: Sequence[_PlannedChange], recorder: Recorder) -> None:
     """Hook first, then the notes, then the files: what is there names only what is there already."""
     new = [home for home in homes if not (home / "hook").exists()]
     old = {home: Manifest.of(home) for home in homes}

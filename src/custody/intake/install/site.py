@@ -15,7 +15,7 @@ from custody.intake.settings import (
     HOOKS,
     Agent,
     HookFolder,
-    Places,
+    SettingsPlaces,
     hook_in,
     interpreter_in,
     runs_another,
@@ -25,27 +25,27 @@ from custody.intake.settings import (
     settings_trouble,
     state_folder,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 WHERE_SET_UP = "--where-set-up"
 """Has a hook at the user's level record only in repositories that were set up for its agent."""
 
 
 @dataclass(frozen=True)
-class Site:
+class InstallSite:
     """Where things are set up: a repository, or (None) the user's own level; ``state`` is the user's home of ours."""
 
     repository: Repository | None
-    places: Places
+    places: SettingsPlaces
     state: Path
 
     @classmethod
-    def of(cls, desk: Desk, *, user: bool) -> "Site":
+    def of(cls, desk: Workspace, *, user: bool) -> "InstallSite":
         """The repository around the desk's folder, or the user's level."""
         home = Path("~").expanduser()
         repository = None if user else desk.repository
         work_tree = repository.work_tree if repository else None
-        return cls(repository, Places(work_tree, home, os.environ), state_folder(os.environ, home))
+        return cls(repository, SettingsPlaces(work_tree, home, os.environ), state_folder(os.environ, home))
 
     @property
     def home(self) -> Path:
@@ -86,7 +86,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wired:
+class HookEntry:
     """An agent's settings ``file`` that runs a copy of the hook; ``argv`` is None where that is not of this site.
 
     ``records``: what the agent does in this repository is recorded through it. ``wrong`` says why nothing comes from
@@ -103,10 +103,10 @@ class Wired:
     interpreter: Path | None = None
 
 
-def wired(desk: Desk) -> list[Wired]:
+def wired(desk: Workspace) -> list[HookEntry]:
     """Every settings file with an entry of ours, this work tree's before the user's."""
-    site = Site.of(desk, user=False)
-    found = list[Wired]()
+    site = InstallSite.of(desk, user=False)
+    found = list[HookEntry]()
     for agent in AGENTS.values():
         project = site.places.project_file(agent)
         for file in (*((project,) if project else ()), *site.places.user_files(agent)):
@@ -116,7 +116,7 @@ def wired(desk: Desk) -> list[Wired]:
     return found
 
 
-def turned_off(places: Places) -> dict[str, tuple[Path, str]]:
+def turned_off(places: SettingsPlaces) -> dict[str, tuple[Path, str]]:
     """The agents whose settings turn all hooks off, with the file and the setting that counts."""
     found = {}
     for agent in AGENTS.values():
@@ -127,7 +127,7 @@ def turned_off(places: Places) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def unreadable(places: Places) -> dict[str, tuple[Path, str]]:
+def unreadable(places: SettingsPlaces) -> dict[str, tuple[Path, str]]:
     """The agents of which a settings file cannot be read, with the first such file and why."""
     found: dict[str, tuple[Path, str]] = {}
     for agent in AGENTS.values():
@@ -138,7 +138,7 @@ def unreadable(places: Places) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def set_up_before(site: Site) -> list[str]:
+def set_up_before(site: InstallSite) -> list[str]:
     """The agents for which ``custody init`` set up this repository at some time."""
     return [name for name in agents_of(str(site.home)) if name in AGENTS]
 
@@ -148,14 +148,14 @@ def off_words(agent: str, file: Path, key: str) -> str:
     return f"{AGENTS[agent].title} runs no hooks: '{key}' in '{file}' turns them off"
 
 
-def git_hooks_of_others(desk: Desk) -> list[Path]:
+def git_hooks_of_others(desk: Workspace) -> list[Path]:
     """git's hooks whose lines of ours run another copy of the hook than this repository's."""
-    site = Site.of(desk, user=False)
+    site = InstallSite.of(desk, user=False)
     paths = (site.hook_folder.path / name for name in HOOKS)
     return [path for path in paths if runs_another(path, site.home / "hook" / LAUNCHER)]
 
 
-def _wired(site: Site, agent: Agent, file: Path, command: str) -> Wired:
+def _wired(site: InstallSite, agent: Agent, file: Path, command: str) -> HookEntry:
     hook, everywhere = hook_in(command), WHERE_SET_UP not in command
     argv, wrong, records = None, None, False
     if hook == site.home / "hook" / LAUNCHER:
@@ -170,7 +170,7 @@ def _wired(site: Site, agent: Agent, file: Path, command: str) -> Wired:
         wrong = f"runs '{hook}', of which not everything is there"
     elif shlex.join(argv[1:]) not in command:
         wrong = "does not run the hook as 'custody init' has it run"
-    return Wired(
+    return HookEntry(
         agent=agent.name,
         file=file,
         hook=hook,

@@ -10,26 +10,28 @@ from custody.capture.hook.install import forget_id
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.report import UninstallReport
 from custody.intake.install.init import RECORDER, Recorder, set_up_file
-from custody.intake.install.site import Site
+from custody.intake.install.site import InstallSite
 from custody.intake.settings import (
     AGENTS,
     HOOKS,
     MARK,
     Edit,
     Manifest,
-    Note,
+    ManifestEntry,
     apply,
     settings_in_use,
     unexclude_edit,
     unhook_edit,
     unsettings_edit,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def uninstall(desk: Desk, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER) -> UninstallReport:
+def uninstall(
+    desk: Workspace, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER
+) -> UninstallReport:
     """Undo ``init`` at that level; a second time there is nothing to do."""
-    site = Site.of(desk, user=user)
+    site = InstallSite.of(desk, user=user)
     own, shared = Manifest.of(site.home), Manifest.of(site.state)
     leaving = [] if user else _left_alone(shared, site.home)
     edits = [*_noted(site, [*own.notes.values(), *leaving]), *_unnoted(site, own)]
@@ -55,18 +57,18 @@ def uninstall(desk: Desk, *, user: bool = False, purge: bool = False, recorder: 
     )
 
 
-def evidence(desk: Desk, *, user: bool = False) -> list[Path]:
+def evidence(desk: Workspace, *, user: bool = False) -> list[Path]:
     """The folders that a purge removes with all that was ever recorded in them."""
-    site = Site.of(desk, user=user)
+    site = InstallSite.of(desk, user=user)
     return [path for path in (site.home, *([] if user else [desk.fallback])) if path.is_dir()]
 
 
-def _left_alone(shared: Manifest, home: Path) -> list[Note]:
+def _left_alone(shared: Manifest, home: Path) -> list[ManifestEntry]:
     """What was done to the user's settings and is of no use to anybody else who is still set up."""
     return [note for note in shared.notes.values() if not _other_users(note, home)]
 
 
-def _other_users(note: Note, home: Path) -> list[str]:
+def _other_users(note: ManifestEntry, home: Path) -> list[str]:
     return [user for user in note.users if user != str(home) and (Path(user) / "hook").is_dir()]
 
 
@@ -75,12 +77,12 @@ def _without_user(shared: Manifest, home: Path) -> Manifest:
     return shared.with_notes(replace(note, users=tuple(_other_users(note, home))) for note in notes)
 
 
-def _noted(site: Site, notes: Iterable[Note]) -> Iterator[Edit]:
+def _noted(site: InstallSite, notes: Iterable[ManifestEntry]) -> Iterator[Edit]:
     for note in notes:
         yield _taken_out(site, Path(note.path), note.whose, note)
 
 
-def _unnoted(site: Site, own: Manifest) -> Iterator[Edit]:
+def _unnoted(site: InstallSite, own: Manifest) -> Iterator[Edit]:
     """What is ours and stands in no note: the notes may have been lost."""
     for agent in AGENTS.values():
         project = site.places.project_file(agent)
@@ -95,7 +97,7 @@ def _unnoted(site: Site, own: Manifest) -> Iterator[Edit]:
                 yield from (edit for edit in [_taken_out(site, path, "git", None)] if edit.changes)
 
 
-def _taken_out(site: Site, path: Path, whose: str, note: Note | None) -> Edit:
+def _taken_out(site: InstallSite, path: Path, whose: str, note: ManifestEntry | None) -> Edit:
     try:
         edit = _edit(site, path, whose, note)
     except InputError as error:
@@ -106,7 +108,7 @@ def _taken_out(site: Site, path: Path, whose: str, note: Note | None) -> Edit:
     return edit
 
 
-def _edit(site: Site, path: Path, whose: str, note: Note | None) -> Edit:
+def _edit(site: InstallSite, path: Path, whose: str, note: ManifestEntry | None) -> Edit:
     if site.repository is not None and path == site.exclude:
         return unexclude_edit(path, note)
     return unhook_edit(path, note) if whose == "git" else unsettings_edit(path, AGENTS[whose], note)
@@ -117,7 +119,7 @@ def _left(path: Path, whose: str, why: str) -> Edit:
     return Edit(path=path, target=path, before=None, after=None, whose=whose, what=why, by_hand=task)
 
 
-def _purge(desk: Desk, site: Site) -> None:
+def _purge(desk: Workspace, site: InstallSite) -> None:
     for folder in evidence(desk, user=site.repository is None):
         if folder.is_symlink():
             raise WorldError(f"'{folder}' is a symbolic link; its evidence was not removed", hint="remove it by hand")

@@ -7,11 +7,11 @@ stays byte for byte. It imports only ``custody.core``; which files git tracks, a
 
 from custody.intake.settings.agent_table import AGENTS, MARK, Agent
 from custody.intake.settings.edit import Edit, diff
-from custody.intake.settings.entries import Ask, hook_in, interpreter_in
+from custody.intake.settings.entries import HookRequest, hook_in, interpreter_in
 from custody.intake.settings.git_exclude import exclude_edit, unexclude_edit
 from custody.intake.settings.git_hooks import HOOKS, HookFolder, hook_edit, line_to_add, runs_another, unhook_edit
-from custody.intake.settings.manifest import Manifest, Note
-from custody.intake.settings.places import Places, state_folder
+from custody.intake.settings.manifest import Manifest, ManifestEntry
+from custody.intake.settings.places import SettingsPlaces, state_folder
 from custody.intake.settings.settings import (
     by_hand,
     settings_edit,
@@ -29,12 +29,12 @@ __all__ = [
     "HOOKS",
     "MARK",
     "Agent",
-    "Ask",
     "Edit",
     "HookFolder",
+    "HookRequest",
     "Manifest",
-    "Note",
-    "Places",
+    "ManifestEntry",
+    "SettingsPlaces",
     "apply",
     "by_hand",
     "diff",

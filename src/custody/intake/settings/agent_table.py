@@ -27,26 +27,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from custody.intake.settings.jsonc import Json
+from custody.intake.settings.jsonc import JsoncValue
 
-Version = tuple[int, ...]
+ProgramVersion = tuple[int, ...]
 
 ALL = "*"
 
 MARK = "/custody/hook/record.py"
 """An entry whose command names this file is ours, wherever the folder before it is or was."""
 
-UNKNOWN_EVENTS_ARE_FINE: Version = (2, 1, 101)
+UNKNOWN_EVENTS_ARE_FINE: ProgramVersion = (2, 1, 101)
 """From this Claude Code on, an event that it does not know yet does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AgentEvent:
     """One event of an agent: its name, its matcher (None: the key is left out), and since when it exists."""
 
     name: str
     matcher: str | None = None
-    since: Version = ()
+    since: ProgramVersion = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Agent:
     project: str | None
     user: tuple[str, ...]
     programs: tuple[str, ...]
-    events: tuple[Event, ...]
+    events: tuple[AgentEvent, ...]
     variable: str | None = None
     moved: str = ""
     in_home: str | None = None
@@ -76,29 +76,31 @@ class Agent:
     grouped: bool = True
     typed: bool = False
     signs: tuple[str, ...] = ()
-    fixed: Mapping[str, Json] = field(default_factory=dict)
+    fixed: Mapping[str, JsoncValue] = field(default_factory=dict)
     note: str | None = None
-    off: Mapping[str, Json] = field(default_factory=dict)
+    off: Mapping[str, JsoncValue] = field(default_factory=dict)
     more: tuple[str, ...] = ()
 
-    def entry(self, event: Event, command: str) -> dict[str, Json]:
+    def entry(self, event: AgentEvent, command: str) -> dict[str, JsoncValue]:
         """What stands under ``event`` to have ``command`` run."""
         if not self.grouped:
             return {"type": "command", "command": command} if self.typed else {"command": command}
-        matcher: dict[str, Json] = {} if event.matcher is None else {"matcher": event.matcher}
+        matcher: dict[str, JsoncValue] = {} if event.matcher is None else {"matcher": event.matcher}
         return matcher | {"hooks": [{"type": "command", "command": command}]}
 
-    def events_for(self, version: Version | None) -> tuple[Event, ...]:
+    def events_for(self, version: ProgramVersion | None) -> tuple[AgentEvent, ...]:
         """The events that may be asked of that version; all of them when it is not known."""
         if version is None or version >= UNKNOWN_EVENTS_ARE_FINE:
             return self.events
         return tuple(event for event in self.events if event.since <= version)
 
 
-def _events(names: str, *, tools: str = "", since: Mapping[str, Version] | None = None) -> tuple[Event, ...]:
+def _events(
+    names: str, *, tools: str = "", since: Mapping[str, ProgramVersion] | None = None
+) -> tuple[AgentEvent, ...]:
     with_matcher = tools.split()
     dates = since or {}
-    return tuple(Event(name, ALL if name in with_matcher else None, dates.get(name, ())) for name in names.split())
+    return tuple(AgentEvent(name, ALL if name in with_matcher else None, dates.get(name, ())) for name in names.split())
 
 
 _CLAUDE_CODE = Agent(

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from custody.intake.settings.manifest import Note
+from custody.intake.settings.manifest import ManifestEntry
 
-Done = Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
+EditState = Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
 
 ASIDE = ".custody-chained"
 """What is put behind the name of a hook that was there before, when it can only be run from beside."""
@@ -28,7 +28,7 @@ class Edit:
     after: bytes | None
     whose: str
     what: str
-    note: Note | None = None
+    note: ManifestEntry | None = None
     program: bool = False
     aside: Path | None = None
     back: Path | None = None
@@ -41,7 +41,7 @@ class Edit:
         return self.before != self.after or self.aside is not None or self.back is not None
 
     @property
-    def done(self) -> Done:
+    def done(self) -> EditState:
         """What this does to the file, in a word."""
         if self.by_hand is not None:
             return "by hand"

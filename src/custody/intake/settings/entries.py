@@ -9,35 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from custody.intake.settings import toml_text
-from custody.intake.settings.agent_table import MARK, Agent, Event, Version
-from custody.intake.settings.jsonc import Json, Unreadable, parse
+from custody.intake.settings.agent_table import MARK, Agent, AgentEvent, ProgramVersion
+from custody.intake.settings.jsonc import JsoncValue, Unreadable, parse
 
 HOOKS = "hooks"
 """The key below which all agents that we know have their events."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class HookRequest:
     """What is wanted in a settings file: these events of this agent run this command."""
 
     agent: Agent
     command: str
-    events: tuple[Event, ...]
+    events: tuple[AgentEvent, ...]
 
     @classmethod
-    def of(cls, agent: Agent, command: str, version: Version | None = None) -> "Ask":
+    def of(cls, agent: Agent, command: str, version: ProgramVersion | None = None) -> "HookRequest":
         """What that version of the agent can be asked."""
         return cls(agent, command, agent.events_for(version))
 
     @property
-    def entries(self) -> list[tuple[str, dict[str, Json]]]:
+    def entries(self) -> list[tuple[str, dict[str, JsoncValue]]]:
         """An entry for each event."""
         return [(event.name, self.agent.entry(event, self.command)) for event in self.events]
 
     @property
-    def whole(self) -> dict[str, Json]:
+    def whole(self) -> dict[str, JsoncValue]:
         """All that a file has to say that has nothing else to say."""
-        events: dict[str, Json] = {event: [entry] for event, entry in self.entries}
+        events: dict[str, JsoncValue] = {event: [entry] for event, entry in self.entries}
         return {**self.agent.fixed, HOOKS: events}
 
 
@@ -51,7 +51,7 @@ def value_of(data: bytes | None, *, toml: bool) -> dict[str, Any]:
     return {} if node is None else as_object(node.value)
 
 
-def as_object(value: Json) -> dict[str, Json]:
+def as_object(value: JsoncValue) -> dict[str, JsoncValue]:
     """``value``, which must be an object."""
     if not isinstance(value, dict):
         raise Unreadable("an object is expected", 1, 1)
@@ -70,23 +70,23 @@ def ours_in(value: Mapping[str, Any], agent: Agent) -> list[tuple[str, Any]]:
     return [(event, entry) for event, entry in entries_in(value) if runs_us(agent, entry)]
 
 
-def is_as_wanted(value: Mapping[str, Any], ask: Ask) -> bool:
+def is_as_wanted(value: Mapping[str, Any], ask: HookRequest) -> bool:
     """Whether our entries are there, each once, and as they would be written now."""
     return _in_order(ours_in(value, ask.agent)) == _in_order(ask.entries)
 
 
-def runs_us(agent: Agent, entry: Json) -> bool:
+def runs_us(agent: Agent, entry: JsoncValue) -> bool:
     """Whether an entry, or a handler in its group, runs us."""
     return any(is_our_handler(handler) for handler in _handlers(agent, entry))
 
 
-def is_all_ours(agent: Agent, entry: Json) -> bool:
+def is_all_ours(agent: Agent, entry: JsoncValue) -> bool:
     """Whether an entry runs us and nothing else."""
     handlers = _handlers(agent, entry)
     return bool(handlers) and all(map(is_our_handler, handlers))
 
 
-def is_our_handler(handler: Json) -> bool:
+def is_our_handler(handler: JsoncValue) -> bool:
     """Whether a handler runs us."""
     command = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(command, str) and MARK in command
@@ -136,7 +136,7 @@ def _without_ours(agent: Agent, entry: Any) -> Any:
     return entry | {HOOKS: [handler for handler in entry[HOOKS] if not is_our_handler(handler)]}
 
 
-def _handlers(agent: Agent, entry: Json) -> list[Json]:
+def _handlers(agent: Agent, entry: JsoncValue) -> list[JsoncValue]:
     if not agent.grouped:
         return [entry]
     handlers = entry.get(HOOKS) if isinstance(entry, dict) else None

@@ -19,7 +19,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SettingsFile:
     """A file as it was found: ``target`` is where its bytes are, behind all links; no ``data``: there is none."""
 
     path: Path
@@ -39,14 +39,14 @@ class Seen:
         return bool(self.mode & 0o222)
 
 
-def look(path: Path) -> Seen:
+def look(path: Path) -> SettingsFile:
     """The file at ``path``, through links; something that is no regular file is refused."""
     target = Path(os.path.realpath(path))
     is_link = path.is_symlink()
     data = read_if_there(target)
     if data is None:
-        return Seen(path, target, None, is_link=is_link)
-    return Seen(path, target, data, stat.S_IMODE(os.stat(target).st_mode), is_link)
+        return SettingsFile(path, target, None, is_link=is_link)
+    return SettingsFile(path, target, data, stat.S_IMODE(os.stat(target).st_mode), is_link)
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -144,7 +144,7 @@ def delete_if_empty(folder: Path) -> None:
         return
 
 
-def check_may_replace(seen: Seen) -> None:
+def check_may_replace(seen: SettingsFile) -> None:
     """Refuse a file that its owner has made read-only, and folders that we may not write."""
     if seen.data is not None and not seen.is_writable:
         raise WorldError(f"'{seen.path}' is read-only", hint="make it writable, or choose other agents with --agent")

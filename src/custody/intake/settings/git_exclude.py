@@ -11,14 +11,14 @@ from pathlib import Path
 from custody.core.errors import CustodyError
 from custody.intake.settings.byte_swap import Swap, swapped, unswapped
 from custody.intake.settings.edit import Edit
-from custody.intake.settings.files import Seen, check_may_replace, look, missing_folders
+from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
 from custody.intake.settings.git_hooks import BEGIN, END
-from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.manifest import ManifestEntry, digest
 
 _BLOCK = re.compile(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
 
 
-def exclude_edit(path: Path, names: Iterable[str], note: Note | None = None) -> Edit | None:
+def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = None) -> Edit | None:
     """The file at ``path`` with a line for each of ``names``; None when there is nothing to add."""
     try:
         seen = look(path)
@@ -37,7 +37,7 @@ def exclude_edit(path: Path, names: Iterable[str], note: Note | None = None) -> 
     lead = b"\n" if base and not base.endswith(b"\n") else b""
     swap = Swap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
     after = swapped(base, [swap])
-    new = Note(
+    new = ManifestEntry(
         path=str(path),
         whose="git",
         created=seen.data is None if note is None else note.created,
@@ -48,7 +48,7 @@ def exclude_edit(path: Path, names: Iterable[str], note: Note | None = None) -> 
     return _edit(seen, after, "keeps the settings that we make out of 'git status'", new)
 
 
-def unexclude_edit(path: Path, note: Note | None = None) -> Edit:
+def unexclude_edit(path: Path, note: ManifestEntry | None = None) -> Edit:
     """The file at ``path`` without our lines; one that was made for them goes."""
     seen = look(path)
     if seen.data is None or not _BLOCK.search(seen.data):
@@ -59,7 +59,7 @@ def unexclude_edit(path: Path, note: Note | None = None) -> Edit:
     return _edit(seen, None if gone else rest, "our lines taken out", None, folders)
 
 
-def _without(data: bytes, note: Note | None) -> bytes:
+def _without(data: bytes, note: ManifestEntry | None) -> bytes:
     """Exactly as it was if nobody has touched it since; else every line of others."""
     if note is not None and note.swaps and digest(data) == note.after:
         return unswapped(data, note.swaps)
@@ -67,7 +67,11 @@ def _without(data: bytes, note: Note | None) -> bytes:
 
 
 def _edit(
-    seen: Seen, after: bytes | None, what: str, note: Note | None, folders: tuple[Path, ...] | None = None
+    seen: SettingsFile,
+    after: bytes | None,
+    what: str,
+    note: ManifestEntry | None,
+    folders: tuple[Path, ...] | None = None,
 ) -> Edit:
     return Edit(
         path=seen.path,

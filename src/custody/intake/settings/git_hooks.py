@@ -16,8 +16,8 @@ from custody.core.errors import CustodyError, InputError
 from custody.intake.settings.agent_table import MARK
 from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
 from custody.intake.settings.edit import ASIDE, Edit
-from custody.intake.settings.files import Seen, check_may_replace, look, missing_folders
-from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
+from custody.intake.settings.manifest import ManifestEntry, digest
 
 HOOKS = ("post-commit", "post-rewrite", "post-merge")
 """Those after which commits need a link: made, amended or rebased, merged."""
@@ -90,7 +90,7 @@ def runs_another(path: Path, hook: Path) -> bool:
     return block is not None and shlex.quote(str(hook)).encode("utf-8", "surrogateescape") not in block[0]
 
 
-def hook_edit(folder: HookFolder, name: str, command: str, note: Note | None = None) -> Edit:
+def hook_edit(folder: HookFolder, name: str, command: str, note: ManifestEntry | None = None) -> Edit:
     """The hook ``name`` with ``command`` run in it, once."""
     path = folder.path / name
     if folder.refused is not None:
@@ -103,7 +103,7 @@ def hook_edit(folder: HookFolder, name: str, command: str, note: Note | None = N
     return _chained(seen, name, command, note)
 
 
-def unhook_edit(path: Path, note: Note | None = None) -> Edit:
+def unhook_edit(path: Path, note: ManifestEntry | None = None) -> Edit:
     """The hook at ``path`` without our lines; one that was kept beside gets its place back."""
     seen, kept = look(path), look(_aside(path))
     if seen.data is None or not _BLOCK.search(seen.data):
@@ -118,7 +118,7 @@ def unhook_edit(path: Path, note: Note | None = None) -> Edit:
     return _edit(seen, rest, "our lines taken out")
 
 
-def _edit(seen: Seen, after: bytes | None, what: str, **more: Any) -> Edit:
+def _edit(seen: SettingsFile, after: bytes | None, what: str, **more: Any) -> Edit:
     target = seen.path if seen.is_link else seen.target
     return Edit(path=seen.path, target=target, before=seen.data, after=after, whose="git", what=what, **more)
 
@@ -132,10 +132,10 @@ def _advised(path: Path, advised: Path, why: str) -> Edit:
     return Edit(path=advised, target=advised, before=data, after=data, whose="git", what=why, by_hand=line)
 
 
-def _written(seen: Seen, after: bytes, what: str, note: Note | None, swap: Swap | None = None) -> Edit:
+def _written(seen: SettingsFile, after: bytes, what: str, note: ManifestEntry | None, swap: Swap | None = None) -> Edit:
     if after != seen.data:
         check_may_replace(seen)
-    new = Note(
+    new = ManifestEntry(
         path=str(seen.path),
         whose="git",
         created=_is_new(seen, after, swap) if note is None else note.created,
@@ -147,12 +147,12 @@ def _written(seen: Seen, after: bytes, what: str, note: Note | None, swap: Swap 
     return _edit(seen, after, what, note=new, program=True, folders=missing_folders(seen.path))
 
 
-def _is_new(seen: Seen, after: bytes, swap: Swap | None) -> bool:
+def _is_new(seen: SettingsFile, after: bytes, swap: Swap | None) -> bool:
     """Whether the file is ours altogether: it was not there, or it looks so and no note says otherwise."""
     return seen.data is None or (swap is None and after.startswith(_SHEBANG + BEGIN))
 
 
-def _renewed(seen: Seen, block: re.Match[bytes], command: str, note: Note | None) -> Edit:
+def _renewed(seen: SettingsFile, block: re.Match[bytes], command: str, note: ManifestEntry | None) -> Edit:
     name, data = seen.path.name, seen.data or b""
     rest = _rest(data, note)
     if rest in (_prelude(name), _SHEBANG):
@@ -163,7 +163,7 @@ def _renewed(seen: Seen, block: re.Match[bytes], command: str, note: Note | None
     return _written(seen, *_behind(rest, name, command, "renewed", note))
 
 
-def _chained(seen: Seen, name: str, command: str, note: Note | None) -> Edit:
+def _chained(seen: SettingsFile, name: str, command: str, note: ManifestEntry | None) -> Edit:
     data = seen.data or b""
     if _ASKS_ITS_NAME.search(data):
         return _advised(seen.path, seen.path, "the hook that is there must keep its name")
@@ -173,14 +173,14 @@ def _chained(seen: Seen, name: str, command: str, note: Note | None) -> Edit:
     if _is_there(kept) and (note is None or kept.data is None or digest(kept.data) != note.aside):
         raise InputError(f"'{kept.path}' is in the way", hint="look at it and move it away; nothing was changed")
     # Only its name changes: whether it may be written does not matter, and of a link we do not touch the target.
-    check_may_replace(Seen(seen.path, seen.path, None))
+    check_may_replace(SettingsFile(seen.path, seen.path, None))
     after = _prelude(name) + _block(name, command, saved=True)
-    new = Note(path=str(seen.path), whose="git", created=False, after=digest(after), aside=digest(data))
+    new = ManifestEntry(path=str(seen.path), whose="git", created=False, after=digest(after), aside=digest(data))
     what = f"the hook that is there is kept as '{kept.path.name}' and runs first"
     return _edit(seen, after, what, note=new, program=True, aside=kept.path)
 
 
-def _left_over(seen: Seen, kept: Seen, note: Note | None) -> Edit:
+def _left_over(seen: SettingsFile, kept: SettingsFile, note: ManifestEntry | None) -> Edit:
     """Our lines are gone: somebody else wrote or removed the hook meanwhile."""
     if seen.data is None and not seen.is_link and _is_there(kept):
         return _edit(seen, kept.data, "the hook that was there is back", back=kept.path)
@@ -189,7 +189,7 @@ def _left_over(seen: Seen, kept: Seen, note: Note | None) -> Edit:
     return _edit(seen, seen.data, "nothing of ours is there")
 
 
-def _rest(data: bytes, note: Note | None) -> bytes:
+def _rest(data: bytes, note: ManifestEntry | None) -> bytes:
     """The hook without our lines, exactly as it was if nobody has touched it since."""
     swaps = () if note is None else note.swaps
     if swaps and note is not None and digest(data) == note.after:
@@ -198,7 +198,9 @@ def _rest(data: bytes, note: Note | None) -> bytes:
     return _BLOCK.sub(b"", data) if back is None else back
 
 
-def _behind(data: bytes, name: str, command: str, what: str, note: Note | None) -> tuple[bytes, str, Note | None, Swap]:
+def _behind(
+    data: bytes, name: str, command: str, what: str, note: ManifestEntry | None
+) -> tuple[bytes, str, ManifestEntry | None, Swap]:
     lead = b"" if data.endswith(b"\n") else b"\n"
     swap = Swap(len(data), b"", lead + _block(name, command))
     return swapped(data, [swap]), what, note, swap
@@ -242,5 +244,5 @@ def _aside(path: Path) -> Path:
     return path.with_name(path.name + ASIDE)
 
 
-def _is_there(seen: Seen) -> bool:
+def _is_there(seen: SettingsFile) -> bool:
     return seen.data is not None or seen.is_link

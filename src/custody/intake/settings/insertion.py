@@ -5,20 +5,20 @@ from collections.abc import Mapping
 
 from custody.intake.settings import toml_text
 from custody.intake.settings.byte_swap import Swap, swapped
-from custody.intake.settings.entries import HOOKS, Ask, as_object
-from custody.intake.settings.jsonc import BOM, Json, Node, Unreadable, parse
+from custody.intake.settings.entries import HOOKS, HookRequest, as_object
+from custody.intake.settings.jsonc import BOM, JsoncNode, JsoncValue, Unreadable, parse
 from custody.intake.settings.jsonc_edit import Items, Style, inserted, style_of, text_of
 
-Added = tuple[list[Swap], tuple[str, ...]]
+InsertionResult = tuple[list[Swap], tuple[str, ...]]
 """What is put in, and the keys that were not there before, with dots between levels."""
 
 
-def added(data: bytes, ask: Ask, *, toml: bool) -> Added:
+def added(data: bytes, ask: HookRequest, *, toml: bool) -> InsertionResult:
     """Our entries in ``data``, which has none of them; an ``Unreadable`` when there is no place for them."""
     return _in_toml(data, ask) if toml else _in_json(data, ask)
 
 
-def _in_toml(data: bytes, ask: Ask) -> Added:
+def _in_toml(data: bytes, ask: HookRequest) -> InsertionResult:
     swaps = toml_text.added(data, ask.entries)
     if swaps is None:
         raise Unreadable("there is no place for our tables in it", 1, 1)
@@ -26,7 +26,7 @@ def _in_toml(data: bytes, ask: Ask) -> Added:
     return swaps, tuple(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in old)
 
 
-def _in_json(data: bytes, ask: Ask) -> Added:
+def _in_json(data: bytes, ask: HookRequest) -> InsertionResult:
     root = parse(data)
     value = {} if root is None else as_object(root.value)
     swaps = [_first(data, ask)] if root is None else _woven(data, root, ask)
@@ -36,7 +36,7 @@ def _in_json(data: bytes, ask: Ask) -> Added:
     return swaps, _new_keys(value, ask)
 
 
-def _first(data: bytes, ask: Ask) -> Swap:
+def _first(data: bytes, ask: HookRequest) -> Swap:
     """The whole object, in a file that says nothing yet."""
     style = style_of(data, None)
     text = text_of(ask.whole, style)
@@ -47,7 +47,7 @@ def _first(data: bytes, ask: Ask) -> Swap:
     return Swap(len(data), b"", lead + text + (b"" if lead else style.newline))
 
 
-def _woven(data: bytes, root: Node, ask: Ask) -> list[Swap]:
+def _woven(data: bytes, root: JsoncNode, ask: HookRequest) -> list[Swap]:
     """Into the object that is there: what it must say, and our entries, below new events or behind those of others."""
     style = style_of(data, root)
     top = _top(data, root, ask)
@@ -59,7 +59,7 @@ def _woven(data: bytes, root: Node, ask: Ask) -> list[Swap]:
     return ([inserted(data, root, top, style)] if top else []) + _into_hooks(data, hooks.node, ask, style)
 
 
-def _top(data: bytes, root: Node, ask: Ask) -> list[tuple[str | None, Json]]:
+def _top(data: bytes, root: JsoncNode, ask: HookRequest) -> list[tuple[str | None, JsoncValue]]:
     value = as_object(root.value)
     for key, fixed in ask.agent.fixed.items():
         if value.get(key, fixed) != fixed:
@@ -67,9 +67,9 @@ def _top(data: bytes, root: Node, ask: Ask) -> list[tuple[str | None, Json]]:
     return [(key, fixed) for key, fixed in ask.agent.fixed.items() if key not in value]
 
 
-def _into_hooks(data: bytes, hooks: Node, ask: Ask, style: Style) -> list[Swap]:
+def _into_hooks(data: bytes, hooks: JsoncNode, ask: HookRequest, style: Style) -> list[Swap]:
     swaps = list[Swap]()
-    missing: list[tuple[str | None, Json]] = []
+    missing: list[tuple[str | None, JsoncValue]] = []
     for event, entry in ask.entries:
         member = hooks.member(event)
         if member is None:
@@ -82,7 +82,7 @@ def _into_hooks(data: bytes, hooks: Node, ask: Ask, style: Style) -> list[Swap]:
     return swaps + ([inserted(data, hooks, missing, style)] if missing else [])
 
 
-def _expected(value: Mapping[str, Json], ask: Ask) -> dict[str, Json]:
+def _expected(value: Mapping[str, JsoncValue], ask: HookRequest) -> dict[str, JsoncValue]:
     old = value.get(HOOKS, {})
     assert isinstance(old, dict), "it was checked"
     hooks = dict(old)
@@ -93,14 +93,14 @@ def _expected(value: Mapping[str, Json], ask: Ask) -> dict[str, Json]:
     return {**ask.agent.fixed, **value, HOOKS: hooks}
 
 
-def _new_keys(value: Mapping[str, Json], ask: Ask) -> tuple[str, ...]:
+def _new_keys(value: Mapping[str, JsoncValue], ask: HookRequest) -> tuple[str, ...]:
     hooks = value.get(HOOKS)
     events = hooks if isinstance(hooks, dict) else {}
     top = [key for key in (*ask.agent.fixed, HOOKS) if key not in value]
     return (*top, *(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in events))
 
 
-def _unfit(data: bytes, container: Node, key: str, problem: str) -> Unreadable:
+def _unfit(data: bytes, container: JsoncNode, key: str, problem: str) -> Unreadable:
     member = container.member(key)
     return Unreadable.at(
         data, f"{json.dumps(key)} is not what it should be: {problem}", member.node.start if member else container.start

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 NESTING_MAX = 128
 BOM = b"\xef\xbb\xbf"
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+JsoncValue = None | bool | int | float | str | list["JsoncValue"] | dict[str, "JsoncValue"]
 
 COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 # No possessive group here: before Python 3.11.5 one that holds backtracking matches wrongly (gh-106052).
 _TRIVIA = re.compile(rb"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\.)*"', re.DOTALL)
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORDS: tuple[tuple[bytes, Json], ...] = ((b"true", True), (b"false", False), (b"null", None))
+_WORDS: tuple[tuple[bytes, JsoncValue], ...] = ((b"true", True), (b"false", False), (b"null", None))
 _DIGITS_MAX = 300
 
 
@@ -38,7 +38,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsoncMember:
     """One entry of an object or an array: from ``start`` (its key's, in an object) to ``node.end``.
 
     ``key_end`` is where its key ends (in an array, where it begins); ``comma`` where the comma after it stands, if any.
@@ -47,20 +47,20 @@ class Member:
     key: str | None
     start: int
     key_end: int
-    node: "Node"
+    node: "JsoncNode"
     comma: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsoncNode:
     """A value and its place: from ``start`` up to ``end``, brackets included."""
 
-    value: Json
+    value: JsoncValue
     start: int
     end: int
-    members: tuple[Member, ...] = ()
+    members: tuple[JsoncMember, ...] = ()
 
-    def member(self, key: str) -> Member | None:
+    def member(self, key: str) -> JsoncMember | None:
         """The member of that name."""
         return next((member for member in self.members if member.key == key), None)
 
@@ -74,13 +74,13 @@ class Node:
         yield at, self.end - 1
 
 
-def parse(data: bytes) -> Node | None:
+def parse(data: bytes) -> JsoncNode | None:
     """The one value in ``data``; None when there is nothing but space and comments."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unreadable.at(data, "this is not UTF-8", error.start) from error
-    scanner = _Scanner(data)
+    scanner = _JsoncScanner(data)
     scanner.skip()
     if scanner.at == len(data):
         return None
@@ -91,7 +91,7 @@ def parse(data: bytes) -> Node | None:
     return node
 
 
-class _Scanner:
+class _JsoncScanner:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = len(BOM) if data.startswith(BOM) else 0
@@ -106,7 +106,7 @@ class _Scanner:
     def wrong(self, problem: str, at: int | None = None) -> Unreadable:
         return Unreadable.at(self.data, problem, self.at if at is None else at)
 
-    def value(self, depth: int) -> Node:
+    def value(self, depth: int) -> JsoncNode:
         if depth > NESTING_MAX:
             raise self.wrong(f"more than {NESTING_MAX} levels")
         opening = self.data[self.at : self.at + 1]
@@ -116,10 +116,10 @@ class _Scanner:
             return self._array(depth)
         start = self.at
         value = self._string() if opening == b'"' else self._plain()
-        return Node(value, start, self.at)
+        return JsoncNode(value, start, self.at)
 
-    def _object(self, depth: int) -> Node:
-        start, members, seen = self.at, list[Member](), dict[str, Json]()
+    def _object(self, depth: int) -> JsoncNode:
+        start, members, seen = self.at, list[JsoncMember](), dict[str, JsoncValue]()
         self.at += 1
         while not self._closed(b"}", members):
             place, key, key_end = self.at, self._string(), self.at
@@ -130,18 +130,18 @@ class _Scanner:
             self.skip()
             node = self.value(depth + 1)
             seen[key] = node.value
-            members.append(Member(key, place, key_end, node, self._comma()))
-        return Node(seen, start, self.at, tuple(members))
+            members.append(JsoncMember(key, place, key_end, node, self._comma()))
+        return JsoncNode(seen, start, self.at, tuple(members))
 
-    def _array(self, depth: int) -> Node:
-        start, members = self.at, list[Member]()
+    def _array(self, depth: int) -> JsoncNode:
+        start, members = self.at, list[JsoncMember]()
         self.at += 1
         while not self._closed(b"]", members):
             node = self.value(depth + 1)
-            members.append(Member(None, node.start, node.start, node, self._comma()))
-        return Node([member.node.value for member in members], start, self.at, tuple(members))
+            members.append(JsoncMember(None, node.start, node.start, node, self._comma()))
+        return JsoncNode([member.node.value for member in members], start, self.at, tuple(members))
 
-    def _closed(self, bracket: bytes, members: list[Member]) -> bool:
+    def _closed(self, bracket: bytes, members: list[JsoncMember]) -> bool:
         self.skip()
         if self.data.startswith(bracket, self.at):
             self.at += 1
@@ -174,7 +174,7 @@ class _Scanner:
         self.at = match.end()
         return value
 
-    def _plain(self) -> Json:
+    def _plain(self) -> JsoncValue:
         for word, value in _WORDS:
             if self.data.startswith(word, self.at):
                 self.at += len(word)

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from custody.intake.settings.byte_swap import Swap
-from custody.intake.settings.jsonc import COMMENT, Json, Node
+from custody.intake.settings.jsonc import COMMENT, JsoncNode, JsoncValue
 
-Items = Sequence[tuple[str | None, Json]]
+Items = Sequence[tuple[str | None, JsoncValue]]
 """What goes into a container: names and values, or None and values for an array."""
 
 _BLANK = b" \t\r\n"
@@ -29,7 +29,7 @@ class Style:
     one_line: bool = False
 
 
-def style_of(data: bytes, root: Node | None) -> Style:
+def style_of(data: bytes, root: JsoncNode | None) -> Style:
     """The style of a text, so that what is added looks as if its author had written it."""
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     if root is None or not root.members:
@@ -41,7 +41,7 @@ def style_of(data: bytes, root: Node | None) -> Style:
     return Style(newline, step)
 
 
-def text_of(value: Json, style: Style, indent: bytes = b"") -> bytes:
+def text_of(value: JsoncValue, style: Style, indent: bytes = b"") -> bytes:
     """``value`` as JSON in that style; lines after the first begin with ``indent``."""
     if style.one_line:
         return json.dumps(value, ensure_ascii=False).encode()
@@ -49,7 +49,7 @@ def text_of(value: Json, style: Style, indent: bytes = b"") -> bytes:
     return (style.newline + indent).join(lines)
 
 
-def inserted(data: bytes, container: Node, items: Items, style: Style) -> Swap:
+def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> Swap:
     """``items`` at the end of ``container``, behind a comment that belongs to its last line."""
     if not container.members:
         return _into_empty(data, container, items, style)
@@ -64,7 +64,7 @@ def inserted(data: bytes, container: Node, items: Items, style: Style) -> Swap:
     return Swap(end, data[end:behind], comma + data[end:behind] + _lines(items, style, indent))
 
 
-def removed(data: bytes, container: Node, gone: Collection[int]) -> list[Swap]:
+def removed(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[Swap]:
     """``container`` without its members number ``gone``: their commas and the space before them go with them."""
     members = container.members
     cuts = [cut for number in sorted(gone) for cut in _cut(data, container, number)]
@@ -81,7 +81,7 @@ def removed(data: bytes, container: Node, gone: Collection[int]) -> list[Swap]:
     return _joined(cuts)
 
 
-def _into_empty(data: bytes, container: Node, items: Items, style: Style) -> Swap:
+def _into_empty(data: bytes, container: JsoncNode, items: Items, style: Style) -> Swap:
     start, end = container.start + 1, container.end - 1
     for comment in COMMENT.finditer(data, start, end):
         start = comment.end()
@@ -118,7 +118,7 @@ def _indent_at(data: bytes, at: int) -> bytes:
     return match[0] if match else b""
 
 
-def _cut(data: bytes, container: Node, number: int) -> list[Swap]:
+def _cut(data: bytes, container: JsoncNode, number: int) -> list[Swap]:
     """A member and its comma: in one piece, unless somebody's comment stands between them."""
     member = container.members[number]
     before = container.members[number - 1] if number else None

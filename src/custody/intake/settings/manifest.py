@@ -22,7 +22,7 @@ _COPY = re.compile(r"(\d+)-.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ManifestEntry:
     """What we did to the file ``path``: ``after`` and ``aside`` are digests of what we left there.
 
     ``created``: it was not there before. ``members``: the keys that we added, with dots between levels. ``folders``:
@@ -50,7 +50,7 @@ class Manifest:
     """The notes of one home (a repository's, or the user's), by path."""
 
     home: Path
-    notes: Mapping[str, Note]
+    notes: Mapping[str, ManifestEntry]
 
     @classmethod
     def of(cls, home: Path) -> "Manifest":
@@ -63,7 +63,7 @@ class Manifest:
             notes = []  # as the file's first lines say: it is only a help
         return cls(home, {note.path: note for note in notes})
 
-    def with_notes(self, notes: Iterable[Note]) -> "Manifest":
+    def with_notes(self, notes: Iterable[ManifestEntry]) -> "Manifest":
         """The same and these."""
         return replace(self, notes={**self.notes, **{note.path: note for note in notes}})
 
@@ -104,7 +104,7 @@ class Manifest:
         delete_if_empty(folder)
 
 
-def _moved(note: Note, old: Path, new: Path) -> Note:
+def _moved(note: ManifestEntry, old: Path, new: Path) -> ManifestEntry:
     """The note after its repository was moved, or in a copy of it: what was inside is still inside."""
     if old == new:
         return note
@@ -116,15 +116,15 @@ def _rebased(path: str, old: Path, new: Path) -> str:
     return str(new / Path(path).relative_to(old)) if Path(path).is_relative_to(old) else path
 
 
-def _plain(note: Note) -> dict[str, Any]:
+def _plain(note: ManifestEntry) -> dict[str, Any]:
     swaps = [{"at": swap.at, "was": _text(swap.was), "now": _text(swap.now)} for swap in note.swaps]
     return asdict(replace(note, swaps=())) | {"swaps": swaps}
 
 
-def _note(plain: dict[str, Any]) -> Note:
+def _note(plain: dict[str, Any]) -> ManifestEntry:
     swaps = tuple(Swap(int(each["at"]), _bytes(each["was"]), _bytes(each["now"])) for each in plain["swaps"])
     lists = {name: tuple(map(str, plain[name])) for name in ("members", "folders", "users")}
-    return Note(
+    return ManifestEntry(
         path=str(plain["path"]),
         whose=str(plain["whose"]),
         created=bool(plain["created"]),

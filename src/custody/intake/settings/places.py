@@ -8,7 +8,7 @@ from pathlib import Path
 
 from custody.core.errors import InputError
 from custody.intake.settings import toml_text
-from custody.intake.settings.agent_table import Agent, Version
+from custody.intake.settings.agent_table import Agent, ProgramVersion
 from custody.intake.settings.files import read_if_there
 from custody.intake.settings.jsonc import Unreadable
 
@@ -23,7 +23,7 @@ def state_folder(environment: Mapping[str, str], home: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SettingsPlaces:
     """The folders to look in: a work tree (or none), the user's home, and what the environment says."""
 
     work_tree: Path | None
@@ -64,7 +64,7 @@ class Places:
             return next((other for other in others if _has_hooks(other)), first)
         return first
 
-    def version(self, agent: Agent) -> Version | None:
+    def version(self, agent: Agent) -> ProgramVersion | None:
         """The version of the agent's program, as its place or its package tells; None when that is not to be seen."""
         program = self._program(agent)
         if program is None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from custody.core.errors import InputError
 from custody.intake.settings.agent_table import MARK, Agent
 from custody.intake.settings.edit import Edit
-from custody.intake.settings.entries import Ask
-from custody.intake.settings.files import Seen, check_may_replace, look, missing_folders
-from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.entries import HookRequest
+from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
+from custody.intake.settings.manifest import ManifestEntry, digest
 
 HEAD = (
     "// custody's plugin for {title}: has the recorder keep what this agent does, so that lines can be attributed.\n"
@@ -27,7 +27,7 @@ _OURS = re.compile(rb"// custody's plugin for [^\n]*\n// [^\n]*\n// sha256: ([0-
 _COMMAND = re.compile(rb'^const RECORD = ("(?:[^"\\\n]|\\.)*")$', re.MULTILINE)
 
 
-def plugin_text(ask: Ask) -> bytes:
+def plugin_text(ask: HookRequest) -> bytes:
     """The whole file that has the agent run the command."""
     assert ask.agent.plugin is not None, "only agents with plugins have one"
     program = Path(__file__).with_name(ask.agent.plugin).read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def plugin_text(ask: Ask) -> bytes:
     return (head + body).encode()
 
 
-def plugin_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
+def plugin_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None) -> Edit:
     """The file at ``path`` as it should be; one that is not ours is refused."""
     seen, wanted = look(path), plugin_text(ask)
     if seen.data is not None and not is_ours(seen.data):
@@ -46,7 +46,7 @@ def plugin_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
         )
     if seen.data != wanted:
         check_may_replace(seen)
-    made = Note(
+    made = ManifestEntry(
         path=str(path),
         whose=ask.agent.name,
         created=True,
@@ -58,7 +58,7 @@ def plugin_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
     return _edit(seen, ask.agent, wanted, what if seen.data != wanted else f"{what}, as before", made)
 
 
-def unplugin_edit(path: Path, agent: Agent, note: Note | None = None) -> Edit:
+def unplugin_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
     """The file at ``path`` gone if it is ours; else as it is."""
     seen = look(path)
     if seen.data is None or not _OURS.match(seen.data):
@@ -91,7 +91,12 @@ def plugin_runs(data: bytes | None) -> list[str]:
 
 
 def _edit(
-    seen: Seen, agent: Agent, after: bytes | None, what: str, note: Note | None, folders: tuple[Path, ...] | None = None
+    seen: SettingsFile,
+    agent: Agent,
+    after: bytes | None,
+    what: str,
+    note: ManifestEntry | None,
+    folders: tuple[Path, ...] | None = None,
 ) -> Edit:
     return Edit(
         path=seen.path,

@@ -11,12 +11,12 @@ from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent
 from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
 from custody.intake.settings.entries import HOOKS, is_all_ours, is_our_handler, ours_in, runs_us, spared, value_of
-from custody.intake.settings.jsonc import COMMENT, Json, Node, Unreadable, parse
+from custody.intake.settings.jsonc import COMMENT, JsoncNode, JsoncValue, Unreadable, parse
 from custody.intake.settings.jsonc_edit import removed
-from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.manifest import ManifestEntry, digest
 
 
-def without_ours(data: bytes, agent: Agent, note: Note | None, *, toml: bool) -> bytes | None:
+def without_ours(data: bytes, agent: Agent, note: ManifestEntry | None, *, toml: bool) -> bytes | None:
     """``data`` without our entries; None if the file was made for them and holds nothing else."""
     if note is not None and note.swaps and digest(data) == note.after:
         before = unswapped(data, note.swaps)
@@ -24,7 +24,7 @@ def without_ours(data: bytes, agent: Agent, note: Note | None, *, toml: bool) ->
     value = value_of(data, toml=toml)
     if not ours_in(value, agent):
         return data
-    ours = _Ours.of(data, agent, note, toml=toml)
+    ours = _OwnEntries.of(data, agent, note, toml=toml)
     expected = _pruned(value, ours)
     after = next((text for text in _attempts(data, ours, note) if _says(text, expected, ours)), None)
     if after is None:
@@ -33,7 +33,7 @@ def without_ours(data: bytes, agent: Agent, note: Note | None, *, toml: bool) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Ours:
+class _OwnEntries:
     """What is ours in a file: entries by what they run; of the keys, those in ``members``, None if nobody remembers.
 
     A key is not ours any more when somebody has written a comment beside our entries in it.
@@ -45,7 +45,7 @@ class _Ours:
     commented: frozenset[str]
 
     @classmethod
-    def of(cls, data: bytes, agent: Agent, note: Note | None, *, toml: bool) -> "_Ours":
+    def of(cls, data: bytes, agent: Agent, note: ManifestEntry | None, *, toml: bool) -> "_OwnEntries":
         members = None if note is None or not note.swaps else frozenset(note.members)
         return cls(agent, toml, members, frozenset() if toml else frozenset(_commented(data)))
 
@@ -76,7 +76,7 @@ def _commented(data: bytes) -> Iterator[str]:
 # What it should say.
 
 
-def _pruned(value: dict[str, Any], ours: _Ours) -> dict[str, Any]:
+def _pruned(value: dict[str, Any], ours: _OwnEntries) -> dict[str, Any]:
     hooks = {}
     for event, entries in value[HOOKS].items():
         kept = spared(ours.agent, entries) if isinstance(entries, list) else entries
@@ -86,7 +86,7 @@ def _pruned(value: dict[str, Any], ours: _Ours) -> dict[str, Any]:
     return {key: hooks if key == HOOKS else each for key, each in value.items() if key not in gone}
 
 
-def _says(text: bytes, expected: dict[str, Any], ours: _Ours) -> bool:
+def _says(text: bytes, expected: dict[str, Any], ours: _OwnEntries) -> bool:
     """Whether ``text`` says what it should; without notes, nobody knows which empty lists were there before."""
     try:
         value = value_of(text, toml=ours.toml)
@@ -104,7 +104,7 @@ def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
 # How it may come to say that.
 
 
-def _attempts(data: bytes, ours: _Ours, note: Note | None) -> Iterator[bytes]:
+def _attempts(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Iterator[bytes]:
     """Texts without our entries, the most faithful first."""
     back = taken_back(data, note.swaps) if note is not None and note.swaps else None
     if back is not None:
@@ -119,7 +119,7 @@ def _attempts(data: bytes, ours: _Ours, note: Note | None) -> Iterator[bytes]:
         yield swapped(data, _cuts(data, root, ours))
 
 
-def _cuts(data: bytes, root: Node, ours: _Ours) -> list[Swap]:
+def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[Swap]:
     hooks = root.member(HOOKS)
     assert hooks is not None, "our entries are in it"
     cuts, empty = list[Swap](), set[int]()
@@ -136,7 +136,7 @@ def _cuts(data: bytes, root: Node, ours: _Ours) -> list[Swap]:
     return cuts + (removed(data, root, numbers) if numbers else [])
 
 
-def _cuts_in_groups(data: bytes, event: Node, agent: Agent) -> Iterator[Swap]:
+def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[Swap]:
     """Our handlers in groups that hold others too."""
     for entry in event.members:
         group = entry.node.member(HOOKS)
@@ -145,5 +145,5 @@ def _cuts_in_groups(data: bytes, event: Node, agent: Agent) -> Iterator[Swap]:
             yield from removed(data, group.node, _numbers(group.node, is_our_handler))
 
 
-def _numbers(container: Node, fits: Callable[[Json], bool]) -> set[int]:
+def _numbers(container: JsoncNode, fits: Callable[[JsoncValue], bool]) -> set[int]:
     return {number for number, member in enumerate(container.members) if member.key is None and fits(member.node.value)}

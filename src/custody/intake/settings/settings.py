@@ -9,19 +9,19 @@ from pathlib import Path
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
-from custody.intake.settings.agent_table import MARK, Agent, Version
+from custody.intake.settings.agent_table import MARK, Agent, ProgramVersion
 from custody.intake.settings.byte_swap import swapped
 from custody.intake.settings.edit import Edit
-from custody.intake.settings.entries import Ask, at_key, is_as_wanted, our_commands, ours_in, value_of
-from custody.intake.settings.files import Seen, check_may_replace, look, missing_folders
+from custody.intake.settings.entries import HookRequest, at_key, is_as_wanted, our_commands, ours_in, value_of
+from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
 from custody.intake.settings.insertion import added
 from custody.intake.settings.jsonc import Unreadable
-from custody.intake.settings.manifest import Note, digest
+from custody.intake.settings.manifest import ManifestEntry, digest
 from custody.intake.settings.plugin import plugin_edit, plugin_runs, unplugin_edit
 from custody.intake.settings.removal import without_ours
 
 
-def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
+def settings_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None) -> Edit:
     """The settings at ``path`` with our entries, once each, in their newest form; or our plugin there."""
     if ask.agent.plugin is not None:
         return plugin_edit(path, ask, note)
@@ -29,7 +29,9 @@ def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
     what = f"{len(ask.events)} events"
     try:
         if is_as_wanted(value_of(seen.data, toml=toml), ask):
-            kept = note or Note(path=str(path), whose=ask.agent.name, created=False, after=digest(seen.data or b""))
+            kept = note or ManifestEntry(
+                path=str(path), whose=ask.agent.name, created=False, after=digest(seen.data or b"")
+            )
             return _edit(seen, ask.agent, seen.data, f"{what}, as before", kept)
         check_may_replace(seen)
         base = None if seen.data is None else without_ours(seen.data, ask.agent, note, toml=toml)
@@ -42,7 +44,7 @@ def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
         ) from error
     after = swapped(base or b"", swaps)
     made = () if note is None or base is not None else note.folders
-    new = Note(
+    new = ManifestEntry(
         path=str(path),
         whose=ask.agent.name,
         created=base is None,
@@ -55,7 +57,7 @@ def settings_edit(path: Path, ask: Ask, note: Note | None = None) -> Edit:
     return _edit(seen, ask.agent, after, what, new)
 
 
-def unsettings_edit(path: Path, agent: Agent, note: Note | None = None) -> Edit:
+def unsettings_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
     """The settings at ``path`` without our entries; a file that was made for them goes."""
     if agent.plugin is not None:
         return unplugin_edit(path, agent, note)
@@ -89,7 +91,7 @@ def settings_run(path: Path, agent: Agent) -> list[str]:
         return []
 
 
-def settings_lack(path: Path, agent: Agent, version: Version | None) -> list[str]:
+def settings_lack(path: Path, agent: Agent, version: ProgramVersion | None) -> list[str]:
     """The events for which nothing of ours stands at ``path``, which that version of the agent can be asked."""
     if agent.plugin is not None:
         return []
@@ -121,14 +123,14 @@ def settings_off(path: Path, agent: Agent) -> str | None:
     return next((key for key, is_off in said.items() if is_off), "") if said else None
 
 
-def by_hand(ask: Ask, *, toml: bool = False) -> str:
+def by_hand(ask: HookRequest, *, toml: bool = False) -> str:
     """What a user would add to the agent's settings to have the same."""
     if toml:
         return swapped(b"", toml_text.added(b"", ask.entries) or []).decode()
     return json.dumps(ask.whole, ensure_ascii=False, indent=2)
 
 
-def _edit(seen: Seen, agent: Agent, after: bytes | None, what: str, note: Note | None) -> Edit:
+def _edit(seen: SettingsFile, agent: Agent, after: bytes | None, what: str, note: ManifestEntry | None) -> Edit:
     return Edit(
         path=seen.path,
         target=seen.target,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from custody.intake.settings.byte_swap import Swap, swapped
-from custody.intake.settings.jsonc import Json, Unreadable
+from custody.intake.settings.jsonc import JsoncValue, Unreadable
 
 PLACES_MAX = 500
 """How many brackets are tried as the place for an entry inside a one-line table."""
@@ -20,7 +20,7 @@ _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _HEADER = re.compile(rb"[ \t]*\[")
 _PAIR = re.compile(rb"[ \t]*[A-Za-z_]+[ \t]*=")
 
-Entries = Sequence[tuple[str, dict[str, Json]]]
+Entries = Sequence[tuple[str, dict[str, JsoncValue]]]
 
 
 def parse(data: bytes) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _appended(data: bytes, entries: Entries) -> list[Swap]:
     return swaps
 
 
-def _table(event: str, entry: Mapping[str, Json]) -> Iterator[str]:
+def _table(event: str, entry: Mapping[str, JsoncValue]) -> Iterator[str]:
     yield f"[[hooks.{event}]]"
     yield from (f"{key} = {_inline(value)}" for key, value in entry.items() if key != "hooks")
     handlers = entry["hooks"]
@@ -136,7 +136,7 @@ def _proved(data: bytes, swaps: Sequence[Swap], expected: dict[str, Any]) -> boo
         return False
 
 
-def _inline(value: Json) -> str:
+def _inline(value: JsoncValue) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_inline(each)}" for key, each in value.items()) + " }"
     if isinstance(value, list):

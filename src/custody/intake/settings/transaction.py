@@ -27,7 +27,7 @@ def apply(edits: Sequence[Edit]) -> None:
     wanted = [edit for edit in edits if edit.changes]
     for edit in wanted:
         _check_still(edit)
-    done = list[_Was]()
+    done = list[_PreviousFile]()
     try:
         for edit in wanted:
             done += [_was(path) for path in _touched(edit)]
@@ -72,7 +72,7 @@ def _remove_folders(edit: Edit) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Was:
+class _PreviousFile:
     """What had a name before we touched it: nothing, a link, or a file."""
 
     path: Path
@@ -85,14 +85,14 @@ def _touched(edit: Edit) -> list[Path]:
     return [path for path in (edit.target, edit.aside, edit.back) if path is not None]
 
 
-def _was(path: Path) -> _Was:
+def _was(path: Path) -> _PreviousFile:
     if path.is_symlink():
-        return _Was(path, link=os.readlink(path))
+        return _PreviousFile(path, link=os.readlink(path))
     data = read_if_there(path)
-    return _Was(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
+    return _PreviousFile(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
 
 
-def _restore(was: _Was) -> None:
+def _restore(was: _PreviousFile) -> None:
     with suppress(OSError, CustodyError):
         if was == _was(was.path):
             return

@@ -2,7 +2,7 @@
 
 import click
 
-from custody.core.wire.report import Kept, RecordsReport
+from custody.core.wire.report import RecordsReport, RecordSummary
 from custody.ledger.records import records
 from custody.terminal.frame import answer, json_option, the_desk
 
@@ -35,7 +35,7 @@ def _words(report: RecordsReport) -> str:
     return "\n".join(line_of(record) for record in report.records)
 
 
-def line_of(record: Kept) -> str:
+def line_of(record: RecordSummary) -> str:
     """A record on one line."""
     name = record.record if record.number is None else f"{record.number:>{WIDTH_OF_NUMBER}}"
     return f"{name}  {record.at:<24}  {record.kind:<11}  {record.key}"

@@ -2,10 +2,10 @@
 
 from custody.core.ids import CallId, SessionId
 from custody.core.views import ToolCall
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 
 
-def call_views(store: Store, session: SessionId, call: str) -> list[Seen[ToolCall]]:
+def call_views(store: Store, session: SessionId, call: str) -> list[ObservedView[ToolCall]]:
     """Return what was captured of one tool call, of any agent."""
     return store.views.look_up(ToolCall, "session = ? AND call = ?", (session, call))
 
@@ -15,6 +15,6 @@ def call_ids(store: Store, session: SessionId) -> list[CallId]:
     return [CallId(str(call)) for call in store.views.distinct(ToolCall, "call", "session = ?", (session,))]
 
 
-def last_calls(store: Store, session: SessionId, limit: int) -> list[Seen[ToolCall]]:
+def last_calls(store: Store, session: SessionId, limit: int) -> list[ObservedView[ToolCall]]:
     """Return the last records about tool calls of a session, of any agent."""
     return store.views.look_up(ToolCall, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))

@@ -6,24 +6,24 @@ from custody.core.digest import content_hashes_match
 from custody.core.ids import CommitSha, ContentHash, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from custody.store.rows import HASH_TABLE, hash_digits
 
 _HASH_PREFIX_DIGITS = 8
 _AFTER_HEX = "g"
 
 
-def edits_of_session(store: Store, session: SessionId) -> list[Seen[FileEdit]]:
+def edits_of_session(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
     """Return the edits of a session, of any agent."""
     return store.views.look_up(FileEdit, "session = ?", (session,))
 
 
-def edits_at(store: Store, revision: CommitSha) -> list[Seen[FileEdit]]:
+def edits_at(store: Store, revision: CommitSha) -> list[ObservedView[FileEdit]]:
     """Return the edits made while HEAD was ``revision``."""
     return store.views.look_up(FileEdit, "revision = ?", (revision,))
 
 
-def edits_with(store: Store, content_hash: ContentHash) -> list[Seen[FileEdit]]:
+def edits_with(store: Store, content_hash: ContentHash) -> list[ObservedView[FileEdit]]:
     """Return the edits with this content hash, compared on the shorter length as document 000 says."""
     start = hash_digits(content_hash)[:_HASH_PREFIX_DIGITS]
     near = store.views.look_up(FileEdit, "hash >= ? AND hash < ?", (start, start + _AFTER_HEX), index=HASH_TABLE.name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import SessionId
 from custody.store import Store, placeholders
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.tables import integer
 
 
@@ -20,7 +20,7 @@ class ReadRows:
 def locators_read_by(store: Store, sessions: Collection[SessionId], until_ns: int, limit: int) -> ReadRows:
     """Return what these sessions read up to a time, without reading any record."""
     where = f"FROM source_read WHERE session IN ({placeholders(sessions)}) AND at_ns <= ?"
-    values: list[Value] = [*sessions, until_ns]
+    values: list[SqlValue] = [*sessions, until_ns]
     rows = store.db.rows(
         f"SELECT locator {where} GROUP BY locator ORDER BY max(at_ns) DESC, locator LIMIT {int(limit)}", values
     )

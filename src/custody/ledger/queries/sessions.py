@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from custody.core.ids import AgentName, CommitSha, SessionId
-from custody.core.views import FileEdit, Observation, Prompt, Session, SourceRead, ToolCall
-from custody.store import EVERYTHING, Only, Seen, Store
+from custody.core.views import FileEdit, Observation, Prompt, Session, SourceAccess, ToolCall
+from custody.store import EVERYTHING, ObservedView, RecordFilter, Store
 from custody.store.tables import integer
 
 SESSIONS_READ_MAX: Final = 20
 """Maximum records of one session that are read for what they say of it as a whole."""
 
-SessionView = Session | Prompt | ToolCall | FileEdit | SourceRead
+SessionView = Session | Prompt | ToolCall | FileEdit | SourceAccess
 """Views that belong to one session of one agent."""
 
 V = TypeVar("V", bound=SessionView)
@@ -55,34 +55,34 @@ def agents_of_session(store: Store, session: SessionId) -> list[AgentName]:
     return [AgentName(str(agent)) for agent in store.views.distinct(Observation, "agent", "session = ?", (session,))]
 
 
-def views_of_session(store: Store, session: SessionId, kinds: Collection[type[V]]) -> list[Seen[V]]:
+def views_of_session(store: Store, session: SessionId, kinds: Collection[type[V]]) -> list[ObservedView[V]]:
     """Return everything of these kinds that was captured of a session, of any agent."""
     return store.views.look_up_in(kinds, "session = ?", (session,))
 
 
-def session_views(store: Store, session: SessionId) -> list[Seen[Session]]:
+def session_views(store: Store, session: SessionId) -> list[ObservedView[Session]]:
     """Return what was captured of a session as a whole, of any agent."""
     return store.views.look_up(Session, "session = ?", (session,))
 
 
-def first_session_views(store: Store, session: SessionId, limit: int) -> list[Seen[Session]]:
+def first_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
     """Return the first records about a session as a whole, of any agent."""
     return store.views.look_up(Session, f"session = ? ORDER BY started_ns LIMIT {int(limit)}", (session,))
 
 
-def last_session_views(store: Store, session: SessionId, limit: int) -> list[Seen[Session]]:
+def last_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
     """Return the last records about a session as a whole, of any agent."""
     return store.views.look_up(Session, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))
 
 
-def sessions_at(store: Store, revision: CommitSha) -> list[Seen[Session]]:
+def sessions_at(store: Store, revision: CommitSha) -> list[ObservedView[Session]]:
     """Return the sessions that worked on top of ``revision``."""
     return store.views.look_up(Session, "revision = ?", (revision,))
 
 
 def sessions_before(
-    store: Store, agent: AgentName, session: SessionId, at_ns: int, only: Only = EVERYTHING
-) -> list[Seen[Session]]:
+    store: Store, agent: AgentName, session: SessionId, at_ns: int, only: RecordFilter = EVERYTHING
+) -> list[ObservedView[Session]]:
     """Return the last ``SESSIONS_READ_MAX`` records about a session up to a time."""
     where = (
         f"session = ? AND agent = ? AND started_ns <= ?{only.where('session')}"
@@ -92,7 +92,7 @@ def sessions_before(
 
 
 def was_open(
-    store: Store, agent: AgentName, session: SessionId, at_ns: int, within_ns: int, only: Only = EVERYTHING
+    store: Store, agent: AgentName, session: SessionId, at_ns: int, within_ns: int, only: RecordFilter = EVERYTHING
 ) -> bool:
     """Whether the last event of a session within ``within_ns`` before a time is not its end."""
     last = store.db.rows(
@@ -103,7 +103,7 @@ def was_open(
     return bool(last) and str(last[0][0]).lower() != "sessionend"
 
 
-def work_trees_of(store: Store, agent: AgentName, session: SessionId, only: Only = EVERYTHING) -> set[str]:
+def work_trees_of(store: Store, agent: AgentName, session: SessionId, only: RecordFilter = EVERYTHING) -> set[str]:
     """Return the work trees in which a session started or resumed."""
     where = (
         f"session = ? AND agent = ?{only.where('session')}"

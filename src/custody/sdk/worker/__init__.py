@@ -5,6 +5,6 @@ secrets, a limit of memory, and the end of its process group with its own. It is
 the files that this user may read.
 """
 
-from custody.sdk.worker.process import Captured, Ending, Limits, Worker
+from custody.sdk.worker.process import CapturedOutput, Limits, WorkerEnd, WorkerProcess
 
-__all__ = ["Captured", "Ending", "Limits", "Worker"]
+__all__ = ["CapturedOutput", "Limits", "WorkerEnd", "WorkerProcess"]

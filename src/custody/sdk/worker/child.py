@@ -21,7 +21,7 @@ from inspect import iscoroutinefunction
 from types import CodeType, FunctionType
 from typing import Any
 
-Message = dict[str, Any]
+WorkerMessage = dict[str, Any]
 
 ERROR_MAX = 4000
 NAME_MAX = 200
@@ -42,9 +42,9 @@ class Wire:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def first(self) -> Message:
+    def first(self) -> WorkerMessage:
         """The task."""
-        message: Message = json.loads(self._in.readline())
+        message: WorkerMessage = json.loads(self._in.readline())
         return message
 
     def listen(self) -> None:
@@ -52,7 +52,7 @@ class Wire:
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._hear, daemon=True).start()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: WorkerMessage) -> None:
         """Say something."""
         data = json.dumps(message, allow_nan=False).encode() + b"\n"
         with self._sending:
@@ -60,7 +60,7 @@ class Wire:
             while view:
                 view = view[self._out.write(view) :]
 
-    async def ask(self, message: Message) -> Any:
+    async def ask(self, message: WorkerMessage) -> Any:
         """Say something and wait for its answer."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         number = id(future)
@@ -77,7 +77,7 @@ class Wire:
                 self._loop.call_soon_threadsafe(self._answered, json.loads(line))
         os._exit(1)  # whoever started us is gone
 
-    def _answered(self, message: Message) -> None:
+    def _answered(self, message: WorkerMessage) -> None:
         future = self._waiting.get(message["id"])
         if future is None or future.done():
             return  # nobody waits for it any more
@@ -87,7 +87,7 @@ class Wire:
             future.set_exception(ToolError(message["error"]))
 
 
-class Names:
+class ToolNames:
     """``tools.server.tool(...)``: names by attribute or by index, made when they are used."""
 
     def __init__(self, found: Callable[[str], Any]) -> None:
@@ -102,11 +102,11 @@ class Names:
         return self._found(name)
 
 
-def tools_over(wire: Wire) -> Names:
+def tools_over(wire: Wire) -> ToolNames:
     """Every server and its tools; whether they exist, the other side knows."""
 
     def tool_of(server: str, tool: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        async def call(arguments: Message | None = None, **more: Any) -> Any:
+        async def call(arguments: WorkerMessage | None = None, **more: Any) -> Any:
             return await wire.ask(
                 {
                     "type": "rpc_call",
@@ -119,7 +119,7 @@ def tools_over(wire: Wire) -> Names:
 
         return call
 
-    return Names(lambda server: Names(lambda tool: tool_of(server, tool)))
+    return ToolNames(lambda server: ToolNames(lambda tool: tool_of(server, tool)))
 
 
 class Capabilities:
@@ -207,14 +207,14 @@ def short(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}"[:ERROR_MAX]
 
 
-async def work(wire: Wire, task: Message) -> Message:
+async def work(wire: Wire, task: WorkerMessage) -> WorkerMessage:
     """Do a task and give its last message."""
     wire.listen()
     names: dict[str, Any] = {"context": task["context"], "ToolError": ToolError}
     names["tools"] = names["mcp"] = tools_over(wire)
     try:
         capabilities = Capabilities(wire, task["capabilities"], names)
-        names["capabilities"] = Names(capabilities.named)
+        names["capabilities"] = ToolNames(capabilities.named)
         # Under this name custody.sdk finds it, should the code import its own decorator from there.
         names["capability"] = globals()["worker_capability"] = capabilities.defined
         result = await run(body_of(task["code"], task["file"]), names)

@@ -31,7 +31,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Captured:
+class CapturedOutput:
     """What a program wrote, up to a limit; ``dropped`` counts the bytes behind it."""
 
     limit: int
@@ -51,22 +51,26 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class WorkerEnd:
     """That a worker has ended: its exit status, negative for the signal that killed it; what it wrote."""
 
     status: int
-    out: Captured
-    err: Captured
+    out: CapturedOutput
+    err: CapturedOutput
 
 
-class Worker:
+class WorkerProcess:
     """One worker. ``hear`` is called with each line that it sends, and ``ended`` once, both in threads of ours."""
 
     def __init__(
-        self, limits: Limits, variables: dict[str, str], hear: Callable[[bytes], None], ended: Callable[[Ending], None]
+        self,
+        limits: Limits,
+        variables: dict[str, str],
+        hear: Callable[[bytes], None],
+        ended: Callable[[WorkerEnd], None],
     ) -> None:
         self._hear, self._ended = hear, ended
-        self._out, self._err = Captured(limits.output_bytes), Captured(limits.output_bytes)
+        self._out, self._err = CapturedOutput(limits.output_bytes), CapturedOutput(limits.output_bytes)
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._process, self._to, self._from = _started(limits, variables)
         readers = [
@@ -115,7 +119,7 @@ class Worker:
         for thread in readers:
             thread.join(max(0.0, deadline - monotonic()))
         self._queue.put(None)
-        self._ended(Ending(status, self._out, self._err))
+        self._ended(WorkerEnd(status, self._out, self._err))
 
 
 def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
@@ -145,7 +149,7 @@ def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Pope
     return process, os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
 
 
-def _capture(pipe: IO[bytes] | None, into: Captured) -> None:
+def _capture(pipe: IO[bytes] | None, into: CapturedOutput) -> None:
     if pipe is not None:
         with pipe:
             while chunk := pipe.read1(_CHUNK):  # type: ignore[attr-defined]

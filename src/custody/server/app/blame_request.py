@@ -1,6 +1,6 @@
 """Blame as document 000 asks a service for it: the request's segments in, an answer in the document's names out."""
 
-from custody.attribution import Attributed, Segment
+from custody.attribution import Segment, TraceAttribution
 from custody.attribution.app.blame_request import SegmentOrigin, blame_segments
 from custody.capture.claims.traces import moment
 from custody.core.errors import InputError
@@ -8,15 +8,15 @@ from custody.core.ids import CommitSha, ContentHash
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.wire.time import checked_ns, ns_from
-from custody.server.wire.service import BlameAnswer, BlameAsked, BlamedSegment, SegmentBlamed
-from custody.workspace.workspace import Desk
+from custody.server.wire.service import BlameAnswer, BlameBody, BlamedSegment, SegmentAnswer
+from custody.workspace.workspace import Workspace
 
 _NS = 1_000_000_000
 _NO_HASH = ContentHash("")
 """Matches nothing."""
 
 
-def blame_asked(desk: Desk, asked: BlameAsked, *, with_text: bool) -> BlameAnswer:
+def blame_asked(desk: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
     """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
     path = RepoPath.of(asked.file_path)
     segments = (_segment(path, segment) for segment in asked.blame_data)
@@ -46,12 +46,12 @@ def _at_ns(said: str | int | float | None) -> int | None:
     return checked_ns(int(said * _NS))
 
 
-def _told(origin: SegmentOrigin) -> SegmentBlamed:
+def _told(origin: SegmentOrigin) -> SegmentAnswer:
     """An answer in the document's names."""
     finding, trace = origin.finding, origin.trace
-    if not isinstance(finding, Attributed):
+    if not isinstance(finding, TraceAttribution):
         return _nobody(origin.lines, finding.reason)
-    return SegmentBlamed(
+    return SegmentAnswer(
         start_line=origin.lines.first,
         end_line=origin.lines.last,
         tier=finding.tier,
@@ -67,8 +67,8 @@ def _told(origin: SegmentOrigin) -> SegmentBlamed:
     )
 
 
-def _nobody(lines: Lines, why: str) -> SegmentBlamed:
-    return SegmentBlamed(
+def _nobody(lines: Lines, why: str) -> SegmentAnswer:
+    return SegmentAnswer(
         start_line=lines.first,
         end_line=lines.last,
         tier=None,

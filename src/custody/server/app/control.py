@@ -2,11 +2,11 @@
 
 from custody.core.errors import InputError
 from custody.core.project import DEFAULT_PROJECT
-from custody.server.control import Control, Project, control_in_file, control_in_postgres
-from custody.workspace.workspace import Desk
+from custody.server.control import ControlTables, Project, control_in_file, control_in_postgres
+from custody.workspace.workspace import Workspace
 
 
-def control_of(desk: Desk, *, as_service: bool = False) -> Control:
+def control_of(desk: Workspace, *, as_service: bool = False) -> ControlTables:
     """The control tables of the team database or of this repository's store; ``as_service`` with its few rights."""
     if desk.database is not None:
         return control_in_postgres(desk.database, as_service=as_service)
@@ -25,7 +25,7 @@ def storable(text: str, signs_max: int) -> str:
     return text[:signs_max].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
-def project_of(control: Control, name: str) -> Project:
+def project_of(control: ControlTables, name: str) -> Project:
     """The project of that name; an ``InputError`` when there is none."""
     found = control.projects.named(name)
     if found is None:

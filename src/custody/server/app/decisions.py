@@ -12,15 +12,15 @@ from msgspec import structs
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
 from custody.intake.redaction import key_for, redacted
-from custody.server.wire.questions import DecisionSaid
-from custody.trust import Decided, Overridden, Standing, Step
-from custody.trust.app.decision_log import Log, Recorded
-from custody.trust.app.decisions import Asked, account_of, asked_at, settled
-from custody.trust.app.record import Wanted, override, record, record_commit, revert
+from custody.server.wire.questions import DecisionBody
+from custody.trust import DecisionEntry, Overridden, ScoreStep, TrustStanding
+from custody.trust.app.decision_log import DecisionReceipt, Log
+from custody.trust.app.decisions import TrustQuery, account_of, asked_at, settled
+from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.vocabulary import complexity_named, decision_named
 from custody.trust.wire.report import TrustRecordReport
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _OURS = ("commit:", "revert:")
@@ -32,28 +32,28 @@ class DecidedOtherwise(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RecordedDecision:
     """What was recorded, now or before."""
 
     report: TrustRecordReport
     is_new: bool
 
 
-def decide(desk: Desk, said: DecisionSaid, by: str) -> Decision:
+def decide(desk: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
     """Record a decision, once; ``by`` decided where nobody else is named."""
-    asking = _Asking(desk, _resolved(desk, said), by)
+    asking = _DecisionQuery(desk, _resolved(desk, said), by)
     known = asking.known()
     if known is None:
         try:
-            return Decision(asking.recorded().report(), is_new=True)
+            return RecordedDecision(asking.recorded().report(), is_new=True)
         except InputError:
             known = asking.known()  # somebody else may have told it in this very moment
             if known is None:
                 raise
-    return Decision(known, is_new=False)
+    return RecordedDecision(known, is_new=False)
 
 
-def _resolved(desk: Desk, said: DecisionSaid) -> DecisionSaid:
+def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
     """The same about a commit by its full id; refused where it is not about exactly one thing."""
     if sum(one is not None for one in (said.commit, said.id, said.overrides, said.reverts)) != 1:
         raise InputError(
@@ -77,15 +77,15 @@ def _resolved(desk: Desk, said: DecisionSaid) -> DecisionSaid:
     return said
 
 
-class _Asking:
+class _DecisionQuery:
     """One decision that somebody tells."""
 
-    def __init__(self, desk: Desk, said: DecisionSaid, by: str) -> None:
+    def __init__(self, desk: Workspace, said: DecisionBody, by: str) -> None:
         self._desk = desk
         self._said = said
         self._by = by
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> DecisionReceipt:
         """Record it."""
         said, decision = self._said, decision_named(self._said.decision)
         actor, reason = said.actor or "", said.reason or ""
@@ -93,7 +93,7 @@ class _Asking:
             return override(self._desk, said.agent, said.overrides, decision, actor=actor, reason=reason)
         if said.reverts is not None:
             return revert(self._desk, said.agent, said.reverts, actor=actor, reason=reason)
-        wanted = Wanted(
+        wanted = DecisionRequest(
             agent=said.agent,
             decision=decision,
             commit=said.commit,
@@ -137,7 +137,7 @@ class _Asking:
         except InputError:
             return None  # recording it says so
 
-    def _step(self, steps: Sequence[Step], target: str | None) -> Step | None:
+    def _step(self, steps: Sequence[ScoreStep], target: str | None) -> ScoreStep | None:
         """What told this decision before."""
         said, found = self._said, None
         for step in steps:
@@ -149,18 +149,18 @@ class _Asking:
                 if isinstance(entry, Overridden) and entry.target == target:
                     found = step if entry.decision.value == said.decision else None
             elif said.reverts is not None:
-                if isinstance(entry, Decided) and target is not None and entry.reverts == target:
+                if isinstance(entry, DecisionEntry) and target is not None and entry.reverts == target:
                     found = step
-            elif isinstance(entry, Decided) and entry.id == self._id:
+            elif isinstance(entry, DecisionEntry) and entry.id == self._id:
                 found = step
         return found
 
-    def _is_same(self, step: Step) -> bool:
+    def _is_same(self, step: ScoreStep) -> bool:
         said, kept = self._said, step_taken(step)
         # What holds a secret is kept without it, so it cannot be compared.
         clean = redacted({"reason": said.reason}, lambda: key_for(self._desk))
         pairs = (
-            (said.decision, step.entry.decision.value if isinstance(step.entry, Decided | Overridden) else None),
+            (said.decision, step.entry.decision.value if isinstance(step.entry, DecisionEntry | Overridden) else None),
             (said.complexity, kept.complexity),
             (said.lines, kept.lines),
             (said.review_ms, kept.review_ms),
@@ -169,7 +169,7 @@ class _Asking:
         )
         return all(told is None or told == there for told, there in pairs)
 
-    def _report(self, step: Step, standing: Standing, asked: Asked) -> TrustRecordReport:
+    def _report(self, step: ScoreStep, standing: TrustStanding, asked: TrustQuery) -> TrustRecordReport:
         return TrustRecordReport(
             profile=asked.rules.profile,
             taken=step_taken(step),

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.server.app.control import control_of, project_of
-from custody.server.app.github_deliveries import Wish, judge_wish, outcome_wish
+from custody.server.app.github_deliveries import JobRequest, judge_wish, outcome_wish
 from custody.server.app.github_jobs import INDEX, site_of
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.app.jobs import NewJob, add_job
-from custody.server.control import Connected
+from custody.server.control import GitHubConnection
 from custody.server.github.report import (
     GitHubBackfillReport,
     GitHubConnectReport,
@@ -17,12 +17,12 @@ from custody.server.github.report import (
     GitHubListReport,
 )
 from custody.server.github.shapes import Pull, repository_named
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 PAGE = 100
 
 
-def connect(desk: Desk, repository: str, project: str) -> GitHubConnectReport:
+def connect(desk: Workspace, repository: str, project: str) -> GitHubConnectReport:
     """Say that a repository's evidence belongs to a project."""
     name = repository_named(repository)
     with control_of(desk) as control:
@@ -31,7 +31,7 @@ def connect(desk: Desk, repository: str, project: str) -> GitHubConnectReport:
         return GitHubConnectReport(done="connected", repository=_line(_found(control.github.named(name), name)))
 
 
-def disconnect(desk: Desk, repository: str) -> GitHubConnectReport:
+def disconnect(desk: Workspace, repository: str) -> GitHubConnectReport:
     """Have deliveries about a repository do nothing from now on; what was recorded stays."""
     name = repository_named(repository)
     with control_of(desk) as control:
@@ -40,25 +40,25 @@ def disconnect(desk: Desk, repository: str) -> GitHubConnectReport:
         return GitHubConnectReport(done="disconnected", repository=_line(known))
 
 
-def connected(desk: Desk) -> GitHubListReport:
+def connected(desk: Workspace) -> GitHubListReport:
     """Every repository that is connected."""
     with control_of(desk) as control:
         return GitHubListReport(repositories=[_line(one) for one in control.github.all()])
 
 
 @dataclass(slots=True)
-class _Tally:
+class _BackfillTally:
     open: int = 0
     closed: int = 0
     added: int = 0
 
 
-def backfill(desk: Desk, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
+def backfill(desk: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
     """Add a job for each pull request that a repository ever had, and one for its index; again, only what is new.
 
     Open ones are judged as they are now; of closed ones it is kept what became of them.
     """
-    tally = _Tally()
+    tally = _BackfillTally()
     with site_of(desk, repository, settings) as site, control_of(desk, as_service=True) as control:
         known = _found(control.github.named(site.repository), site.repository)
         desk.progress.start("pull requests", None)
@@ -69,7 +69,7 @@ def backfill(desk: Desk, repository: str, settings: GitHubSettings) -> GitHubBac
     return GitHubBackfillReport(repository=_line(known), open=tally.open, closed=tally.closed, added=tally.added)
 
 
-def _wishes(repository: str, pulls: Iterator[Pull], tally: _Tally) -> Iterator[Wish]:
+def _wishes(repository: str, pulls: Iterator[Pull], tally: _BackfillTally) -> Iterator[JobRequest]:
     newest = 0
     for pull in pulls:
         newest = max(newest, pull.number)
@@ -80,15 +80,17 @@ def _wishes(repository: str, pulls: Iterator[Pull], tally: _Tally) -> Iterator[W
             tally.closed += 1
             wish = outcome_wish(repository, pull.number)
         # What was told of a state is told once; a state that came since is another.
-        yield Wish(wish.kind, f"{wish.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}", wish.payload)
-    yield Wish(INDEX, f"{repository}:{newest}", {"repository": repository})
+        yield JobRequest(
+            wish.kind, f"{wish.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}", wish.payload
+        )
+    yield JobRequest(INDEX, f"{repository}:{newest}", {"repository": repository})
 
 
-def _found(known: Connected | None, name: str) -> Connected:
+def _found(known: GitHubConnection | None, name: str) -> GitHubConnection:
     if known is None:
         raise InputError(f"'{name}' is not connected", hint="'custody github connect' does that")
     return known
 
 
-def _line(one: Connected) -> GitHubLine:
+def _line(one: GitHubConnection) -> GitHubLine:
     return GitHubLine(one.full_name, one.project, one.installation)

@@ -12,7 +12,7 @@ from custody.core.wire.canonical import Json
 from custody.server.app.github_jobs import JUDGE, OUTCOME, REVERTS
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.app.jobs import NewJob, add_job
-from custody.server.control import Connected, Control
+from custody.server.control import ControlTables, GitHubConnection
 from custody.server.github.shapes import (
     Delivery,
     commit_named,
@@ -25,7 +25,7 @@ GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
 LOOKED_AGAIN = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
 
 
-class Taken(Enum):
+class DeliveryFate(Enum):
     """What became of a delivery."""
 
     QUEUED = "queued"
@@ -40,7 +40,7 @@ class Taken(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class WebhookDelivery:
     """A delivery as it came: its headers and the bytes that are signed."""
 
     event: str
@@ -50,16 +50,16 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DeliveryAnswer:
     """What became of it, in words, and how many jobs it made."""
 
-    taken: Taken
+    taken: DeliveryFate
     said: str
     jobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class JobRequest:
     """A job that a delivery asks for: which kind, about what, told apart from others by ``key``."""
 
     kind: str
@@ -68,62 +68,69 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Gatekeeper:
+class DeliveryIntake:
     """Takes deliveries in."""
 
     settings: GitHubSettings
     now_ns: Callable[[], int]
     token: Callable[[], str]
 
-    def take_in(self, control: Control, sent: Sent) -> Answer:
+    def take_in(self, control: ControlTables, sent: WebhookDelivery) -> DeliveryAnswer:
         """Take a delivery in, or say why not; whatever is kept of it is kept in one transaction."""
         if self.settings.secret is None:
-            return Answer(Taken.CLOSED, "this service takes no webhooks: no secret is set")
+            return DeliveryAnswer(DeliveryFate.CLOSED, "this service takes no webhooks: no secret is set")
         if not is_signed(sent.body, self.settings.secret, sent.signature):
-            return Answer(Taken.STRANGER, "the delivery is not signed with our secret")
+            return DeliveryAnswer(DeliveryFate.STRANGER, "the delivery is not signed with our secret")
         if GUID.fullmatch(sent.id) is None:
             raise InputError("the delivery has no id", hint="GitHub sends it as X-GitHub-Delivery")
         delivery = decode_delivery(sent.body)
         if sent.event == "ping":
-            return Answer(Taken.NOTHING, "pong")
+            return DeliveryAnswer(DeliveryFate.NOTHING, "pong")
         if delivery.repository is None:
-            return Answer(Taken.NOTHING, "it is about no repository")
+            return DeliveryAnswer(DeliveryFate.NOTHING, "it is about no repository")
         connected = control.github.named(repository_named(delivery.repository.full_name))
         if connected is None:
-            return Answer(Taken.NOTHING, "the repository is not connected: 'custody github connect' does that")
+            return DeliveryAnswer(
+                DeliveryFate.NOTHING, "the repository is not connected: 'custody github connect' does that"
+            )
         wishes = tuple(EVENTS.get(sent.event, _none)(delivery, connected))
         if not wishes:
-            return Answer(Taken.NOTHING, "there is nothing to do for it")
+            return DeliveryAnswer(DeliveryFate.NOTHING, "there is nothing to do for it")
         with control.writing():
             return self._queued(control, sent, delivery, connected, wishes)
 
     def _queued(
-        self, control: Control, sent: Sent, delivery: Delivery, connected: Connected, wishes: tuple[Wish, ...]
-    ) -> Answer:
+        self,
+        control: ControlTables,
+        sent: WebhookDelivery,
+        delivery: Delivery,
+        connected: GitHubConnection,
+        wishes: tuple[JobRequest, ...],
+    ) -> DeliveryAnswer:
         now = self.now_ns()
         # A check that is asked for twice has the same bytes twice; of the others every body tells its moment.
         if not control.github.take_in(
             sent.id, digest_of(sent.body), now, same_body_too=sent.event in ("pull_request", "push")
         ):
-            return Answer(Taken.KNOWN, "it was taken in before")
+            return DeliveryAnswer(DeliveryFate.KNOWN, "it was taken in before")
         if delivery.installation is not None:
             control.github.installed(connected.full_name, delivery.installation.id)
         jobs = [NewJob(wish.kind, connected.project, f"{wish.key}:{sent.id}", wish.payload) for wish in wishes]
         made = sum(add_job(control, job, id_=self.token(), now_ns=now) for job in jobs)
-        return Answer(Taken.QUEUED, "queued", made)
+        return DeliveryAnswer(DeliveryFate.QUEUED, "queued", made)
 
 
-def judge_wish(repository: str, number: int) -> Wish:
+def judge_wish(repository: str, number: int) -> JobRequest:
     """That a pull request is judged as it is when the job runs."""
-    return Wish(JUDGE, f"{repository}#{number}", {"repository": repository, "number": number})
+    return JobRequest(JUDGE, f"{repository}#{number}", {"repository": repository, "number": number})
 
 
-def outcome_wish(repository: str, number: int) -> Wish:
+def outcome_wish(repository: str, number: int) -> JobRequest:
     """That what became of a closed pull request is recorded."""
-    return Wish(OUTCOME, f"{repository}#{number}", {"repository": repository, "number": number})
+    return JobRequest(OUTCOME, f"{repository}#{number}", {"repository": repository, "number": number})
 
 
-def _pull_request(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
+def _pull_request(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
     pull = delivery.pull_request
     if pull is None:
         raise InputError("the delivery has no pull request")
@@ -133,7 +140,7 @@ def _pull_request(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
         yield outcome_wish(connected.full_name, pull.number)
 
 
-def _check_run(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
+def _check_run(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
     if delivery.check_run is None or delivery.action != "rerequested":
         return
     for pull in delivery.check_run.pull_requests:
@@ -142,17 +149,17 @@ def _check_run(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
             yield judge_wish(connected.full_name, number)
 
 
-def _push(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
+def _push(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
     """A push to the default branch may undo what was merged; a branch that is gone undoes nothing."""
     branch = "" if delivery.repository is None else delivery.repository.default_branch
     if delivery.ref != f"refs/heads/{branch}" or not branch or set(delivery.after) == {"0"}:
         return
     before, after = commit_named(delivery.before), commit_named(delivery.after)
     payload: dict[str, Json] = {"repository": connected.full_name, "before": before, "after": after}
-    yield Wish(REVERTS, f"{connected.full_name}@{after}", payload)
+    yield JobRequest(REVERTS, f"{connected.full_name}@{after}", payload)
 
 
-def _none(delivery: Delivery, connected: Connected) -> Iterator[Wish]:
+def _none(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
     yield from ()
 
 

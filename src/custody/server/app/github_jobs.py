@@ -15,18 +15,18 @@ from custody.server.app.github_pull_requests import Bench
 from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings
 from custody.server.github.api import GitHub
 from custody.server.github.shapes import Pull, commit_named, payload_from, repository_named
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.reverts", "github.index"
 """The kinds of these jobs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class GitHubSite:
     """One repository of GitHub's: its mirror, the desk beside the mirror, the API."""
 
     repository: str
-    desk: Desk
+    desk: Workspace
     mirror: Mirror
     github: GitHub
     settings: GitHubSettings
@@ -41,7 +41,7 @@ class Site:
 
 
 @contextmanager
-def site_of(desk: Desk, repository: str, settings: GitHubSettings) -> Iterator[Site]:
+def site_of(desk: Workspace, repository: str, settings: GitHubSettings) -> Iterator[GitHubSite]:
     """What is needed to work on a repository; an ``InputError`` names what the operator has not said."""
     if desk.database is None:
         raise InputError("GitHub needs a team database", hint="add --database postgresql://…")
@@ -58,12 +58,12 @@ def site_of(desk: Desk, repository: str, settings: GitHubSettings) -> Iterator[S
     try:
         folder = settings.mirrors / f"{name.lower()}.git"
         mirror = Mirror(folder, github.clone_credential() if settings.git.startswith("https://") else None)
-        yield Site(name, replace(desk, folder=folder), mirror, github, settings)
+        yield GitHubSite(name, replace(desk, folder=folder), mirror, github, settings)
     finally:
         github.close()
 
 
-def judge_pull(desk: Desk, payload: Json) -> None:
+def judge_pull(desk: Workspace, payload: Json) -> None:
     """Judge a pull request as it is now, and tell GitHub."""
     with _working(desk, payload) as (site, number):
         bench = Bench(site.desk, site.github, site.repository, site.fetch_pull, comments=site.settings.comments)
@@ -71,9 +71,9 @@ def judge_pull(desk: Desk, payload: Json) -> None:
         desk.talk(f"{site.repository}#{number}: {judgement.fate.value} {judgement.level or ''}".rstrip())
 
 
-def keep_outcome(desk: Desk, payload: Json) -> None:
+def keep_outcome(desk: Workspace, payload: Json) -> None:
     """Record what became of a pull request that is closed; one that was opened again has no outcome yet."""
-    from custody.trust.app.outcomes import Told, record_outcome
+    from custody.trust.app.outcomes import OutcomeRequest, record_outcome
 
     with _working(desk, payload) as (site, number):
         pull = site.github.pull(site.repository, number)
@@ -81,7 +81,7 @@ def keep_outcome(desk: Desk, payload: Json) -> None:
             return
         site.fetch_pull(number)
         by = pull.merged_by if pull.is_merged else None
-        told = Told(
+        told = OutcomeRequest(
             change=f"{commit_named(pull.base.sha)}..{commit_named(pull.head.sha)}",
             outcome="merged" if pull.is_merged else "closed",
             landed_as=commit_named(pull.merge_commit_sha) if pull.is_merged and pull.merge_commit_sha else None,
@@ -92,23 +92,23 @@ def keep_outcome(desk: Desk, payload: Json) -> None:
         record_outcome(site.desk, told, believes_claims=True)
 
 
-def index_changes(desk: Desk, payload: Json) -> None:
+def index_changes(desk: Workspace, payload: Json) -> None:
     """Index every pull request and landed change of a repository, for the search for duplicates."""
-    from custody.dupes.app.index import Wanted, dupes_index
+    from custody.dupes.app.index import IndexRequest, dupes_index
 
     with _working(desk, payload) as (site, _):
         site.fetch(BRANCHES, PULLS)
-        dupes_index(site.desk, Wanted(refs=("refs/pull/*/head", "refs/heads/*"), workers=1))
+        dupes_index(site.desk, IndexRequest(refs=("refs/pull/*/head", "refs/heads/*"), workers=1))
 
 
 @contextmanager
-def _working(desk: Desk, payload: Json) -> Iterator[tuple[Site, int]]:
+def _working(desk: Workspace, payload: Json) -> Iterator[tuple[GitHubSite, int]]:
     job = payload_from(payload)
     with site_of(desk, job.repository, github_settings()) as site:
         yield site, job.number
 
 
-def record_reverts(desk: Desk, payload: Json) -> None:
+def record_reverts(desk: Workspace, payload: Json) -> None:
     """Record which changes a push to the default branch took back."""
     from custody.trust.app.reverts import trust_reverts
 

@@ -12,12 +12,12 @@ from custody import __version__
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.time import text_from
-from custody.gate.app.gate import Request, formed, gate
+from custody.gate.app.gate import GateRequest, formed, gate
 from custody.gate.wire.forms import MARK, escaped
-from custody.gate.wire.report import GateReport, Level
-from custody.server.github.api import GitHub, GitHubRefused
+from custody.gate.wire.report import GateReport, VerdictLevelName
+from custody.server.github.api import GitHub, GitHubRefusal
 from custody.server.github.shapes import Comment, Pull, commit_named, encode_unjudged
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 CHECK = "custody"
 """The name of our check run."""
@@ -25,11 +25,11 @@ MOVES_MAX = 5
 """So often a head may move while it is judged; who pushes faster gets the verdict on a later delivery."""
 
 
-class Unfetched(GitError):
+class FetchDelayError(GitError):
     """The commits could not be had for now: a network, a server."""
 
 
-class Fate(Enum):
+class ReviewFate(Enum):
     """What became of the wish to judge a pull request."""
 
     TOLD = "told"
@@ -43,9 +43,9 @@ class Fate(Enum):
 class Judgement:
     """What was said about which head; ``level`` is None where it could not be judged."""
 
-    fate: Fate
+    fate: ReviewFate
     head: CommitSha | None = None
-    level: Level | None = None
+    level: VerdictLevelName | None = None
     check_run: int | None = None
     comment: int | None = None
 
@@ -58,7 +58,7 @@ Fetch = Callable[[int, Pull], None]
 class Bench:
     """Where pull requests of one repository are judged, and how GitHub is told."""
 
-    desk: Desk
+    desk: Workspace
     github: GitHub
     repository: str
     fetch: Fetch
@@ -69,16 +69,16 @@ class Bench:
         pull = self.github.pull(self.repository, number)
         for _ in range(MOVES_MAX):
             if pull.state != "open":
-                return Judgement(Fate.CLOSED)
+                return Judgement(ReviewFate.CLOSED)
             head = commit_named(pull.head.sha)
             report = self._report(number, pull)
             pull = self.github.pull(self.repository, number)
             if pull.head.sha == head:
                 told = self._told(number, head, report if isinstance(report, GateReport) else report.message)
-                if isinstance(report, Unfetched):
+                if isinstance(report, FetchDelayError):
                     raise report  # it is told that there is no verdict yet; the job is tried again
                 return told
-        return Judgement(Fate.MOVED)
+        return Judgement(ReviewFate.MOVED)
 
     def _report(self, number: int, pull: Pull) -> GateReport | CustodyError:
         """The verdict, or why there is none."""
@@ -87,9 +87,9 @@ class Bench:
         try:
             self.fetch(number, pull)
         except GitError as error:
-            return Unfetched(error.message, hint=error.hint)
+            return FetchDelayError(error.message, hint=error.hint)
         try:
-            return gate(self.desk, Request(change=f"{base}..{head}", description=said))
+            return gate(self.desk, GateRequest(change=f"{base}..{head}", description=said))
         except (InputError, GitError) as error:
             return error
 
@@ -102,14 +102,14 @@ class Bench:
             level, text = report.level, formed(report, "markdown", __version__).decode()
             body = formed(report, "check-run", __version__)
         run = self._put(head, body)
-        return Judgement(Fate.TOLD, head, level, run, self._commented(number, text) if self.comments else None)
+        return Judgement(ReviewFate.TOLD, head, level, run, self._commented(number, text) if self.comments else None)
 
     def _put(self, head: CommitSha, body: bytes) -> int:
         """Our check run of that head, changed if there is one; another's of that name is not ours to change."""
         for known in self.github.check_runs(self.repository, head, CHECK):
             try:
                 return self.github.put_check_run(self.repository, body, known.id)
-            except GitHubRefused:
+            except GitHubRefusal:
                 continue
         return self.github.put_check_run(self.repository, body)
 

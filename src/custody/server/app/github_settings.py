@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from custody.core.errors import InputError
-from custody.server.github.api import AppKey, Key, PlainToken
+from custody.server.github.api import ApiCredential, AppKey, PlainToken
 
 API = "https://api.github.com"
 SECRET_FILE, TOKEN_FILE = "CUSTODY_GITHUB_SECRET_FILE", "CUSTODY_GITHUB_TOKEN_FILE"
@@ -26,7 +26,7 @@ class GitHubSettings:
     api: str = API
     git: str = "https://github.com"
     """Repositories are fetched from below this."""
-    key: Key | None = None
+    key: ApiCredential | None = None
     secret: bytes | None = field(default=None, repr=False)
     mirrors: Path | None = None
     comments: bool = False
@@ -63,7 +63,7 @@ def _git(api: str) -> str:
     return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
 
 
-def _key(environment: Mapping[str, str]) -> Key | None:
+def _key(environment: Mapping[str, str]) -> ApiCredential | None:
     token, app, key = (environment.get(name) for name in (TOKEN_FILE, APP_ID, KEY_FILE))
     if token and (app or key):
         raise InputError(f"both {TOKEN_FILE} and {APP_ID} are set", hint="set one of them")

@@ -13,10 +13,10 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival
 from custody.server.queries.record_pages import PageTables
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-class Fate(Enum):
+class IngestFate(Enum):
     """What became of an arrival."""
 
     NEW = "new"
@@ -25,20 +25,20 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class IngestResult:
     """An arrival's fate, and the record that it is, that it was already, or that it is in conflict with."""
 
-    fate: Fate
+    fate: IngestFate
     event: EventId
     key: NaturalKey
     record: RecordRef
 
 
 @dataclass(slots=True)
-class Keeping:
+class StoreWriter:
     """A desk's store, held open by the one thread that writes to it from one batch to the next."""
 
-    desk: Desk
+    desk: Workspace
     _stack: ExitStack = field(default_factory=ExitStack)
     _store: Store | None = None
 
@@ -53,7 +53,7 @@ class Keeping:
             self._store = self._stack.enter_context(self.desk.writing())
         return self._store
 
-    def keep(self, arrivals: Sequence[Arrival]) -> list[Kept]:
+    def keep(self, arrivals: Sequence[Arrival]) -> list[IngestResult]:
         """See :func:`keep`."""
         return keep(self.open(), arrivals)
 
@@ -63,24 +63,24 @@ class Keeping:
         self._stack.close()
 
 
-def keep(store: Store, arrivals: Sequence[Arrival]) -> list[Kept]:
+def keep(store: Store, arrivals: Sequence[Arrival]) -> list[IngestResult]:
     """Commit what is new in one transaction, and say of each arrival what it came to; nothing else is written."""
-    looking = _Looking(store, arrivals)
+    looking = _StoreLookup(store, arrivals)
     done = store.append_what(looking.look)
     made = {record.entry.event: record for record in done.made}
     return [
-        Kept(fate, arrival.entry.event, arrival.entry.key, made[found].ref if isinstance(found, str) else found)
+        IngestResult(fate, arrival.entry.event, arrival.entry.key, made[found].ref if isinstance(found, str) else found)
         for arrival, (fate, found) in zip(arrivals, looking.fates, strict=True)
     ]
 
 
 @dataclass(slots=True)
-class _Looking:
+class _StoreLookup:
     """What a store has of some arrivals, looked at while nobody else writes."""
 
     store: Store
     arrivals: Sequence[Arrival]
-    fates: list[tuple[Fate, RecordRef | EventId]] = field(default_factory=list)
+    fates: list[tuple[IngestFate, RecordRef | EventId]] = field(default_factory=list)
     """Of each arrival: a record that is there, or the event of this batch that will be one."""
 
     def look(self) -> list[Arrival]:
@@ -98,10 +98,10 @@ class _Looking:
                 if there.entry.digest == one.entry.digest:
                     known.append(one)  # where another store had erased its bytes, they come back
             elif (first := coming.setdefault(one.entry.key, one)) is one:
-                self.fates.append((Fate.NEW, one.entry.event))
+                self.fates.append((IngestFate.NEW, one.entry.event))
             else:
                 same = first.entry.event == one.entry.event or first.entry.digest == one.entry.digest
-                self.fates.append((Fate.KNOWN if same else Fate.CONFLICT, first.entry.event))
+                self.fates.append((IngestFate.KNOWN if same else IngestFate.CONFLICT, first.entry.event))
         return [*known, *coming.values()]
 
 
@@ -119,6 +119,6 @@ def _found(one: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKe
     return by_event.get(one.entry.event) or next(iter(same or there), None)
 
 
-def _fate(one: Arrival, there: Record) -> Fate:
+def _fate(one: Arrival, there: Record) -> IngestFate:
     same = there.entry.event == one.entry.event or there.entry.digest == one.entry.digest
-    return Fate.KNOWN if same else Fate.CONFLICT
+    return IngestFate.KNOWN if same else IngestFate.CONFLICT

@@ -22,10 +22,10 @@ from custody.graph.otlp.json_reader import RESOURCES, spans_in
 from custody.graph.otlp.json_values import first_of
 from custody.graph.otlp.protobuf_spans import proto_spans
 from custody.graph.otlp.span_intake import span_arrival
-from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, Trouble
+from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
 from custody.intake.redaction import redacted
 from custody.server.wire.service import conversation_from
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 ITEMS_MAX = 1000
 """Things in one batch: they are committed together."""
@@ -36,18 +36,18 @@ _NAME_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedItem:
     """Something that was sent and cannot be kept, and why."""
 
     why: str
 
 
-Item = tuple[Arrival, ...] | Refused
+Item = tuple[Arrival, ...] | RejectedItem
 """One thing that was sent: the records that it makes, or why it makes none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentItems:
     """What one request brought; ``single`` when it was no list."""
 
     items: tuple[Item, ...]
@@ -58,36 +58,36 @@ class Sent:
 class Intake:
     """Reads what is sent to one project."""
 
-    desk: Desk
+    desk: Workspace
 
-    def read(self, what: str, data: bytes) -> Sent:
+    def read(self, what: str, data: bytes) -> SentItems:
         """The traces, links, conversations, spans or events that a body holds: one, or a list of them."""
         value = parse(data, bytes_max=BODY_BYTES_MAX)
         take = TAKES[what]
         if not isinstance(value, list):
-            return Sent((take(self, value),), single=True)
+            return SentItems((take(self, value),), single=True)
         if len(value) > ITEMS_MAX:
             raise InputError(
                 f"a batch of {len(value):,} is over the limit of {ITEMS_MAX:,}", hint="send it in several requests"
             )
-        return Sent(tuple(self._item(take, one) for one in value), single=False)
+        return SentItems(tuple(self._item(take, one) for one in value), single=False)
 
     def otlp(self, data: bytes, *, binary: bool, texts: bool) -> Iterator[Item]:
         """The spans of an OTLP request, one by one."""
         for span in proto_spans(data) if binary else spans_in(_request(data)):
-            if isinstance(span, Trouble):
-                yield Refused(span.what)
+            if isinstance(span, OtlpProblem):
+                yield RejectedItem(span.what)
                 continue
             try:
                 yield (span_arrival(span_event(span, texts=texts).event, self._key),)
             except InputError as error:
-                yield Refused(error.message)
+                yield RejectedItem(error.message)
 
     def _item(self, take: "Take", value: Json) -> Item:
         try:
             return take(self, value)
         except InputError as error:
-            return Refused(error.message)
+            return RejectedItem(error.message)
 
     def trace(self, value: Json) -> Item:
         """A trace in the shape of Agent Trace or of document 000."""

@@ -12,9 +12,9 @@ from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, dump, parse
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of
-from custody.server.control import Control, Job, JobState
+from custody.server.control import ControlTables, Job, JobState
 from custody.server.wire.tenancy import JobLine, WorkerListReport, WorkerRetryReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 RETENTION = "retention"
 PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -22,15 +22,15 @@ DAY_NS = 24 * 3_600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class JobContext:
     """What a job's function is handed: the desk of the job's project, its key and what it was made with."""
 
-    desk: Desk
+    desk: Workspace
     key: str
     payload: Json
 
 
-def _retention(work: Work) -> None:
+def _retention(work: JobContext) -> None:
     from custody.server.app.retention import retain
 
     days = work.payload.get("days") if isinstance(work.payload, dict) else None
@@ -39,31 +39,31 @@ def _retention(work: Work) -> None:
     retain(work.desk, days)
 
 
-def _github_judge(work: Work) -> None:
+def _github_judge(work: JobContext) -> None:
     from custody.server.app.github_jobs import judge_pull
 
     judge_pull(work.desk, work.payload)
 
 
-def _github_outcome(work: Work) -> None:
+def _github_outcome(work: JobContext) -> None:
     from custody.server.app.github_jobs import keep_outcome
 
     keep_outcome(work.desk, work.payload)
 
 
-def _github_reverts(work: Work) -> None:
+def _github_reverts(work: JobContext) -> None:
     from custody.server.app.github_jobs import record_reverts
 
     record_reverts(work.desk, work.payload)
 
 
-def _github_index(work: Work) -> None:
+def _github_index(work: JobContext) -> None:
     from custody.server.app.github_jobs import index_changes
 
     index_changes(work.desk, work.payload)
 
 
-KINDS: Mapping[str, Callable[[Work], None]] = MappingProxyType(
+KINDS: Mapping[str, Callable[[JobContext], None]] = MappingProxyType(
     {
         RETENTION: _retention,
         "github.judge": _github_judge,
@@ -86,7 +86,7 @@ class NewJob:
     not_before_ns: int = 0
 
 
-def add_job(control: Control, new: NewJob, *, id_: str, now_ns: int) -> bool:
+def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bool:
     """Add a job; False if one of its kind, project and key was ever added."""
     payload = dump(new.payload)
     if len(payload) > PAYLOAD_BYTES_MAX:
@@ -106,7 +106,7 @@ def add_job(control: Control, new: NewJob, *, id_: str, now_ns: int) -> bool:
     return control.jobs.put(job, now_ns)
 
 
-def add_due(control: Control, desk: Desk) -> int:
+def add_due(control: ControlTables, desk: Workspace) -> int:
     """Add what comes round: retention, once a day for each project that has one; give how many were added."""
     now = desk.now_ns()
     return sum(
@@ -126,7 +126,7 @@ def payload_of(job: Job) -> Json:
     return parse(job.payload.encode(), bytes_max=PAYLOAD_BYTES_MAX)
 
 
-def list_jobs(desk: Desk, limit: int) -> WorkerListReport:
+def list_jobs(desk: Workspace, limit: int) -> WorkerListReport:
     """Jobs that are not done: set aside first, then those that run or wait."""
     with control_of(desk, as_service=True) as control:
         aside = control.jobs.in_states((JobState.ASIDE,), limit)
@@ -141,7 +141,7 @@ def list_jobs(desk: Desk, limit: int) -> WorkerListReport:
     )
 
 
-def jobs_of_project(desk: Desk, limit: int) -> list[JobLine]:
+def jobs_of_project(desk: Workspace, limit: int) -> list[JobLine]:
     """Jobs of the desk's own project that are not done; none where no service ever kept any."""
     if desk.database is None and not desk.service_file.is_file():
         return []
@@ -149,7 +149,7 @@ def jobs_of_project(desk: Desk, limit: int) -> list[JobLine]:
         return [_line(job) for job in control.jobs.unsettled(desk.project, limit)]
 
 
-def retry_job(desk: Desk, id_: str) -> WorkerRetryReport:
+def retry_job(desk: Workspace, id_: str) -> WorkerRetryReport:
     """Have a job that was set aside taken again."""
     with control_of(desk, as_service=True) as control:
         job = control.jobs.retry(id_, desk.now_ns())

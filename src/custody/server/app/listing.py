@@ -13,22 +13,22 @@ from custody.ledger.queries.sessions import SessionRow, session_rows
 from custody.server.app.cursor import cursor, no_cursor, parts_of
 from custody.server.queries.record_pages import PageTables
 from custody.server.wire.service import (
-    ConversationKept,
-    ConversationRead,
+    ConversationItem,
     ConversationsPage,
-    EvidenceKept,
+    ConversationText,
+    EvidenceItem,
     EvidencePage,
-    EvidenceRead,
-    LinkKept,
+    EvidenceText,
+    LinkItem,
     LinksPage,
-    PromptKept,
-    SpanKept,
+    PromptItem,
+    SpanItem,
     SpansPage,
-    TraceKept,
+    TraceItem,
     TracesPage,
 )
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
@@ -41,46 +41,46 @@ TEXTLESS = frozenset(
 """Kinds of records that hold no text of a conversation and no file's content."""
 
 
-def traces(desk: Desk, after: str | None, limit: int) -> TracesPage:
+def traces(desk: Workspace, after: str | None, limit: int) -> TracesPage:
     """Traces as they were sent."""
 
-    def item(record: Record, said: Json) -> TraceKept:
+    def item(record: Record, said: Json) -> TraceItem:
         name = said.get("id") if isinstance(said, dict) else None
-        return TraceKept(record=str(record.ref), at=_at(record), id=str(name or ""), trace=_payload(said))
+        return TraceItem(record=str(record.ref), at=_at(record), id=str(name or ""), trace=_payload(said))
 
     items, following = _records(desk, ("trace",), after, limit, item)
     return TracesPage(items=items, next=following)
 
 
-def links(desk: Desk, after: str | None, limit: int) -> LinksPage:
+def links(desk: Workspace, after: str | None, limit: int) -> LinksPage:
     """Commit links of other tools as they were sent, and those that agents' sessions made."""
 
-    def item(record: Record, said: Json) -> LinkKept:
+    def item(record: Record, said: Json) -> LinkItem:
         link = _payload(said) if record.entry.kind == "trace_link" else said
-        return LinkKept(record=str(record.ref), at=_at(record), link=link)
+        return LinkItem(record=str(record.ref), at=_at(record), link=link)
 
     items, following = _records(desk, ("trace_link", "link"), after, limit, item)
     return LinksPage(items=items, next=following)
 
 
-def spans(desk: Desk, after: str | None, limit: int) -> SpansPage:
+def spans(desk: Workspace, after: str | None, limit: int) -> SpansPage:
     """Span events."""
 
-    def item(record: Record, said: Json) -> SpanKept:
-        return SpanKept(record=str(record.ref), at=_at(record), span=said)
+    def item(record: Record, said: Json) -> SpanItem:
+        return SpanItem(record=str(record.ref), at=_at(record), span=said)
 
     items, following = _records(desk, ("span",), after, limit, item)
     return SpansPage(items=items, next=following)
 
 
-def evidence(desk: Desk, after: str | None, limit: int) -> EvidencePage:
+def evidence(desk: Workspace, after: str | None, limit: int) -> EvidencePage:
     """Every record by its name."""
     with desk.reading() as store, store.reading():
         found = PageTables(store).records((), _place(after), limit + 1)
-    return EvidencePage(items=[EvidenceKept(**_named(r)) for r in found[:limit]], next=_following(found, limit))
+    return EvidencePage(items=[EvidenceItem(**_named(r)) for r in found[:limit]], next=_following(found, limit))
 
 
-def one_record(desk: Desk, name: str, *, with_text: bool) -> EvidenceRead | None:
+def one_record(desk: Workspace, name: str, *, with_text: bool) -> EvidenceText | None:
     """A record with what it says; of one that may hold texts only ``with_text``. None when there is none."""
     ref = _ref(name)
     if ref is None:
@@ -91,10 +91,10 @@ def one_record(desk: Desk, name: str, *, with_text: bool) -> EvidenceRead | None
             return None
         withheld = not with_text and record.entry.kind not in TEXTLESS
         payload = None if withheld else store.tables.payload(record)
-    return EvidenceRead(**_named(record), withheld=withheld, payload=payload)
+    return EvidenceText(**_named(record), withheld=withheld, payload=payload)
 
 
-def conversations(desk: Desk, after: str | None, limit: int) -> ConversationsPage:
+def conversations(desk: Workspace, after: str | None, limit: int) -> ConversationsPage:
     """Sessions by their ids, without what was said in them."""
     with desk.reading() as store, store.reading():
         rows = PageTables(store).sessions(_session(after), limit + 1)
@@ -104,7 +104,7 @@ def conversations(desk: Desk, after: str | None, limit: int) -> ConversationsPag
     return ConversationsPage(items=[_told(row) for row in rows[:limit]], next=following)
 
 
-def conversation(desk: Desk, agent: str, session: str, *, with_text: bool) -> ConversationRead | None:
+def conversation(desk: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
     """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
     if not _is_text(agent + session):
         return None  # no database holds such a name
@@ -113,12 +113,12 @@ def conversation(desk: Desk, agent: str, session: str, *, with_text: bool) -> Co
         if not rows:
             return None
         prompts = _prompts(store, rows[0], with_text=with_text)
-    return ConversationRead(conversation=_told(rows[0]), with_text=with_text, prompts=prompts)
+    return ConversationText(conversation=_told(rows[0]), with_text=with_text, prompts=prompts)
 
 
-def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKept]:
+def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptItem]:
     return [
-        PromptKept(
+        PromptItem(
             record=str(seen.record.ref),
             id=seen.view.id,
             at=text_from(seen.view.at_ns),
@@ -133,7 +133,7 @@ def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptKe
 
 
 def _records(
-    desk: Desk, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
+    desk: Workspace, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
 ) -> tuple[list[T], str | None]:
     with desk.reading() as store, store.reading():
         found = PageTables(store).records(kinds, _place(after), limit + 1)
@@ -199,8 +199,8 @@ def _named(record: Record) -> dict[str, str]:
     }
 
 
-def _told(row: SessionRow) -> ConversationKept:
-    return ConversationKept(
+def _told(row: SessionRow) -> ConversationItem:
+    return ConversationItem(
         agent=str(row.agent),
         session=str(row.session),
         first_at=text_from(row.first_ns),

@@ -7,10 +7,10 @@ from custody.dupes.app.change_name import indexed_change
 from custody.ledger.queries.sessions import session_rows
 from custody.store import Store
 from custody.trust.app.decisions import agents_in, settled
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def in_work_tree(desk: Desk, name: str) -> str | None:
+def in_work_tree(desk: Workspace, name: str) -> str | None:
     """The path of a file or folder from the repository's root, with a slash behind a folder's; None for neither."""
     try:
         root = desk.repository.work_tree
@@ -25,7 +25,7 @@ def in_work_tree(desk: Desk, name: str) -> str | None:
     return f"{below}/" if place.is_dir() else below
 
 
-def among_records(desk: Desk, name: str) -> tuple[str, str, str] | None:
+def among_records(desk: Workspace, name: str) -> tuple[str, str, str] | None:
     """The page of a change, an agent or a session of this name, and what to ask there; None where there is none."""
     if not name.isprintable():
         return None

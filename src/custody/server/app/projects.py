@@ -7,7 +7,7 @@ from custody.core.errors import InputError, StoreError
 from custody.core.project import DEFAULT_PROJECT, project_name
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of, project_of
-from custody.server.control import Control, Project
+from custody.server.control import ControlTables, Project
 from custody.server.control.database import initialise
 from custody.server.wire.tenancy import (
     ProjectInitReport,
@@ -18,10 +18,10 @@ from custody.server.wire.tenancy import (
     ReadLine,
 )
 from custody.store import SERVICE_ROLE, drop_project, make_project
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def init_database(desk: Desk, login: str | None) -> ProjectInitReport:
+def init_database(desk: Workspace, login: str | None) -> ProjectInitReport:
     """As the owner of a team database: make the role, the tables and the rights that a service needs."""
     if desk.database is None:
         raise InputError(
@@ -30,7 +30,7 @@ def init_database(desk: Desk, login: str | None) -> ProjectInitReport:
     return ProjectInitReport(role=SERVICE_ROLE, login=login, projects=initialise(desk.database, desk.now_ns(), login))
 
 
-def create_project(desk: Desk, name: str) -> ProjectReport:
+def create_project(desk: Workspace, name: str) -> ProjectReport:
     """Make a project with a store of its own; one that a killed attempt left half made is finished."""
     with control_of(desk) as control:
         if control.projects.named(project_name(name)) is not None:
@@ -42,13 +42,13 @@ def create_project(desk: Desk, name: str) -> ProjectReport:
         return ProjectReport(done="created", project=_line(project_of(control, name)))
 
 
-def list_projects(desk: Desk) -> ProjectListReport:
+def list_projects(desk: Workspace) -> ProjectListReport:
     """Every project, by name."""
     with control_of(desk) as control:
         return ProjectListReport(projects=[_line(project) for project in control.projects.all()])
 
 
-def retain_project(desk: Desk, name: str, days: int | None) -> ProjectReport:
+def retain_project(desk: Workspace, name: str, days: int | None) -> ProjectReport:
     """Say after how many days the texts of a project's conversations are erased; None for never."""
     with control_of(desk) as control:
         project_of(control, name)
@@ -56,7 +56,7 @@ def retain_project(desk: Desk, name: str, days: int | None) -> ProjectReport:
         return ProjectReport(done="retained", project=_line(project_of(control, name)))
 
 
-def remove_project(desk: Desk, name: str) -> ProjectReport:
+def remove_project(desk: Workspace, name: str) -> ProjectReport:
     """Drop a project with its evidence, tokens and jobs; only who read its conversations stays."""
     if name == DEFAULT_PROJECT:
         raise InputError("the default project stays", hint="erase what it holds with 'custody erase'")
@@ -70,7 +70,7 @@ def remove_project(desk: Desk, name: str) -> ProjectReport:
         return ProjectReport(done="removed", project=_line(project))
 
 
-def project_reads(desk: Desk, name: str, limit: int) -> ProjectReadsReport:
+def project_reads(desk: Workspace, name: str, limit: int) -> ProjectReadsReport:
     """Who read texts of a project's conversations, newest first; also of one that was removed."""
     with control_of(desk) as control:
         total = control.reads.count(name)
@@ -79,11 +79,11 @@ def project_reads(desk: Desk, name: str, limit: int) -> ProjectReadsReport:
         return ProjectReadsReport(project=name, reads=_reads(control, name, limit), total=total)
 
 
-def _reads(control: Control, name: str, limit: int) -> list[ReadLine]:
+def _reads(control: ControlTables, name: str, limit: int) -> list[ReadLine]:
     return [ReadLine(read.token, read.what, text_from(read.at_ns)) for read in control.reads.of(name, limit)]
 
 
-def _make_store(desk: Desk, name: str) -> None:
+def _make_store(desk: Workspace, name: str) -> None:
     if desk.database is not None:
         make_project(desk.database, name)
         return
@@ -96,7 +96,7 @@ def _make_store(desk: Desk, name: str) -> None:
         raise StoreError(f"cannot make '{folder}': {error.strerror}", hint="check who owns it") from error
 
 
-def _drop_store(desk: Desk, name: str) -> None:
+def _drop_store(desk: Workspace, name: str) -> None:
     if desk.database is not None:
         drop_project(desk.database, name)
         return

@@ -9,13 +9,13 @@ from custody.dupes.app.change_index import list_changes
 from custody.dupes.app.report import named_row
 from custody.server.app.cursor import cursor, no_cursor, number_behind, number_in, parts_of
 from custody.server.queries.record_pages import PageTables
-from custody.server.wire.questions import ChangesPage, DecisionKept, DecisionsPage, SourcesPage
-from custody.workspace.workspace import Desk
+from custody.server.wire.questions import ChangesPage, DecisionItem, DecisionsPage, SourcesPage
+from custody.workspace.workspace import Workspace
 
 CHANGE, SOURCE = "change", "source"
 
 
-def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
+def decisions(desk: Workspace, after: str | None, limit: int) -> DecisionsPage:
     """Decisions about every agent, in the order of their records."""
     with desk.reading() as store, store.reading():
         found = PageTables(store).records(("decision",), _place(after), limit + 1)
@@ -23,7 +23,7 @@ def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
     last = found[limit - 1].ref if len(found) > limit else None
     return DecisionsPage(
         items=[
-            DecisionKept(
+            DecisionItem(
                 record=str(record.ref),
                 at=text_from(record.entry.at_ns),
                 key=str(record.entry.key),
@@ -35,7 +35,7 @@ def decisions(desk: Desk, after: str | None, limit: int) -> DecisionsPage:
     )
 
 
-def changes(desk: Desk, after: str | None, limit: int) -> ChangesPage:
+def changes(desk: Workspace, after: str | None, limit: int) -> ChangesPage:
     """Changes in the order in which they were indexed."""
     behind = number_behind(after, CHANGE)
     with desk.reading() as store, store.reading():
@@ -44,7 +44,7 @@ def changes(desk: Desk, after: str | None, limit: int) -> ChangesPage:
     return ChangesPage(items=[named_row(row) for row in rows[:limit]], next=following)
 
 
-def sources(desk: Desk, after: str | None, limit: int) -> SourcesPage:
+def sources(desk: Workspace, after: str | None, limit: int) -> SourcesPage:
     """Sources by their numbers; one of which nothing is left is passed over."""
     found, last = cite_page(desk, number_behind(after, SOURCE), limit)
     return SourcesPage(items=found, next=None if last is None else cursor(SOURCE, last))

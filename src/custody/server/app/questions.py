@@ -21,7 +21,7 @@ from custody.dupes.app.change_name import UnknownChange, find_change
 from custody.dupes.app.indexed_changes import check_indexed
 from custody.dupes.app.show import dupes_show
 from custody.dupes.wire.report import DupesCheckReport, DupesShowReport
-from custody.graph.app.questions import Look, graph_show
+from custody.graph.app.questions import ViewOptions, graph_show
 from custody.graph.wire.report import GraphShowReport
 from custody.ledger.sessions import log_session
 from custody.trust import UnknownAgent
@@ -29,17 +29,17 @@ from custody.trust.app.show import trust_show, trust_why
 from custody.trust.wire.report import TrustShowReport, TrustWhyReport
 from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
 from custody.why.why import why
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 Note = Callable[[str], None]
 """Keeps that words of a conversation are read; it is told which."""
 
 
-class NotThere(InputError):
+class NameNotFound(InputError):
     """Nothing has the name that was asked for."""
 
 
-def in_repository(desk: Desk) -> Desk:
+def in_repository(desk: Workspace) -> Workspace:
     """The desk at the root of its repository; an ``InputError`` where that is not here."""
     if not has_repository(desk):
         raise InputError(
@@ -53,36 +53,36 @@ def in_repository(desk: Desk) -> Desk:
 # --- trust ------------------------------------------------------------------------------------------------------------
 
 
-def agent_shown(desk: Desk, agent: str, *, limit: int) -> TrustShowReport:
+def agent_shown(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """Where an agent stands, with the newest decisions about it."""
     try:
         return trust_show(desk, agent, limit=limit)
     except UnknownAgent as error:
-        raise NotThere(error.message, hint="/api/v1/trust lists every agent") from error
+        raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
 
-def agent_explained(desk: Desk, agent: str, *, at: str | None) -> TrustWhyReport:
+def agent_explained(desk: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
     """How an agent came to its score."""
     try:
         return trust_why(desk, agent, at=at)
     except UnknownAgent as error:
-        raise NotThere(error.message, hint="/api/v1/trust lists every agent") from error
+        raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def change_checked(desk: Desk, name: str, *, limit: int) -> DupesCheckReport:
+def change_checked(desk: Workspace, name: str, *, limit: int) -> DupesCheckReport:
     """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
     here = in_repository(desk)
     try:
         row = find_change(desk, name)
     except UnknownChange as error:
-        raise NotThere(error.message, hint="/api/v1/changes lists them") from error
+        raise NameNotFound(error.message, hint="/api/v1/changes lists them") from error
     return check_indexed(here, row, limit=limit)
 
 
-def evidence_shown(desk: Desk, name: str) -> DupesShowReport:
+def evidence_shown(desk: Workspace, name: str) -> DupesShowReport:
     """What a suggestion rests on, by its id or the head of the change that was checked."""
     here = in_repository(desk)
     try:
@@ -90,18 +90,18 @@ def evidence_shown(desk: Desk, name: str) -> DupesShowReport:
     except RulesError:
         raise
     except InputError as error:
-        raise NotThere(error.message, hint="the answers of /api/v1/duplicates name their evidence") from error
+        raise NameNotFound(error.message, hint="the answers of /api/v1/duplicates name their evidence") from error
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def source_shown(desk: Desk, source_id: str, *, note: Note | None) -> CiteShowReport:
+def source_shown(desk: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
     """Everything about one source; the passages that were kept of it only with a ``note``."""
     try:
         found = cite_show(desk, source_id)
     except (SourceError, UnknownSource) as error:
-        raise NotThere(error.message, hint="/api/v1/sources lists them") from error
+        raise NameNotFound(error.message, hint="/api/v1/sources lists them") from error
     if note is None:
         return structs.replace(found, excerpts=[structs.replace(one, text=None) for one in found.excerpts])
     if any(one.text is not None for one in found.excerpts):
@@ -112,7 +112,7 @@ def source_shown(desk: Desk, source_id: str, *, note: Note | None) -> CiteShowRe
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
-def session_shown(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
+def session_shown(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
     """What happened in a session; what was asked in it only with a ``note``."""
     return session_as_seen(log_session(desk, session, agent=agent), note=note)
 
@@ -126,20 +126,20 @@ def session_as_seen(found: SessionReport, *, note: Note | None) -> SessionReport
     return found
 
 
-def session_calls(desk: Desk, look: Look) -> GraphShowReport:
+def session_calls(desk: Workspace, look: ViewOptions) -> GraphShowReport:
     """The calls of a session or an execution, by its id or the beginning of it."""
     try:
         return graph_show(desk, look)
     except RulesError:
         raise
     except InputError as error:
-        raise NotThere(error.message, hint="/api/v1/conversations lists sessions") from error
+        raise NameNotFound(error.message, hint="/api/v1/conversations lists sessions") from error
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def on_disk(here: Desk, path: RepoPath) -> None:
+def on_disk(here: Workspace, path: RepoPath) -> None:
     """See to it that a service may show a file as it is on disk: only what git tracks; else an ``InputError``.
 
     What lies in the work tree beside the repository's own files, such as secrets that git is told to ignore, is for
@@ -152,7 +152,7 @@ def on_disk(here: Desk, path: RepoPath) -> None:
         )
 
 
-def line_explained(desk: Desk, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
+def line_explained(desk: Workspace, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
     """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
     here = in_repository(desk)
     path = RepoPath.of(file)
@@ -169,7 +169,7 @@ def line_explained(desk: Desk, file: str, line: int, *, revision: str | None, no
     return found
 
 
-def lines_counted(desk: Desk, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
+def lines_counted(desk: Workspace, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are."""
     here = in_repository(desk)
     return stats(here, None if path is None else _path(path), revision=revision, agent=agent)

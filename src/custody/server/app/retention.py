@@ -1,7 +1,7 @@
 """Erase the texts of conversations that are older than their project keeps them; 'custody verify' then says erased."""
 
 from custody.ledger.queries.conversations import ConversationTables
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DAY_NS = 24 * 3_600 * 1_000_000_000
 BATCH = 100
@@ -9,7 +9,7 @@ BATCH = 100
 WHO = "retention"
 
 
-def retain(desk: Desk, days: int) -> int:
+def retain(desk: Workspace, days: int) -> int:
     """Erase what is older than ``days``; give how many bodies that were."""
     why = f"conversations are kept for {days} days"
     with desk.writing() as store:

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from custody.core.errors import StoreError
 from custody.server.app.control import control_of, storable
-from custody.server.app.tenancy_model import Grant, Scope
+from custody.server.app.tenancy_model import Grant, TokenScope
 from custody.server.app.tokens import has_shape, hash_of, is_good
-from custody.server.control import Control, TextRead
-from custody.workspace.workspace import Desk
+from custody.server.control import ControlTables, TextReadRow
+from custody.workspace.workspace import Workspace
 
 USED_NS = 3_600 * 1_000_000_000
 """A token's last use is kept to the hour, so that asking seldom writes."""
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class KeptTenancy:
     """The ``Keeper`` of projects and tokens that are kept; asked from any thread, it never answers from memory."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Workspace) -> None:
         self._desk = desk
         self._controls = _Controls(lambda: control_of(desk, as_service=True))
         with self._controls.one():
@@ -37,7 +37,7 @@ class KeptTenancy:
             return None
         return self._controls.ask(lambda control: _grant(control, presented, now_ns))
 
-    def desk(self, project: str) -> Desk:
+    def desk(self, project: str) -> Workspace:
         """Where the project's evidence is kept, as a role that sees no other project."""
         return replace(
             self._desk, project=project, bound=True, spooled=self._desk.spooled and project == self._desk.project
@@ -45,7 +45,7 @@ class KeptTenancy:
 
     def noted_read(self, grant: Grant, what: str) -> None:
         """Keeps, before the text is handed out, that this token read the text of ``what``."""
-        id_, read = self._desk.token(), TextRead(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._desk.now_ns())
+        id_, read = self._desk.token(), TextReadRow(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._desk.now_ns())
         self._controls.ask(lambda control: control.reads.put(id_, grant.project, read))
 
     def close(self) -> None:
@@ -53,24 +53,24 @@ class KeptTenancy:
         self._controls.close()
 
 
-def _grant(control: Control, presented: str, now_ns: int) -> Grant | None:
+def _grant(control: ControlTables, presented: str, now_ns: int) -> Grant | None:
     token = control.tokens.hashed(hash_of(presented))
     if token is None or not is_good(token, presented, now_ns):
         return None
     if token.used_ns is None or token.used_ns + USED_NS <= now_ns:
         control.tokens.used(token.id, now_ns)
-    return Grant(token.project, frozenset(Scope(scope) for scope in token.scopes), token.id, token.expires_ns)
+    return Grant(token.project, frozenset(TokenScope(scope) for scope in token.scopes), token.id, token.expires_ns)
 
 
 class _Controls:
     """Open connections to the control tables, each used by one thread at a time."""
 
-    def __init__(self, open_: Callable[[], Control]) -> None:
+    def __init__(self, open_: Callable[[], ControlTables]) -> None:
         self._open = open_
-        self._idle: list[Control] = []
+        self._idle: list[ControlTables] = []
         self._alone = Lock()
 
-    def ask(self, question: Callable[[Control], T]) -> T:
+    def ask(self, question: Callable[[ControlTables], T]) -> T:
         """Ask on a connection that waits; if that has died, once more on a new one."""
         with self._alone:
             waited = bool(self._idle)
@@ -85,7 +85,7 @@ class _Controls:
                 return question(control)
 
     @contextmanager
-    def one(self) -> Iterator[Control]:
+    def one(self) -> Iterator[ControlTables]:
         """A connection for one question; one that failed is not used again."""
         with self._alone:
             control = self._idle.pop() if self._idle else None
@@ -104,7 +104,7 @@ class _Controls:
         for control in idle:
             control.close()
 
-    def _put_back(self, control: Control) -> None:
+    def _put_back(self, control: ControlTables) -> None:
         with self._alone:
             if len(self._idle) < IDLE_MAX:
                 self._idle.append(control)

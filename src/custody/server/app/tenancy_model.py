@@ -1,16 +1,16 @@
 """What a service asks before it lets somebody in: which token is good for which project, and for what.
 
-Who answers is a ``Keeper``: the per-start one of a service on this machine, or the one that keeps projects and tokens.
+An ``AccessKeeper`` answers: that of a service on this machine, or the one that stores projects and tokens.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-class Scope(Enum):
+class TokenScope(Enum):
     """What a token is good for; none of them includes another."""
 
     READ = "read"
@@ -25,20 +25,20 @@ class Grant:
     """What a token that was presented is good for, until when if it ends."""
 
     project: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
     token_id: str
     """Names the token, in logs and in the list of reads; it opens nothing."""
     expires_ns: int | None
 
 
-class Keeper(Protocol):
+class AccessKeeper(Protocol):
     """Knows the tokens and the projects; safe to ask from several threads."""
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
         """What this token is good for now; None of one that is unknown, revoked or past its time."""
         ...
 
-    def desk(self, project: str) -> Desk:
+    def desk(self, project: str) -> Workspace:
         """Where the project's evidence is kept."""
         ...
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of, project_of, storable
-from custody.server.app.tenancy_model import Scope
+from custody.server.app.tenancy_model import TokenScope
 from custody.server.control import Token
 from custody.server.wire.tenancy import TokenCreateReport, TokenLine, TokenListReport, TokenRevokeReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 PREFIX = "cdy_"
 """So that a token is known for one wherever it turns up: redaction takes it out."""
@@ -28,16 +28,16 @@ _TERM_NS = {"h": _HOUR_NS, "d": 24 * _HOUR_NS, "w": 7 * 24 * _HOUR_NS, "y": 365 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TokenRequest:
     """What a new token is to be good for, and for how long: ``90d``, ``12h``, ``never``."""
 
     project: str
-    scopes: Sequence[Scope]
+    scopes: Sequence[TokenScope]
     expires: str
     name: str
 
 
-def create_token(desk: Desk, wanted: Wanted) -> TokenCreateReport:
+def create_token(desk: Workspace, wanted: TokenRequest) -> TokenCreateReport:
     """Make a token; the report is the only place where it is ever shown."""
     now = desk.now_ns()
     secret = PREFIX + desk.token() + desk.token()  # each half has 128 random bits
@@ -48,7 +48,7 @@ def create_token(desk: Desk, wanted: Wanted) -> TokenCreateReport:
         hash=hash_of(secret),
         project=wanted.project,
         name=storable(wanted.name, NAME_SIGNS_MAX),
-        scopes=tuple(scope.value for scope in Scope if scope in wanted.scopes),
+        scopes=tuple(scope.value for scope in TokenScope if scope in wanted.scopes),
         created_ns=now,
         expires_ns=expiry(wanted.expires, now),
     )
@@ -58,7 +58,7 @@ def create_token(desk: Desk, wanted: Wanted) -> TokenCreateReport:
     return TokenCreateReport(token=_line(made, now), secret=secret)
 
 
-def list_tokens(desk: Desk, project: str | None) -> TokenListReport:
+def list_tokens(desk: Workspace, project: str | None) -> TokenListReport:
     """Every token that was made, or those of one project, oldest first."""
     with control_of(desk) as control:
         if project is not None:
@@ -66,7 +66,7 @@ def list_tokens(desk: Desk, project: str | None) -> TokenListReport:
         return TokenListReport(tokens=[_line(token, desk.now_ns()) for token in control.tokens.all(project)])
 
 
-def revoke_token(desk: Desk, id_: str) -> TokenRevokeReport:
+def revoke_token(desk: Workspace, id_: str) -> TokenRevokeReport:
     """Have a token open nothing from now on."""
     with control_of(desk) as control:
         token = control.tokens.revoke(id_, desk.now_ns())

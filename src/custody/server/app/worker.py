@@ -11,10 +11,10 @@ from threading import Event, Thread
 
 from custody.core.errors import CustodyError, InputError, Later, StoreError
 from custody.server.app.control import control_of, storable
-from custody.server.app.jobs import Work, add_due, payload_of
-from custody.server.control import Control, Job
+from custody.server.app.jobs import JobContext, add_due, payload_of
+from custody.server.control import ControlTables, Job
 from custody.server.wire.tenancy import WorkerReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 ERROR_SIGNS_MAX = 1_000
 _SECOND_NS = 1_000_000_000
@@ -37,7 +37,7 @@ class WorkRules:
 
 
 @dataclass(slots=True)
-class Tally:
+class JobTally:
     """How the jobs of one worker came out."""
 
     done: int = 0
@@ -60,18 +60,18 @@ def back_off_ns(attempts: int, chance: float, rules: WorkRules) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class JobWorker:
     """Does the jobs of some kinds until it is stopped."""
 
-    desk: Desk
-    kinds: Mapping[str, Callable[[Work], None]]
+    desk: Workspace
+    kinds: Mapping[str, Callable[[JobContext], None]]
     rules: WorkRules = field(default_factory=WorkRules)
     stop: Event = field(default_factory=Event)
     """Set by anybody: the job that runs is finished, and no other is begun."""
 
     def run(self, *, once: bool) -> WorkerReport:
         """Do what is due, and unless ``once`` what becomes due, until stopped."""
-        tally = Tally()
+        tally = JobTally()
         while not self.stop.is_set():
             try:
                 with control_of(self.desk, as_service=True) as control:
@@ -91,7 +91,7 @@ class Worker:
             lost=tally.lost,
         )
 
-    def _work(self, control: Control, tally: Tally, *, once: bool) -> None:
+    def _work(self, control: ControlTables, tally: JobTally, *, once: bool) -> None:
         while not self.stop.is_set():
             add_due(control, self.desk)
             while not self.stop.is_set() and (job := self._taken(control)) is not None:
@@ -100,7 +100,7 @@ class Worker:
                 return
             self.stop.wait(self.rules.idle_seconds)
 
-    def _taken(self, control: Control) -> Job | None:
+    def _taken(self, control: ControlTables) -> Job | None:
         now = self.desk.now_ns()
         return control.jobs.take(self.kinds, now, now + self._lease_ns)
 
@@ -108,7 +108,7 @@ class Worker:
     def _lease_ns(self) -> int:
         return int(self.rules.lease_seconds * _SECOND_NS)
 
-    def _do(self, control: Control, job: Job, tally: Tally) -> None:
+    def _do(self, control: ControlTables, job: Job, tally: JobTally) -> None:
         if job.attempts > self.rules.attempts_max:
             # Every worker that had it ended without a word: the job may be what kills them.
             words = f"begun {job.attempts - 1} times and never ended"
@@ -116,7 +116,7 @@ class Worker:
             return
         try:
             with self._renewing(job):
-                self.kinds[job.kind](Work(self._desk_of(job), job.key, payload_of(job)))
+                self.kinds[job.kind](JobContext(self._desk_of(job), job.key, payload_of(job)))
         except Exception as error:  # noqa: BLE001 - whatever a job fails of, the worker goes on with the next
             self._failed(control, job, error, tally)
             return
@@ -125,10 +125,10 @@ class Worker:
         else:
             tally.lost += 1
 
-    def _desk_of(self, job: Job) -> Desk:
+    def _desk_of(self, job: Job) -> Workspace:
         return replace(self.desk, project=job.project, bound=True, spooled=False)
 
-    def _failed(self, control: Control, job: Job, error: Exception, tally: Tally) -> None:
+    def _failed(self, control: ControlTables, job: Job, error: Exception, tally: JobTally) -> None:
         words = _words(error)
         self.desk.talk(f"job {job.id} ({job.kind}) failed: {words}")
         # What the caller got wrong does not get right by itself.

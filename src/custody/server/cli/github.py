@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "connect": ("custody.server.cli.github_commands", "Say which project a repository's evidence belongs to."),
         "disconnect": ("custody.server.cli.github_commands", "Have deliveries about a repository do nothing."),
@@ -16,7 +16,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("github", cls=Parts, parts=PARTS)
+@click.group("github", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Judge pull requests on GitHub, and learn from what becomes of them.
 

@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "create": ("custody.server.cli.project_commands", "Make a project with a store of its own."),
         "list": ("custody.server.cli.project_commands", "List the projects."),
@@ -21,7 +21,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("project", cls=Parts, parts=PARTS)
+@click.group("project", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Keep projects apart, each with its own store, tokens and retention.
 

@@ -44,9 +44,9 @@ def command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json
       custody report --html report --pages 2000 --json
     """
     from custody.server.app.report_folder import write_folder
-    from custody.server.pages.files import Written, report_files
+    from custody.server.pages.files import ExportSummary, report_files
 
-    desk, written = the_desk(ctx), Written()
+    desk, written = the_desk(ctx), ExportSummary()
     made = text_from(desk.now_ns())
     note = _read if texts else None
     count = write_folder(folder, report_files(desk, most=most, made=made, note=note, written=written))

@@ -11,7 +11,7 @@ from custody.server.wire.serve import ServeReport
 from custody.terminal.frame import answer, database_option, json_option, say, the_desk
 
 if TYPE_CHECKING:
-    from custody.server.listener import Address
+    from custody.server.listener import ListenAddress
 
 PORT = 8787
 PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
@@ -62,7 +62,7 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
             raise
         raise MissingExtra(error.name, "server") from error
 
-    def announce(address: "Address") -> None:
+    def announce(address: "ListenAddress") -> None:
         report = ServeReport(url=address.url, host=address.host, port=address.port)
         say(f"serving at {address.at('')}")
         answer(report, "", as_json=as_json)

@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "create": ("custody.server.cli.token_commands", "Make a token for one project and show it, once."),
         "list": ("custody.server.cli.token_commands", "List tokens, without what they open with."),
@@ -15,7 +15,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("token", cls=Parts, parts=PARTS)
+@click.group("token", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Make, list and revoke the tokens that open a service.
 

@@ -5,8 +5,8 @@ from types import MappingProxyType
 import click
 
 from custody.core.project import DEFAULT_PROJECT
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token, list_tokens, revoke_token
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token, list_tokens, revoke_token
 from custody.server.wire.tenancy import TokenLine
 from custody.terminal.frame import answer, database_option, json_option, printable, say, the_desk
 
@@ -17,8 +17,8 @@ from custody.terminal.frame import answer, database_option, json_option, printab
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice([scope.value for scope in Scope]),
-    default=(Scope.READ.value,),
+    type=click.Choice([scope.value for scope in TokenScope]),
+    default=(TokenScope.READ.value,),
     show_default=True,
     help="What it is good for; give it several times for several.",
 )
@@ -38,7 +38,7 @@ def create(ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires
       custody token create --name laptop
       custody token create --project web-shop --scope read --scope write --expires 30d --name ci
     """
-    wanted = Wanted(project, [Scope(scope) for scope in scopes], expires, name)
+    wanted = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
     report = create_token(the_desk(ctx), wanted)
     if not as_json:
         say(printable(f"token {_line(report.token)}; it is shown this once"))

@@ -6,12 +6,12 @@ from types import FrameType, MappingProxyType
 import click
 
 from custody.server.app.jobs import KINDS
-from custody.server.app.worker import Worker
+from custody.server.app.worker import JobWorker
 from custody.server.wire.tenancy import WorkerReport
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 from custody.terminal.frame import answer, database_option, json_option, say, the_desk
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "list": ("custody.server.cli.worker_commands", "List jobs that are set aside, run or wait."),
         "retry": ("custody.server.cli.worker_commands", "Have a job that was set aside taken again."),
@@ -19,7 +19,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("worker", cls=Parts, parts=PARTS, invoke_without_command=True)
+@click.group("worker", cls=CommandGroup, parts=PARTS, invoke_without_command=True)
 @click.option("--once", is_flag=True, help="Do what is due now, then end.")
 @click.option(
     "--kinds",
@@ -46,7 +46,7 @@ def command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: 
     if ctx.invoked_subcommand is not None:
         return 0
     chosen = {kind: does for kind, does in KINDS.items() if kind in (kinds or KINDS)}
-    worker = Worker(the_desk(ctx, is_service=True), MappingProxyType(chosen))
+    worker = JobWorker(the_desk(ctx, is_service=True), MappingProxyType(chosen))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         say("stopping when the job that runs has ended")

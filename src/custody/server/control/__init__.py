@@ -4,21 +4,21 @@ May touch: that schema or file, and the schemas of projects and the service's ro
 holds no evidence. Moments and chance are handed in.
 """
 
-from custody.server.control.database import Control, control_in_file, control_in_postgres
-from custody.server.control.github import Connected
+from custody.server.control.database import ControlTables, control_in_file, control_in_postgres
+from custody.server.control.github import GitHubConnection
 from custody.server.control.jobs import Job, Jobs, JobState
 from custody.server.control.projects import Project
-from custody.server.control.reads import TextRead
+from custody.server.control.reads import TextReadRow
 from custody.server.control.tokens import Token
 
 __all__ = [
-    "Connected",
-    "Control",
+    "ControlTables",
+    "GitHubConnection",
     "Job",
     "JobState",
     "Jobs",
     "Project",
-    "TextRead",
+    "TextReadRow",
     "Token",
     "control_in_file",
     "control_in_postgres",

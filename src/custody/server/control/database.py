@@ -29,7 +29,7 @@ CONTROL_VERSION = 1
 """The newest step of the control tables; a test holds it to the files."""
 
 
-class Control:
+class ControlTables:
     """Who may ask, of what, and what is to be done."""
 
     def __init__(self, db: Db) -> None:
@@ -40,7 +40,7 @@ class Control:
         self.jobs = Jobs(db)
         self.github = GitHubTables(db)
 
-    def __enter__(self) -> "Control":
+    def __enter__(self) -> "ControlTables":
         return self
 
     def __exit__(
@@ -57,7 +57,7 @@ class Control:
         self.db.close()
 
 
-def control_in_file(path: Path) -> Control:
+def control_in_file(path: Path) -> ControlTables:
     """The control tables in a file, made if it is not there; several threads may use it, one at a time."""
     db = open_sqlite(path, shared=True)
     try:
@@ -65,10 +65,10 @@ def control_in_file(path: Path) -> Control:
     except BaseException:
         db.close()
         raise
-    return Control(db)
+    return ControlTables(db)
 
 
-def control_in_postgres(url: str, *, as_service: bool) -> Control:
+def control_in_postgres(url: str, *, as_service: bool) -> ControlTables:
     """The control tables of a team's database, as the service's role or as whoever ``url`` names."""
     db = connect(url, CONTROL_SCHEMA)
     try:
@@ -83,7 +83,7 @@ def control_in_postgres(url: str, *, as_service: bool) -> Control:
     except BaseException:
         db.close()
         raise
-    return Control(db)
+    return ControlTables(db)
 
 
 def initialise(url: str, now_ns: int, login: str | None) -> list[str]:
@@ -96,7 +96,7 @@ def initialise(url: str, now_ns: int, login: str | None) -> list[str]:
         _migrate(db)
         open_control_tables(db)
         _let_in(db, login)
-        control = Control(db)
+        control = ControlTables(db)
         control.projects.put_default(now_ns)
         names = [project.name for project in control.projects.all()]
     finally:

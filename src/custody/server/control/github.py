@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from custody.core.ids import Digest
-from custody.store.db import Db, Value
+from custody.store.db import Db, SqlValue
 from custody.store.tables import integer
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class GitHubConnection:
     """A repository of GitHub's and the project that its evidence belongs to."""
 
     full_name: str
@@ -37,14 +37,14 @@ class GitHubTables:
         )
         return bool(gone)
 
-    def named(self, full_name: str) -> Connected | None:
+    def named(self, full_name: str) -> GitHubConnection | None:
         """The repository of that name; None if nobody connected it."""
         found = self._db.rows(
             "SELECT full_name, project, installation FROM github_repository WHERE full_name = ?", (full_name.lower(),)
         )
         return _connected(*found[0]) if found else None
 
-    def all(self) -> list[Connected]:
+    def all(self) -> list[GitHubConnection]:
         """Every repository, by name."""
         rows = self._db.rows("SELECT full_name, project, installation FROM github_repository ORDER BY full_name")
         return [_connected(*row) for row in rows]
@@ -66,6 +66,6 @@ class GitHubTables:
         return bool(made)
 
 
-def _connected(full_name: Value, project: Value, installation: Value) -> Connected:
+def _connected(full_name: SqlValue, project: SqlValue, installation: SqlValue) -> GitHubConnection:
     number = None if installation is None else integer(installation)
-    return Connected(str(full_name), str(project), number)
+    return GitHubConnection(str(full_name), str(project), number)

@@ -7,7 +7,7 @@ from custody.store.tables import integer
 
 
 @dataclass(frozen=True, slots=True)
-class TextRead:
+class TextReadRow:
     """That a text was read: with which token, what, when."""
 
     token: str
@@ -21,20 +21,20 @@ class Reads:
     def __init__(self, db: Db) -> None:
         self._db = db
 
-    def put(self, id_: str, project: str, read: TextRead) -> None:
+    def put(self, id_: str, project: str, read: TextReadRow) -> None:
         """Note a read; the same id again is the same read."""
         self._db.run(
             "INSERT INTO text_read (id, project, token, what, at_ns) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (id_, project, read.token, read.what, read.at_ns),
         )
 
-    def of(self, project: str, limit: int) -> list[TextRead]:
+    def of(self, project: str, limit: int) -> list[TextReadRow]:
         """The last reads of a project's texts, newest first."""
         rows = self._db.rows(
             "SELECT token, what, at_ns FROM text_read WHERE project = ? ORDER BY at_ns DESC, id LIMIT ?",
             (project, limit),
         )
-        return [TextRead(str(token), str(what), integer(at)) for token, what, at in rows]
+        return [TextReadRow(str(token), str(what), integer(at)) for token, what, at in rows]
 
     def count(self, project: str) -> int:
         """How many reads of a project's texts were noted."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from custody.store.db import Db, Row, Value
+from custody.store.db import Db, Row, SqlValue
 from custody.store.tables import integer, raw
 
 _COLUMNS = "id, hash, project, name, scopes, created_ns, expires_ns, used_ns, revoked_ns"
@@ -84,5 +84,5 @@ def _token(row: Row) -> Token:
     )
 
 
-def _moment(value: Value) -> int | None:
+def _moment(value: SqlValue) -> int | None:
     return None if value is None else integer(value)

@@ -37,7 +37,7 @@ class GitHubBackfillReport(Report, frozen=True, kw_only=True, tag="github-backfi
     added: int
 
 
-class WebhookTaken(msgspec.Struct, frozen=True, kw_only=True):
+class WebhookReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a delivery, and how many jobs it made."""
 
     taken: str

@@ -37,7 +37,7 @@ class Login(msgspec.Struct, frozen=True):
     type: str = "User"
 
 
-class Side(msgspec.Struct, frozen=True):
+class PullRequestSide(msgspec.Struct, frozen=True):
     """One end of a pull request; the head's repository is null when a fork was deleted."""
 
     sha: str
@@ -61,8 +61,8 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str | None = None
     user: Login | None = None
     merged_by: Login | None = None
-    head: Side
-    base: Side
+    head: PullRequestSide
+    base: PullRequestSide
 
     @property
     def is_merged(self) -> bool:
@@ -76,14 +76,14 @@ class Installation(msgspec.Struct, frozen=True):
     id: int
 
 
-class Commit(msgspec.Struct, frozen=True):
+class PushedCommit(msgspec.Struct, frozen=True):
     """A commit that a push brought."""
 
     id: str
     message: str = ""
 
 
-class CheckRunGiven(msgspec.Struct, frozen=True, kw_only=True):
+class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
     """A check run as the API answers it."""
 
     id: int
@@ -96,7 +96,7 @@ class CheckRunGiven(msgspec.Struct, frozen=True, kw_only=True):
 class CheckRuns(msgspec.Struct, frozen=True):
     """The API's answer to which check runs a commit has."""
 
-    check_runs: list[CheckRunGiven]
+    check_runs: list[CheckRun]
 
 
 class Comment(msgspec.Struct, frozen=True):
@@ -121,11 +121,11 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     repository: NamedRepository | None = None
     installation: Installation | None = None
     pull_request: Pull | None = None
-    check_run: CheckRunGiven | None = None
+    check_run: CheckRun | None = None
     ref: str = ""
     before: str = ""
     after: str = ""
-    commits: list[Commit] = []
+    commits: list[PushedCommit] = []
 
 
 def is_signed(body: bytes, secret: bytes, signature: str | None) -> bool:
@@ -171,24 +171,26 @@ def commit_named(typed: str) -> CommitSha:
     return CommitSha(typed)
 
 
-class _Words(msgspec.Struct, frozen=True):
+class _CommentText(msgspec.Struct, frozen=True):
     title: str
     summary: str
 
 
-class _Unjudged(msgspec.Struct, frozen=True, kw_only=True):
+class _SkippedReview(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     head_sha: str
     status: str = "completed"
     conclusion: str = "action_required"
     completed_at: str
-    output: _Words
+    output: _CommentText
 
 
 def encode_unjudged(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
     """The body of a check run for a change that could not be judged: somebody has to act, it is not let pass."""
-    output = _Words("could not be judged", f"custody could not judge this change: {why}")
-    return msgspec.json.encode(_Unjudged(name=name, head_sha=head, completed_at=to_the_second(as_of), output=output))
+    output = _CommentText("could not be judged", f"custody could not judge this change: {why}")
+    return msgspec.json.encode(
+        _SkippedReview(name=name, head_sha=head, completed_at=to_the_second(as_of), output=output)
+    )
 
 
 class JobPayload(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from custody.attribution.app.blame import Reporting
+from custody.attribution.app.blame import BlameReporter
 from custody.attribution.app.context import attributing
 from custody.attribution.wire.blame import BlameReport
 from custody.core.errors import InputError
@@ -15,11 +15,11 @@ from custody.git import FileAt, NoObject, Repository
 from custody.server.app.questions import Note, in_repository, line_explained, on_disk
 from custody.server.page_data.files import addressed, meant
 from custody.why.report import WhyReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FilePlace:
     """A file as an address names it: of a commit, or (``revision`` is None) as it is on disk, where git tracks it."""
 
     file: str
@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileBlamed:
+class BlamePageFile:
     """The report on a file, and its lines; ``file`` is how an address names it."""
 
     file: str
@@ -35,34 +35,34 @@ class FileBlamed:
     texts: Sequence[str]
 
 
-def file_blamed(desk: Desk, place: Place) -> FileBlamed:
+def file_blamed(desk: Workspace, place: FilePlace) -> BlamePageFile:
     """Every line of a file in order, each with who wrote it and on what evidence."""
     here = in_repository(desk)
     path, commit = _found(here.repository, place)
     if commit is None:
         on_disk(here, path)
     with attributing(here) as evidence:
-        blamed = Reporting(evidence).blamed(path, commit, ())
+        blamed = BlameReporter(evidence).blamed(path, commit, ())
         evidence.save()
     silent = [structs.replace(one, conversation_summary=None) for one in blamed.report.attributions]
-    return FileBlamed(
+    return BlamePageFile(
         file=addressed(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
     )
 
 
-def place_explained(desk: Desk, place: Place, line: int, *, note: Note | None) -> WhyReport:
+def place_explained(desk: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
     """Why a line is there; what was asked only with a ``note``."""
     here = in_repository(desk)
     path, commit = _found(here.repository, place)
     return line_explained(here, str(path), line, revision=commit, note=note)
 
 
-def has_disk(desk: Desk) -> bool:
+def has_disk(desk: Workspace) -> bool:
     """Whether files can be looked at as they are on disk: not in a bare repository."""
     return in_repository(desk).repository.work_tree is not None
 
 
-def _found(repository: Repository, place: Place) -> tuple[RepoPath, CommitSha | None]:
+def _found(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSha | None]:
     if place.revision is None:
         return RepoPath.of(place.file), None
     if place.revision == "HEAD" and repository.head().commit is None:

@@ -9,17 +9,17 @@ from typing import Generic, TypeVar
 
 from custody.core.errors import InputError
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 T = TypeVar("T")
 
 WAIT_SECONDS_MAX = 30.0
 """So long somebody waits while the same is made for another."""
 
-Place = tuple[str | None, ...]
+CacheKey = tuple[str | None, ...]
 
 
-def place_of(desk: Desk) -> Place:
+def place_of(desk: Workspace) -> CacheKey:
     """Which store a desk works with."""
     return desk.database, str(desk.folder_of_project), desk.project
 
@@ -30,7 +30,7 @@ def chains_of(store: Store) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept(Generic[T]):
+class _CacheEntry(Generic[T]):
     state: object
     made_ns: int
     answer: T
@@ -48,11 +48,11 @@ class Turns:
     """One at a time at each place."""
 
     def __init__(self) -> None:
-        self._turns: dict[Place, _Turn] = {}
+        self._turns: dict[CacheKey, _Turn] = {}
         self._lock = Lock()
 
     @contextmanager
-    def at(self, place: Place) -> Iterator[None]:
+    def at(self, place: CacheKey) -> Iterator[None]:
         """Be the only one at a place; its lock is forgotten with the last one who wants it.
 
         An ``InputError`` where somebody else takes too long.
@@ -74,17 +74,17 @@ class Turns:
                     del self._turns[place]
 
 
-class Lately(Generic[T]):
+class StateCache(Generic[T]):
     """One answer for each of a few places; ``ns_max`` is how old one may become although nothing seems to be new."""
 
     def __init__(self, *, most: int = 4, ns_max: int | None = None) -> None:
         self._most = most
         self._ns_max = ns_max
-        self._kept: OrderedDict[Place, _Kept[T]] = OrderedDict()
+        self._kept: OrderedDict[CacheKey, _CacheEntry[T]] = OrderedDict()
         self._turns = Turns()
         self._lock = Lock()
 
-    def get(self, place: Place, state: object, now_ns: int, make: Callable[[], T]) -> T:
+    def get(self, place: CacheKey, state: object, now_ns: int, make: Callable[[], T]) -> T:
         """The answer for this state, made by one at a time: whoever comes second finds what the first one made.
 
         Nobody waits for what is made for another place.
@@ -93,7 +93,7 @@ class Lately(Generic[T]):
             with self._lock:
                 kept = self._kept.get(place)
             if kept is None or kept.state != state or self._is_old(kept, now_ns):
-                kept = _Kept(state, now_ns, make())
+                kept = _CacheEntry(state, now_ns, make())
             with self._lock:
                 self._kept[place] = kept
                 self._kept.move_to_end(place)
@@ -101,5 +101,5 @@ class Lately(Generic[T]):
                     self._kept.popitem(last=False)
             return kept.answer
 
-    def _is_old(self, kept: _Kept[T], now_ns: int) -> bool:
+    def _is_old(self, kept: _CacheEntry[T], now_ns: int) -> bool:
         return self._ns_max is not None and not 0 <= now_ns - kept.made_ns <= self._ns_max

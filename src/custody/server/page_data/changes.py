@@ -1,4 +1,4 @@
-"""Indexed changes for pages: unknown names become ``NotThere``, and verdicts are made one at a time."""
+"""Indexed changes for pages: unknown names become ``NameNotFound``, and verdicts are made one at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,40 +6,40 @@ from contextlib import contextmanager
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_name import UnknownChange, find_change
-from custody.dupes.app.indexed_changes import ChangeSeen, change_like, format_range, read_change
+from custody.dupes.app.indexed_changes import ChangePage, change_like, format_range, read_change
 from custody.dupes.app.report import named_row
 from custody.dupes.wire.report import DupesCheckReport
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
-from custody.server.app.questions import NotThere, in_repository
-from custody.server.page_data.cache import Place, Turns, chains_of, place_of
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.app.questions import NameNotFound, in_repository
+from custody.server.page_data.cache import CacheKey, Turns, chains_of, place_of
+from custody.workspace.workspace import Workspace, has_repository
 
 JUDGED_MAX = 10_000
 _TURNS = Turns()
-_JUDGED: dict[Place, int] = {}
+_JUDGED: dict[CacheKey, int] = {}
 """On which records a change was judged last."""
 
 
 @contextmanager
 def translate_unknown_change() -> Iterator[None]:
-    """Turn the error about an unknown change into a ``NotThere``."""
+    """Turn the error about an unknown change into a ``NameNotFound``."""
     try:
         yield
     except UnknownChange as error:
-        raise NotThere(error.message, hint=error.hint) from error
+        raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def change_seen(desk: Desk, name: str) -> ChangeSeen:
+def change_seen(desk: Workspace, name: str) -> ChangePage:
     """What a change is and does, as far as a repository is here to tell."""
     with translate_unknown_change():
         row = find_change(desk, name)
     if not has_repository(desk):
-        return ChangeSeen(change=named_row(row), unread="this service has no repository of the project")
+        return ChangePage(change=named_row(row), unread="this service has no repository of the project")
     return read_change(desk, row)
 
 
-def find_matches(desk: Desk, name: str) -> DupesCheckReport:
+def find_matches(desk: Workspace, name: str) -> DupesCheckReport:
     """What a change is like among all that are indexed."""
     here = in_repository(desk)
     with translate_unknown_change():
@@ -47,7 +47,7 @@ def find_matches(desk: Desk, name: str) -> DupesCheckReport:
     return change_like(here, row)
 
 
-def change_judged(desk: Desk, name: str) -> GateReport:
+def change_judged(desk: Workspace, name: str) -> GateReport:
     """The verdict on an indexed change that is still open, as it would land now; one at a time of a store."""
     here = in_repository(desk)
     with translate_unknown_change():
@@ -55,11 +55,11 @@ def change_judged(desk: Desk, name: str) -> GateReport:
     if row.on_main:
         raise InputError("this change has landed", hint="only open changes are judged")
     with _its_turn(desk, row.head):
-        return gate(here, Request(change=format_range(here, row)))
+        return gate(here, GateRequest(change=format_range(here, row)))
 
 
 @contextmanager
-def _its_turn(desk: Desk, head: CommitSha) -> Iterator[None]:
+def _its_turn(desk: Workspace, head: CommitSha) -> Iterator[None]:
     """One verdict at a time; but of a change that was judged on the same records, as soon as it is asked for.
 
     A first verdict keeps what it worked out in the store. Two that write at a time break the seal which says that the

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from custody.dupes.app.change_name import find_change
 from custody.dupes.app.cluster_groups import (
     MEMBERS_TOLD_MAX,
-    Group,
+    ClusterRow,
     Groups,
     check_index_version,
     find_groups,
@@ -17,38 +17,38 @@ from custody.dupes.app.cluster_groups import (
     show_group,
 )
 from custody.dupes.app.indexed_changes import dedupe_rules
-from custody.dupes.wire.report import ClusterMember, ClusterTold
-from custody.server.page_data.cache import Lately, place_of
+from custody.dupes.wire.report import ClusterMember, ClusterReport
+from custody.server.page_data.cache import StateCache, place_of
 from custody.server.page_data.changes import translate_unknown_change
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 NO_REPOSITORY = "this service has no repository of the project, so nobody can tell who descends from whom"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsListed:
+class ClusterListPage:
     """Some clusters of those that match, how many match, and from where there are more."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ClusterRow, ...]
     matching: int
     next: int | None
     changes: int
     pairs: int
 
 
-_KEPT: Lately[Groups] = Lately()
+_KEPT: StateCache[Groups] = StateCache()
 
 
-def clusters_listed(desk: Desk, *, state: str, words: str, start: int, limit: int) -> GroupsListed:
+def clusters_listed(desk: Workspace, *, state: str, words: str, start: int, limit: int) -> ClusterListPage:
     """The clusters with an ``open`` change, of ``landed`` ones alone, or ``all``, whose changes have these words."""
     found = clusters_known(desk)
     matching = [group for group in found.groups if group.matches(state, words)]
     end = start + limit
     following = end if len(matching) > end else None
-    return GroupsListed(tuple(matching[start:end]), len(matching), following, found.changes, found.pairs)
+    return ClusterListPage(tuple(matching[start:end]), len(matching), following, found.changes, found.pairs)
 
 
-def clusters_known(desk: Desk) -> Groups:
+def clusters_known(desk: Workspace) -> Groups:
     """The clusters among everything indexed, landed commits too; none where the index cannot be compared."""
     rules = dedupe_rules(desk)
     with desk.reading() as store:
@@ -58,14 +58,14 @@ def clusters_known(desk: Desk) -> Groups:
         )
 
 
-def cluster_of(desk: Desk, name: str) -> Group | None:
+def cluster_of(desk: Workspace, name: str) -> ClusterRow | None:
     """The cluster that an indexed change belongs to; None where it belongs to none."""
     with translate_unknown_change():
         wanted = find_change(desk, name).id
     return next((group for group in clusters_known(desk).groups if wanted in group.cluster.members), None)
 
 
-def cluster_seen(desk: Desk, group: Group) -> ClusterTold:
+def cluster_seen(desk: Workspace, group: ClusterRow) -> ClusterReport:
     """One cluster with its base and the change to keep, as far as a repository is here to tell."""
     if has_repository(desk):
         return show_group(desk, group)
@@ -73,4 +73,4 @@ def cluster_seen(desk: Desk, group: Group) -> ClusterTold:
         ClusterMember(change=change, is_base=False, is_canonical=False, why="")
         for change in group.members[:MEMBERS_TOLD_MAX]
     ]
-    return ClusterTold(id=group.members[0].head, members=members, edges=[], canonical_why=NO_REPOSITORY)
+    return ClusterReport(id=group.members[0].head, members=members, edges=[], canonical_why=NO_REPOSITORY)

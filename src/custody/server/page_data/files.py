@@ -13,7 +13,7 @@ from custody.core.views import FileEdit, TracedFile
 from custody.git import Repository
 from custody.ledger.queries.edits import paths_in
 from custody.server.app.questions import in_repository
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 EDITED = (FileEdit, TracedFile)
 """The views that say that an agent wrote in a file."""
@@ -22,7 +22,7 @@ FOLDER, FILE = "0", "1"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file, or a folder with how many files are in it and how many of those agents wrote in."""
 
     path: str
@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class FileFilter:
     """Which files: of which folder, with what in their names, only those that agents wrote in; how many from where."""
 
     folder: str | None = None
@@ -52,20 +52,20 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class FileListing:
     """The entries of one page; ``more`` is where the next page begins, ``total`` counts those on every page."""
 
     folder: str | None
     shown: str | None
     commit: CommitSha
-    entries: Sequence[Entry]
+    entries: Sequence[FileEntry]
     total: int
     files: int
     edited: int
     more: str | None
 
 
-def files_listed(desk: Desk, wish: Wish) -> Listing:
+def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
     """The folder's entries: its own, or every file below it where names or agents are asked for."""
     repository = in_repository(desk).repository
     commit = repository.resolve(wish.revision)
@@ -85,7 +85,7 @@ def files_listed(desk: Desk, wish: Wish) -> Listing:
         found = [_file(path, edited, start) for path in wanted if part in _shown(path, start).casefold()]
     ordered = sorted(found, key=lambda entry: entry.key)
     rest = [entry for entry in ordered if entry.key > wish.after]
-    return Listing(
+    return FileListing(
         folder=None if folder is None else addressed(folder),
         shown=None if folder is None else folder.display,
         commit=commit,
@@ -97,7 +97,7 @@ def files_listed(desk: Desk, wish: Wish) -> Listing:
     )
 
 
-def edited_files(desk: Desk) -> frozenset[RepoPath]:
+def edited_files(desk: Workspace) -> frozenset[RepoPath]:
     """The files that agents are known to have written in, under the names that they had then."""
     with desk.reading() as store:
         return frozenset(paths_in(store, EDITED))
@@ -136,10 +136,10 @@ def _files(repository: Repository, commit: CommitSha, folder: RepoPath | None) -
         return [entry.path for entry in entries if entry.kind == "blob"]
 
 
-def _children(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int) -> list[Entry]:
+def _children(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int) -> list[FileEntry]:
     """What is in a folder itself: its files, and the folders below it with what is in them."""
     folders: dict[bytes, tuple[int, int]] = {}
-    found: list[Entry] = []
+    found: list[FileEntry] = []
     for path in files:
         slash = path.raw.find(b"/", start)
         if slash < 0:
@@ -149,12 +149,12 @@ def _children(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int
             folders[path.raw[:slash]] = (count + 1, by_agents + (path in edited))
     for raw, (count, by_agents) in folders.items():
         below = RepoPath(raw)
-        found.append(Entry(addressed(below), _shown(below, start), is_folder=True, files=count, edited=by_agents))
+        found.append(FileEntry(addressed(below), _shown(below, start), is_folder=True, files=count, edited=by_agents))
     return found
 
 
-def _file(path: RepoPath, edited: frozenset[RepoPath], start: int) -> Entry:
-    return Entry(addressed(path), _shown(path, start), is_folder=False, files=1, edited=int(path in edited))
+def _file(path: RepoPath, edited: frozenset[RepoPath], start: int) -> FileEntry:
+    return FileEntry(addressed(path), _shown(path, start), is_folder=False, files=1, edited=int(path in edited))
 
 
 def _shown(path: RepoPath, start: int) -> str:

@@ -4,16 +4,16 @@ from custody.core.errors import InputError, RulesError
 from custody.graph.app.edge_runs import Runs, edge_key, list_edge_runs
 from custody.graph.app.learn import graph_rules
 from custody.graph.app.questions import units_named
-from custody.graph.app.views import Picture, Wanted, draw_agent, draw_difference, draw_learnt, draw_session
+from custody.graph.app.views import GraphViewRequest, Picture, draw_agent, draw_difference, draw_learnt, draw_session
 from custody.ledger.queries.sessions import session_rows
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from custody.server.page_data.graph_cache import learnt_at_hand, units_at_hand
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def graph_picture(desk: Desk, wanted: Wanted) -> Picture:
-    """The picture that is wanted; a ``NotThere`` where nothing has the name of its session."""
+def graph_picture(desk: Workspace, wanted: GraphViewRequest) -> Picture:
+    """The picture that is wanted; a ``NameNotFound`` where nothing has the name of its session."""
     rules = graph_rules(desk)
     with desk.reading() as store:
         if wanted.view in ("tree", "lanes"):
@@ -35,16 +35,16 @@ def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
     except InputError as error:
         if session_rows(store, limit=1, starting=session):
             return ()
-        raise NotThere(error.message, hint=error.hint) from error
+        raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def graph_runs(desk: Desk, name: str) -> Runs:
-    """The runs behind an edge, by its name in a picture; a ``NotThere`` where nobody has learnt such an edge."""
+def graph_runs(desk: Workspace, name: str) -> Runs:
+    """The runs behind an edge, by its name in a picture; a ``NameNotFound`` where nobody has learnt such an edge."""
     start, end, kind = edge_key(name)
     with desk.reading() as store:
         runs = list_edge_runs(store, learnt_at_hand(desk, store), (start, end, kind))
     if runs is None:
-        raise NotThere(
+        raise NameNotFound(
             f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"
         )
     return runs

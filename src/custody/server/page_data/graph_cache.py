@@ -6,26 +6,26 @@ Nothing can be stale: what is kept holds for the chains as they stood, and every
 from collections import OrderedDict
 from threading import Lock
 
-from custody.graph.app.learn import Learnt, Unit, graph_rules, learnt, units_of
-from custody.server.page_data.cache import Lately, chains_of, place_of
+from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learnt, units_of
+from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 KEPT_MAX = 4
-Key = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+GraphCacheKey = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 
 _lock = Lock()
-_kept: OrderedDict[Key, tuple[Unit, ...]] = OrderedDict()
-_LEARNT: Lately[Learnt] = Lately(most=2)
+_kept: OrderedDict[GraphCacheKey, tuple[Unit, ...]] = OrderedDict()
+_LEARNT: StateCache[LearntGraph] = StateCache(most=2)
 
 
-def learnt_at_hand(desk: Desk, store: Store) -> Learnt:
+def learnt_at_hand(desk: Workspace, store: Store) -> LearntGraph:
     """What was learnt from everything; nobody may teach it more."""
     rules = graph_rules(desk)
     return _LEARNT.get(place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learnt(desk, store, rules))
 
 
-def units_at_hand(desk: Desk, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+def units_at_hand(desk: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
     """These sessions and executions with their spans."""
     key = (desk.database or str(desk.home), desk.project, names, chains_of(store))
     with _lock:

@@ -7,17 +7,17 @@ from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import PENDING
 from custody.core.wire.canonical import Json
-from custody.core.wire.report import Check, VerifyReport
+from custody.core.wire.report import DoctorCheck, VerifyReport
 from custody.core.wire.time import text_from
-from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HooksSeen, hooks_seen
+from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, hooks_seen
 from custody.intake.install.doctor import glance
 from custody.intake.install.init import TITLES, found
 from custody.ledger.gap import gap_of
 from custody.ledger.integrity import checked
 from custody.server.app.jobs import jobs_of_project
-from custody.server.queries.activity import LookedAt
+from custody.server.queries.activity import ActivityTables
 from custody.server.wire.tenancy import JobLine
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 LOST_READ_MAX = 1_000
 GAPS_MAX = 100
@@ -28,7 +28,7 @@ RECORDS_VERIFIED_MAX = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainSeen:
+class ChainHealth:
     """A chain, and how far it was checked: None where nobody can tell."""
 
     store: str
@@ -39,7 +39,7 @@ class ChainSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class GapSeen:
+class GapRow:
     """Something that could not be recorded, and when, where that is known."""
 
     at: str | None
@@ -47,43 +47,43 @@ class GapSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSeen:
+class AgentHealth:
     """An agent that can be set up, whether it is on this machine, and what its settings come to."""
 
     agent: str
     title: str
     here: bool
-    hooks: HooksSeen
+    hooks: HookStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateSeen:
+class HealthPage:
     """Everything that the page about health shows at once."""
 
     store: str
     records: int
-    checks: Sequence[Check]
-    chains: Sequence[ChainSeen]
+    checks: Sequence[DoctorCheck]
+    chains: Sequence[ChainHealth]
     chain_count: int
-    gaps: Sequence[GapSeen]
+    gaps: Sequence[GapRow]
     gap_count: int
     more_gaps: bool
     """Whether there are gaps that were not even counted."""
-    agents: Sequence[AgentSeen] | None
+    agents: Sequence[AgentHealth] | None
     """None where there is no repository in which agents could work."""
     jobs: Sequence[JobLine]
     jobs_why_not: str | None
 
 
-def state_seen(desk: Desk) -> StateSeen:
+def state_seen(desk: Workspace) -> HealthPage:
     """How everything is, without looking at every record."""
     with desk.reading() as store, store.reading():
         own, sealed = store.own(), store.sealed_positions()
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        lost = LookedAt(store).lost(LOST_READ_MAX)
+        lost = ActivityTables(store).lost(LOST_READ_MAX)
         said = [_lost(payload) for payload in store.tables.payloads(lost).values()]
     chains = [
-        ChainSeen(
+        ChainHealth(
             store=head.store,
             records=int(head.seq),
             link=head.link.hex(),
@@ -94,7 +94,7 @@ def state_seen(desk: Desk) -> StateSeen:
     ]
     gaps = _gaps(desk, [what for what in said if what is not None])
     jobs, why_not = _jobs(desk)
-    return StateSeen(
+    return HealthPage(
         store=desk.store_name,
         records=sum(chain.records for chain in chains),
         checks=glance(desk),
@@ -109,7 +109,7 @@ def state_seen(desk: Desk) -> StateSeen:
     )
 
 
-def verified_now(desk: Desk) -> VerifyReport:
+def verified_now(desk: Workspace) -> VerifyReport:
     """What verifying finds, what is sealed not again; an ``InputError`` where that would take too long to wait for.
 
     A page only asks: it seals nothing.
@@ -129,24 +129,24 @@ def _lost(payload: Json) -> str | None:
     return what if isinstance(what, str) else None
 
 
-def _gaps(desk: Desk, chained: Sequence[str]) -> list[GapSeen]:
+def _gaps(desk: Workspace, chained: Sequence[str]) -> list[GapRow]:
     """Each gap once, whether a chain or a file tells of it; the latest first, those without a moment at the end."""
     counted = [line for folder in desk.gap_folders for line in gaps_in(folder)] if has_repository(desk) else []
     gaps = [gap_of(line) for line in dict.fromkeys((*chained, *counted))]
     ordered = sorted(gaps, key=lambda gap: -(gap.at_ns or 0))
-    return [GapSeen(None if gap.at_ns is None else text_from(gap.at_ns), gap.what) for gap in ordered]
+    return [GapRow(None if gap.at_ns is None else text_from(gap.at_ns), gap.what) for gap in ordered]
 
 
-def _agents(desk: Desk) -> list[AgentSeen]:
+def _agents(desk: Workspace) -> list[AgentHealth]:
     """Those that are recorded first, then those that something keeps from it, then the rest."""
     here = set(found(desk)) | set(found(desk, user=True))
-    seen = [AgentSeen(agent, TITLES[agent], agent in here, hooks) for agent, hooks in hooks_seen(desk).items()]
+    seen = [AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in hooks_seen(desk).items()]
     return sorted(
         seen, key=lambda one: (one.hooks.state != SET_UP, one.hooks.state == NOT_SET_UP, not one.here, one.title)
     )
 
 
-def _jobs(desk: Desk) -> tuple[list[JobLine], str | None]:
+def _jobs(desk: Workspace) -> tuple[list[JobLine], str | None]:
     try:
         return jobs_of_project(desk, JOBS_MAX), None
     except StoreError as error:

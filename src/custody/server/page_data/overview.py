@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from custody.core.ids import PENDING
-from custody.core.wire.report import Check
+from custody.core.wire.report import DoctorCheck
 from custody.core.wire.time import text_from
 from custody.intake.install.doctor import glance
-from custody.server.queries.activity import LookedAt
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.queries.activity import ActivityTables
+from custody.workspace.workspace import Workspace, has_repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ ABILITIES: tuple[Ability, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AbilityState:
     """An ability and whether there is anything that it can tell from."""
 
     ability: Ability
@@ -76,14 +76,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewSeen:
+class OverviewPage:
     """What there is at a glance; ``since`` is the earliest moment that a record claims."""
 
     records: int
     chains: int
     since: str | None
-    checks: Sequence[Check]
-    standing: Sequence[Standing]
+    checks: Sequence[DoctorCheck]
+    standing: Sequence[AbilityState]
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -93,19 +93,19 @@ class OverviewSeen:
         )
 
     @property
-    def worst(self) -> Check | None:
+    def worst(self) -> DoctorCheck | None:
         """What most needs somebody."""
         return next((one for state in ("ill", "note") for one in self.checks if one.state == state), None)
 
 
-def overview_seen(desk: Desk) -> OverviewSeen:
+def overview_seen(desk: Workspace) -> OverviewPage:
     """What there is, without looking at every record."""
     with desk.reading() as store, store.reading():
-        looked = LookedAt(store)
+        looked = ActivityTables(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         first = looked.first_ns()
         held = looked.holds(sorted({name for one in ABILITIES for name in one.tables}))
-    return OverviewSeen(
+    return OverviewPage(
         records=sum(int(head.seq) for head in heads),
         chains=len(heads),
         since=None if first is None else text_from(first),
@@ -114,9 +114,9 @@ def overview_seen(desk: Desk) -> OverviewSeen:
     )
 
 
-def _standing(ability: Ability, held: frozenset[str], here: Callable[[], bool]) -> Standing:
+def _standing(ability: Ability, held: frozenset[str], here: Callable[[], bool]) -> AbilityState:
     if not held.intersection(ability.tables):
-        return Standing(ability, can=False, why_not=ability.next)
+        return AbilityState(ability, can=False, why_not=ability.next)
     if ability.in_repository and not here():
-        return Standing(ability, can=False, why_not="this service has no repository of the project")
-    return Standing(ability, can=True, why_not=None)
+        return AbilityState(ability, can=False, why_not="this service has no repository of the project")
+    return AbilityState(ability, can=True, why_not=None)

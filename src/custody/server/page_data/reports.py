@@ -8,9 +8,9 @@ from custody.cite.wire.audit import CiteAuditReport, CiteFinding
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.git import NoWorkFile
-from custody.server.app.questions import NotThere, in_repository, on_disk
+from custody.server.app.questions import NameNotFound, in_repository, on_disk
 from custody.server.page_data.files import addressed, meant
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 ENDINGS = (".md", ".markdown", ".mdx")
 NAMED_MAX = 500
@@ -35,7 +35,7 @@ class FoundAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditedDocument:
     """A document's lines, its audit, and the findings of each line."""
 
     path: str
@@ -44,7 +44,7 @@ class Audited:
     found: dict[int, list[FoundAt]]
 
 
-def documents(desk: Desk, text: str | None) -> Documents:
+def documents(desk: Workspace, text: str | None) -> Documents:
     """The Markdown documents of the last commit, perhaps only those whose path has ``text`` in it."""
     here = in_repository(desk)
     head = here.repository.head().commit
@@ -61,7 +61,7 @@ def documents(desk: Desk, text: str | None) -> Documents:
     return Documents(named[:NAMED_MAX], max(0, len(named) - NAMED_MAX))
 
 
-def audited(desk: Desk, file: str) -> Audited:
+def audited(desk: Workspace, file: str) -> AuditedDocument:
     """One Markdown document that git tracks, as it is on disk, with what is wrong with its citations.
 
     No link is followed.
@@ -69,15 +69,15 @@ def audited(desk: Desk, file: str) -> Audited:
     here = in_repository(desk)
     path = _meant(here, file)
     if not str(path).lower().endswith(ENDINGS):
-        raise NotThere(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
+        raise NameNotFound(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
     try:
         on_disk(here, path)
     except InputError as error:
-        raise NotThere(error.message, hint="/sources lists the documents") from error
+        raise NameNotFound(error.message, hint="/sources lists the documents") from error
     # Read through the door, which follows no symbolic link: what is shown is the repository's.
     found = here.repository.work_file(path, BYTES_MAX)
     if isinstance(found, NoWorkFile):
-        raise NotThere(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
+        raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
     audit = cite_audit(here, [str(path)])
     by_line: dict[int, list[FoundAt]] = defaultdict(list)
     for one in audit.findings:
@@ -86,10 +86,10 @@ def audited(desk: Desk, file: str) -> Audited:
         lines = found.content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"'{path.display}' is not UTF-8 text") from error
-    return Audited(path.display, lines, audit, dict(by_line))
+    return AuditedDocument(path.display, lines, audit, dict(by_line))
 
 
-def _meant(desk: Desk, file: str) -> RepoPath:
+def _meant(desk: Workspace, file: str) -> RepoPath:
     """The document that an address names, which may say it as it is shown."""
     head = desk.repository.head().commit
     return RepoPath.of(file) if head is None else meant(desk.repository, head, file)

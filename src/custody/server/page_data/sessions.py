@@ -15,11 +15,11 @@ from custody.ledger.queries.readings import ReadRows, locators_read_by
 from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
 from custody.ledger.sessions import ANY_NUMBER, session_named, session_read, session_told
 from custody.server.app.cursor import cursor, no_cursor, number_in, parts_of
-from custody.server.app.questions import Note, NotThere, session_as_seen
-from custody.server.page_data.cache import Lately, chains_of, place_of
-from custody.server.queries.activity import ActiveSession, LookedAt
-from custody.store import Seen, Store
-from custody.workspace.workspace import Desk
+from custody.server.app.questions import NameNotFound, Note, session_as_seen
+from custody.server.page_data.cache import StateCache, chains_of, place_of
+from custody.server.queries.activity import ActiveSession, ActivityTables
+from custody.store import ObservedView, Store
+from custody.workspace.workspace import Workspace
 
 ENDS_READ_MAX = 2
 """Records of a session that are read at either end for its model."""
@@ -32,7 +32,7 @@ ACTIVE_NS = 10 * 60 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionListed:
+class SessionListRow:
     """A session in a list. Counts are exact below ``COUNTED_MAX``, else at least so many."""
 
     agent: str
@@ -52,40 +52,42 @@ class SessionListed:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionsListed:
+class SessionListPage:
     """A page of sessions, and the cursor of the next one."""
 
-    items: Sequence[SessionListed]
+    items: Sequence[SessionListRow]
     next: str | None
 
 
 def sessions_listed(
-    desk: Desk,
+    desk: Workspace,
     *,
     limit: int,
     after: str | None = None,
     agent: str | None = None,
     text: str | None = None,
     note: Note | None = None,
-) -> SessionsListed:
+) -> SessionListPage:
     """The sessions that were active last, newest first; what was asked in them only with a ``note``."""
     _check_text(agent, text)
     with desk.reading() as store, store.reading():
-        looked = LookedAt(store)
+        looked = ActivityTables(store)
         rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
         items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
     told = sorted(f"{one.agent} {one.session}" for one in items if one.asked is not None)
     if note is not None and told:
         note(f"first prompts of {len(told)} session(s): {', '.join(told)}")
-    return SessionsListed(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
+    return SessionListPage(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
 
 
-def _listed(desk: Desk, store: Store, looked: LookedAt, row: ActiveSession, *, with_text: bool) -> SessionListed:
+def _listed(
+    desk: Workspace, store: Store, looked: ActivityTables, row: ActiveSession, *, with_text: bool
+) -> SessionListRow:
     counted = looked.counted(row.agent, row.session)
     said = _said(store, row)
     first = first_prompt(store, row.agent, row.session) if with_text else None
-    return SessionListed(
+    return SessionListRow(
         agent=row.agent,
         session=row.session,
         began=text_from(counted.first_ns),
@@ -104,7 +106,7 @@ def _listed(desk: Desk, store: Store, looked: LookedAt, row: ActiveSession, *, w
 def _said(store: Store, row: ActiveSession) -> Session:
     """What the first and the last records of a session say of it; what was said last wins."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
-    for record in LookedAt(store).ends(row.agent, row.session, ENDS_READ_MAX):
+    for record in ActivityTables(store).ends(row.agent, row.session, ENDS_READ_MAX):
         for view in store.views.of(record):
             if isinstance(view, Session | ToolCall) and view.agent == row.agent:
                 whole = replace(whole, model=view.model or whole.model)
@@ -114,7 +116,7 @@ def _said(store: Store, row: ActiveSession) -> Session:
     return whole
 
 
-def _state(desk: Desk, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
+def _state(desk: Workspace, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
     """How a session stands; one that went on after it had ended has not ended."""
     if ended_ns is not None and ended_ns >= row.last_ns:
         return "ended"
@@ -123,7 +125,7 @@ def _state(desk: Desk, store: Store, row: ActiveSession, ended_ns: int | None) -
     return "active" if desk.now_ns() - row.last_ns < ACTIVE_NS else "open"
 
 
-def _words(seen: Seen[Prompt] | None) -> str | None:
+def _words(seen: ObservedView[Prompt] | None) -> str | None:
     text = None if seen is None else seen.view.text.content
     return None if text is None else text[:ASKED_SIGNS_MAX]
 
@@ -148,7 +150,7 @@ def _check_text(*words: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSeen:
+class SessionPage:
     """One session: what is known of it, and every call in the order in which a tree is read.
 
     ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them
@@ -166,7 +168,7 @@ class SessionSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Story:
+class _SessionContent:
     """All that the records of a session say; nobody was told of it yet."""
 
     report: SessionReport
@@ -174,18 +176,18 @@ class _Story:
     read: ReadRows
 
 
-_LATELY: Lately[_Story] = Lately()
+_LATELY: StateCache[_SessionContent] = StateCache()
 """A session of ten thousand calls takes seconds to read, and is looked at again and again."""
 
 
-def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | None) -> SessionSeen:
+def session_seen(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
     """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
     _check_text(session, agent)
     with desk.reading() as store, store.reading():
         try:
             row = session_named(store, session, agent)
         except InputError as error:
-            raise NotThere(error.message, hint="the list of sessions has every one") from error
+            raise NameNotFound(error.message, hint="the list of sessions has every one") from error
         rules = graph_rules(desk)
         story = _LATELY.get(
             (*place_of(desk), row.agent, row.session),
@@ -199,7 +201,7 @@ def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | No
     rows = list(tree.rows(words if note is not None else None))
     if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
-    return SessionSeen(
+    return SessionPage(
         report=report,
         rows=rows[:ROWS_MAX],
         total=len(rows),
@@ -211,14 +213,16 @@ def session_seen(desk: Desk, session: str, *, agent: str | None, note: Note | No
     )
 
 
-def _story(desk: Desk, store: Store, row: SessionRow) -> _Story:
+def _story(desk: Workspace, store: Store, row: SessionRow) -> _SessionContent:
     seen = session_read(store, row)
     tree = build_call_tree(desk, store, row, seen)
-    return _Story(session_told(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX))
+    return _SessionContent(
+        session_told(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class SessionNow:
+class SessionActivity:
     """How much was captured of a session by now, and whether anything came lately."""
 
     agent: str
@@ -228,13 +232,13 @@ class SessionNow:
     state: str
 
 
-def session_now(desk: Desk, session: str, agent: str) -> SessionNow:
+def session_now(desk: Workspace, session: str, agent: str) -> SessionActivity:
     """The same of a session as it is now, without reading what it says."""
     _check_text(session, agent)
     with desk.reading() as store, store.reading():
         row = next((one for one in session_rows(store, limit=ANY_NUMBER, named=session) if one.agent == agent), None)
         if row is None:
-            raise NotThere("no session has this name", hint="the list of sessions has every one")
+            raise NameNotFound("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)
         state = _state(desk, store, active, _said(store, active).ended_ns)
-    return SessionNow(row.agent, row.session, row.events, text_from(row.last_ns), state)
+    return SessionActivity(row.agent, row.session, row.events, text_from(row.last_ns), state)

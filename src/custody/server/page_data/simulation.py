@@ -3,28 +3,30 @@
 from collections.abc import Mapping
 
 from custody.core.errors import InputError
-from custody.server.page_data.cache import Lately, place_of
+from custody.server.page_data.cache import StateCache, place_of
 from custody.server.page_data.trust import few_enough, heads_of
 from custody.trust.app.decisions import count_decisions
 from custody.trust.app.folder import trust_rules
 from custody.trust.app.policy_trial import PolicyTrial, begin_trial, try_policy
-from custody.trust.app.simulate import Source, gather
+from custody.trust.app.simulate import SimulationSource, gather
 from custody.trust.wire.chance import TrustSimulateReport
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 NS_PER_DAY = 86_400 * 1_000_000_000
 KEPT_NS_MAX = 120 * 1_000_000_000
 """After this the past is gathered again, since it has grown."""
 
-_KEPT: Lately[PolicyTrial] = Lately(ns_max=KEPT_NS_MAX)
+_KEPT: StateCache[PolicyTrial] = StateCache(ns_max=KEPT_NS_MAX)
 
 
-def policy_tried(desk: Desk, wished: Mapping[str, float], *, days: int, source: Source) -> TrustSimulateReport:
+def policy_tried(
+    desk: Workspace, wished: Mapping[str, float], *, days: int, source: SimulationSource
+) -> TrustSimulateReport:
     """What the rules in force, and the same with the ``wished`` numbers, would have let land in the last ``days``."""
     return try_policy(_trial(desk, days, source), trust_rules(desk), wished)
 
 
-def _trial(desk: Desk, days: int, source: Source) -> PolicyTrial:
+def _trial(desk: Workspace, days: int, source: SimulationSource) -> PolicyTrial:
     rules = trust_rules(desk)
     here = has_repository(desk)
     if source == "git" and not here:

@@ -1,40 +1,40 @@
-"""Agents for pages: unknown names become ``NotThere``, and answers that fold every decision are bounded and cached."""
+"""Agents for pages: unknown names become ``NameNotFound``; answers that read every decision are bounded and cached."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from custody.core.errors import InputError
-from custody.server.app.questions import NotThere
-from custody.server.page_data.cache import Lately, place_of
+from custody.server.app.questions import NameNotFound
+from custody.server.page_data.cache import StateCache, place_of
 from custody.store import Store
 from custody.trust import Account, UnknownAgent
 from custody.trust.app.account import (
-    AccountSeen,
-    AgentSeen,
+    TrustAccount,
+    TrustAgentState,
     describe_account,
     describe_agent,
     list_recent_scores,
     read_current_standing,
 )
 from custody.trust.app.chance import ChanceEstimator, make_chance_estimator
-from custody.trust.app.decisions import Asked, asked_at, count_decisions, known_account, settled
-from custody.trust.wire.chance import ChanceTold
-from custody.workspace.workspace import Desk
+from custody.trust.app.decisions import TrustQuery, asked_at, count_decisions, known_account, settled
+from custody.trust.wire.chance import ChanceReport
+from custody.workspace.workspace import Workspace
 
 DECISIONS_MAX = 20_000
 """With more decisions than this, nothing that folds all of them is made for a page: that many take ten seconds."""
 MEMORY_NS_MAX = 120 * 1_000_000_000
 """So long it is remembered what was learnt from all of them."""
 
-_ESTIMATORS: Lately[ChanceEstimator] = Lately(ns_max=MEMORY_NS_MAX)
+_ESTIMATORS: StateCache[ChanceEstimator] = StateCache(ns_max=MEMORY_NS_MAX)
 
 
-def agent_recent(desk: Desk, agent: str) -> tuple[float, ...]:
+def agent_recent(desk: Workspace, agent: str) -> tuple[float, ...]:
     """The agent's scores after its newest decisions."""
     return list_recent_scores(_account(desk, agent, asked_at(desk)))
 
 
-def agent_seen(desk: Desk, agent: str, *, at: str | None) -> AgentSeen:
+def agent_seen(desk: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
     """Where an agent stands, now or at a past moment."""
     asked = asked_at(desk, at)
     if at is not None:
@@ -45,13 +45,13 @@ def agent_seen(desk: Desk, agent: str, *, at: str | None) -> AgentSeen:
     return describe_agent(desk, agent, standing, asked)
 
 
-def agent_account(desk: Desk, agent: str, *, at: str | None, before: int | None, limit: int) -> AccountSeen:
+def agent_account(desk: Workspace, agent: str, *, at: str | None, before: int | None, limit: int) -> TrustAccount:
     """Every record about an agent and what it did, those before place ``before`` first, and how the score moved."""
     asked = asked_at(desk, at)
     return describe_account(agent, _account(desk, agent, asked), asked, before=before, limit=limit)
 
 
-def agent_chance(desk: Desk, agent: str, *, at: str | None) -> ChanceTold:
+def agent_chance(desk: Workspace, agent: str, *, at: str | None) -> ChanceReport:
     """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
     asked = asked_at(desk, at)
     with desk.reading() as store, settled(store):
@@ -75,7 +75,7 @@ def few_enough(decisions: int) -> None:
         )
 
 
-def _account(desk: Desk, agent: str, asked: Asked) -> Account:
+def _account(desk: Workspace, agent: str, asked: TrustQuery) -> Account:
     with desk.reading() as store:
         few_enough(count_decisions(store, agent))
     with _translate_unknown_agent():
@@ -84,8 +84,8 @@ def _account(desk: Desk, agent: str, asked: Asked) -> Account:
 
 @contextmanager
 def _translate_unknown_agent() -> Iterator[None]:
-    """Turn the error about an unknown agent into a ``NotThere``."""
+    """Turn the error about an unknown agent into a ``NameNotFound``."""
     try:
         yield
     except UnknownAgent as error:
-        raise NotThere(error.message, hint=error.hint) from error
+        raise NameNotFound(error.message, hint=error.hint) from error

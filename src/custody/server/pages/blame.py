@@ -4,11 +4,11 @@ import shlex
 from typing import Any
 
 from custody.core.errors import InputError
-from custody.server.page_data.blame import Place, file_blamed, has_disk
-from custody.server.page_data.files import Wish, files_listed
-from custody.server.pages.blame_lines import CLASSES, FileLines, Only
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.page_data.blame import FilePlace, file_blamed, has_disk
+from custody.server.page_data.files import FileFilter, files_listed
+from custody.server.pages.blame_lines import CLASSES, FileLines, LineHighlight
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace, has_repository
 
 HEAD = "HEAD"
 ENTRIES = 100
@@ -29,7 +29,7 @@ TAKES = {
 }
 
 
-def blame(desk: Desk, asked: Asked) -> View:
+def blame(desk: Workspace, asked: PageParams) -> PageView:
     """A file, or the files that there are."""
     if not has_repository(desk):
         return nowhere(desk, "Blame")
@@ -42,7 +42,7 @@ def blame(desk: Desk, asked: Asked) -> View:
         return _instead(desk, asked, file or folder or "", error)
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: PageParams) -> None:
     """That what an address says can be understood: only then is anything looked for."""
     _start(asked)
     _kind(asked)
@@ -50,31 +50,33 @@ def _check(asked: Asked) -> None:
     place_of(asked, "")
 
 
-def _start(asked: Asked) -> int:
+def _start(asked: PageParams) -> int:
     return asked.number("from", 1, least=1, most=LINE_MAX)
 
 
-def _kind(asked: Asked) -> str | None:
+def _kind(asked: PageParams) -> str | None:
     return None if asked.text("only") is None else asked.choice("only", tuple(CLASSES))
 
 
-def _is_edited(asked: Asked) -> bool:
+def _is_edited(asked: PageParams) -> bool:
     return asked.choice("edited", ("0", "1")) == "1"
 
 
-def nowhere(desk: Desk, title: str) -> View:
+def nowhere(desk: Workspace, title: str) -> PageView:
     """A service without the project's repository says so."""
     problem = f"This service has no repository of the project '{desk.project}', so it has no lines to show."
     remedy = "Run 'custody serve' in a clone of the repository: it shows its lines beside the same records."
-    return View(title=title, template="blame_none.html", fields={"problem": problem, "remedy": remedy, "crumbs": []})
+    return PageView(
+        title=title, template="blame_none.html", fields={"problem": problem, "remedy": remedy, "crumbs": []}
+    )
 
 
-def place_of(asked: Asked, file: str) -> Place:
+def place_of(asked: PageParams, file: str) -> FilePlace:
     """Which version of a file is meant."""
     on_disk = asked.choice("disk", ("0", "1")) == "1"
     if on_disk and asked.text("rev") is not None:
         raise InputError("'rev' and 'disk' name two versions of the file", hint="give one of them")
-    return Place(file=file, revision=None if on_disk else asked.text("rev") or HEAD)
+    return FilePlace(file=file, revision=None if on_disk else asked.text("rev") or HEAD)
 
 
 def crumbs(path: str) -> list[tuple[str, str]]:
@@ -87,9 +89,9 @@ def crumbs(path: str) -> list[tuple[str, str]]:
     return [("/".join(parts[: n + 1]), part) for n, part in enumerate(parts)]
 
 
-def _file(desk: Desk, asked: Asked, file: str) -> View:
+def _file(desk: Workspace, asked: PageParams, file: str) -> PageView:
     blamed = file_blamed(desk, place_of(asked, file))
-    lines = FileLines(blamed, _start(asked), Only(kind=_kind(asked), agent=asked.text("agent")))
+    lines = FileLines(blamed, _start(asked), LineHighlight(kind=_kind(asked), agent=asked.text("agent")))
     fields = {
         **_where(desk, asked, blamed.file),
         "path": blamed.report.path,
@@ -99,10 +101,10 @@ def _file(desk: Desk, asked: Asked, file: str) -> View:
         "uncaptured": _uncaptured(lines, blamed.report),
         "whole": _verb(blamed.file, asked),
     }
-    return View(title=blamed.report.path, template="blame.html", fields=fields, scripts=("blame.js",))
+    return PageView(title=blamed.report.path, template="blame.html", fields=fields, scripts=("blame.js",))
 
 
-def _verb(file: str, asked: Asked) -> str:
+def _verb(file: str, asked: PageParams) -> str:
     """What prints the same lines on the command line, however many they are."""
     version = () if asked.text("disk") == "1" else (asked.text("rev") or HEAD,)
     return shlex.join(("custody", "blame", file, *version))
@@ -114,7 +116,7 @@ def _uncaptured(lines: FileLines, report: Any) -> bool:
     return lines.total > 0 and not lines.agents and searched is not None and searched.since is None
 
 
-def _where(desk: Desk, asked: Asked, file: str) -> dict[str, Any]:
+def _where(desk: Workspace, asked: PageParams, file: str) -> dict[str, Any]:
     return {
         "file": file,
         "rev": asked.text("rev"),
@@ -124,7 +126,7 @@ def _where(desk: Desk, asked: Asked, file: str) -> dict[str, Any]:
     }
 
 
-def _instead(desk: Desk, asked: Asked, path: str, error: InputError) -> View:
+def _instead(desk: Workspace, asked: PageParams, path: str, error: InputError) -> PageView:
     """What is shown where there is no file with lines: the folder that was meant, or why there is nothing."""
     if not path:
         return _without_commit(asked, error)
@@ -132,13 +134,13 @@ def _instead(desk: Desk, asked: Asked, path: str, error: InputError) -> View:
         return _listed(desk, asked, path.rstrip("/"))
     except InputError:
         fields = {**_where(desk, asked, path), "problem": error.message, "remedy": error.hint}
-        return View(title=path, template="blame_none.html", fields=fields, nothing=True)
+        return PageView(title=path, template="blame_none.html", fields=fields, nothing=True)
 
 
-def _listed(desk: Desk, asked: Asked, folder: str | None) -> View:
+def _listed(desk: Workspace, asked: PageParams, folder: str | None) -> PageView:
     rev, part = asked.text("rev"), asked.text("named")
     edited = _is_edited(asked)
-    wish = Wish(
+    wish = FileFilter(
         folder=folder,
         revision=rev or HEAD,
         part=part,
@@ -149,7 +151,7 @@ def _listed(desk: Desk, asked: Asked, folder: str | None) -> View:
     listing = files_listed(desk, wish)
     first = None
     if folder is None and part is None and not edited and not wish.after and listing.edited:
-        first = files_listed(desk, Wish(revision=rev or HEAD, edited=True, most=EDITED_FIRST))
+        first = files_listed(desk, FileFilter(revision=rev or HEAD, edited=True, most=EDITED_FIRST))
     fields = {
         "listing": listing,
         "edited_first": first,
@@ -158,10 +160,10 @@ def _listed(desk: Desk, asked: Asked, folder: str | None) -> View:
         "rev": rev,
         "crumbs": [] if listing.folder is None else crumbs(listing.folder),
     }
-    return View(title=listing.shown or "Blame", template="blame_files.html", fields=fields)
+    return PageView(title=listing.shown or "Blame", template="blame_files.html", fields=fields)
 
 
-def _without_commit(asked: Asked, error: InputError) -> View:
+def _without_commit(asked: PageParams, error: InputError) -> PageView:
     """No commit is of that name; where none was named, there is none yet."""
     named = asked.text("rev")
     problem = error.message if named else "This repository has no commit yet, so it has no files to list."
@@ -171,7 +173,7 @@ def _without_commit(asked: Asked, error: InputError) -> View:
         else "Commit something, or name a file that was added: its lines can be shown as they are on disk."
     )
     fields: dict[str, Any] = {"problem": problem, "remedy": remedy, "crumbs": [], "rev": None, "disk": None}
-    return View(title="Blame", template="blame_none.html", fields=fields, nothing=named is not None)
+    return PageView(title="Blame", template="blame_none.html", fields=fields, nothing=named is not None)
 
 
 PAGES = (Page(name="blame", label="Blame", view=blame, takes=TAKES, long=True),)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from custody.attribution.wire.blame import TIER_WORDS, Attribution, ClaimBeside, SignalSeen
-from custody.server.page_data.blame import FileBlamed
-from custody.server.pages.charts import Part
+from custody.attribution.wire.blame import TIER_WORDS, Attribution, CompetingClaim, SignalReport
+from custody.server.page_data.blame import BlamePageFile
+from custody.server.pages.charts import BarPart
 from custody.server.pages.phrases import count, day, percent
 from custody.server.pages.safe_text import SIGNS_MAX, shown
 
@@ -32,7 +32,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BlameRow:
     """A line as it stands in the page; ``about`` says whose it is, and ``first`` that this begins with it."""
 
     number: int
@@ -43,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class LineCount:
     """How many lines somebody has."""
 
     name: str
@@ -57,7 +57,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Only:
+class LineHighlight:
     """Which lines stand out: those of a class, of an agent; the others fade."""
 
     kind: str | None = None
@@ -73,15 +73,15 @@ class Only:
 class FileLines:
     """What a page shows of a file, of which every number and text is worked out once."""
 
-    def __init__(self, blamed: FileBlamed, start: int, only: Only) -> None:
+    def __init__(self, blamed: BlamePageFile, start: int, only: LineHighlight) -> None:
         self.total = len(blamed.texts)
         self.start = max(1, min(start, self.total))
         self.first = (self.start - 1) // LINES_MAX * LINES_MAX + 1
         self.last = min(self.total, self.first + LINES_MAX - 1)
         self.only = only
         self.sessions: list[tuple[str, str]] = []
-        self.agents: list[Shared] = []
-        self.classes: list[Shared] = []
+        self.agents: list[LineCount] = []
+        self.classes: list[LineCount] = []
         self._blamed = blamed
         self._signals: dict[tuple[str, str, str], int] = {}
         self._about: list[dict[str, Any]] = []
@@ -103,8 +103,10 @@ class FileLines:
             if one.agent is not None:
                 agents[one.agent] += lines
         whole = self.total or 1
-        self.classes = [Shared(kind, kinds[kind], kinds[kind] / whole) for kind in CLASSES]
-        self.agents = [Shared(name, n, n / whole) for name, n in sorted(agents.items(), key=lambda one: (-one[1], one))]
+        self.classes = [LineCount(kind, kinds[kind], kinds[kind] / whole) for kind in CLASSES]
+        self.agents = [
+            LineCount(name, n, n / whole) for name, n in sorted(agents.items(), key=lambda one: (-one[1], one))
+        ]
 
     def _told(self, one: Attribution) -> dict[str, Any]:
         """What an island says of a stretch, in words that are fit to be shown; nothing where there is nothing."""
@@ -127,7 +129,7 @@ class FileLines:
         }
         return {name: _clean(value) for name, value in told.items() if value is not None and value != []}
 
-    def _signal(self, seen: SignalSeen) -> int:
+    def _signal(self, seen: SignalReport) -> int:
         """Where a signal stands among those of the file: most are seen again and again."""
         return self._signals.setdefault((seen.name, f"{seen.points:+g}", seen.why), len(self._signals))
 
@@ -142,13 +144,13 @@ class FileLines:
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[BlameRow]:
         """The lines that are in the page itself."""
         for first, last, place in self._runs:
             for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
                 text = shown(self._blamed.texts[number - 1])
-                yield Row(number, text, about, number in (first, self.start), self.only.fades(about))
+                yield BlameRow(number, text, about, number in (first, self.start), self.only.fades(about))
 
     @property
     def end(self) -> int:
@@ -196,7 +198,7 @@ class FileLines:
         }
 
     @property
-    def stripes(self) -> list[Part]:
+    def stripes(self) -> list[BarPart]:
         """The whole file from its first line to its last, in pieces; in each the classes that its lines are."""
         step = max(1, -(-self.total // STRIPES))
         pieces = [Counter[str]() for _ in range(0, self.total, step)]
@@ -204,13 +206,13 @@ class FileLines:
             for piece in range((first - 1) // step, (last - 1) // step + 1):
                 lines = min(last, (piece + 1) * step) - max(first, piece * step + 1) + 1
                 pieces[piece][str(self._about[place]["kind"])] += lines
-        found: list[Part] = []
+        found: list[BarPart] = []
         for held in pieces:
             for kind in filter(held.__getitem__, CLASSES):
                 colour, size = f"k-{kind}", held[kind]
                 if found and found[-1].colour == colour:
                     size += int(found.pop().size)
-                found.append(Part(CLASSES[kind], size, colour))
+                found.append(BarPart(CLASSES[kind], size, colour))
         return found
 
 
@@ -229,7 +231,7 @@ def _searched(one: Attribution) -> str | None:
     return f"looked in {records} of this file and {count(one.searched.commits, 'commit')}; {since}"
 
 
-def _claim(claim: ClaimBeside) -> str:
+def _claim(claim: CompetingClaim) -> str:
     by = claim.producer or "a trace that does not say by which tool"
     return f"{claim.agent}, {claim.model_id or 'model unknown'}, session {claim.session_id}; says {by}"
 

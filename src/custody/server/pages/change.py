@@ -1,22 +1,22 @@
 """One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
 
 from custody.core.errors import InputError
-from custody.dupes.app.overlap import PairSeen
+from custody.dupes.app.overlap import PairPage
 from custody.server.page_data.changes import change_judged, change_seen, find_matches
 from custody.server.page_data.pairs import kept_pair_seen, pair_seen
 from custody.server.pages.attempt import attempted
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace, has_repository
 
 WHOLE = ("no", "yes", "word")
 NAMED = "its ref, the number of its pull request, or the first digits of its head"
 
 
-def change(desk: Desk, asked: Asked) -> View:
+def change(desk: Workspace, asked: PageParams) -> PageView:
     """One change."""
     name = asked.needed("name")
     seen = change_seen(desk, name)
-    return View(
+    return PageView(
         title=seen.change.title or seen.change.head,
         template="change.html",
         fields={
@@ -27,24 +27,24 @@ def change(desk: Desk, asked: Asked) -> View:
     )
 
 
-def change_verdict(desk: Desk, asked: Asked) -> View:
+def change_verdict(desk: Workspace, asked: PageParams) -> PageView:
     """What the gate says of an open change; it takes a second, so pages ask for it later."""
     name = asked.needed("change")
     fields = {
         "verdict": attempted(lambda: change_judged(desk, name)),
         "whole": asked.choice("whole", WHOLE),
     }
-    return View(title="Verdict", template="change_verdict.html", fields=fields)
+    return PageView(title="Verdict", template="change_verdict.html", fields=fields)
 
 
-def evidence(desk: Desk, asked: Asked) -> View:
+def evidence(desk: Workspace, asked: PageParams) -> PageView:
     """Two changes beside each other: of stored evidence, or any two that are indexed."""
     seen = _pair(desk, asked)
     title = f"{seen.this.title} beside {seen.other.title}"
-    return View(title=title, template="evidence.html", fields={"seen": seen, "found": seen.evidence})
+    return PageView(title=title, template="evidence.html", fields={"seen": seen, "found": seen.evidence})
 
 
-def _pair(desk: Desk, asked: Asked) -> PairSeen:
+def _pair(desk: Workspace, asked: PageParams) -> PairPage:
     id_ = asked.text("id")
     if id_ is not None:
         return kept_pair_seen(desk, id_)

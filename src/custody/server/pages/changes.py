@@ -1,10 +1,10 @@
 """Changes: the clusters of those that should not all land, and everything that is indexed."""
 
-from custody.dupes.app.indexed_changes import STATES, ChangesListed, changes_listed
+from custody.dupes.app.indexed_changes import STATES, ChangeListPage, changes_listed
 from custody.server.page_data.clusters import cluster_of, cluster_seen, clusters_listed
 from custody.server.pages.attempt import attempted
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace, has_repository
 
 CHANGES_SHOWN = 40
 CLUSTERS_SHOWN = 500
@@ -15,11 +15,11 @@ ASKED = {
 }
 
 
-def changes(desk: Desk, asked: Asked) -> View:
+def changes(desk: Workspace, asked: PageParams) -> PageView:
     """Clusters, which come later where a service answers, and a list of changes."""
     state, words = asked.choice("state", STATES), asked.text("words") or ""
     found = _listed(desk, asked, state, words)
-    return View(
+    return PageView(
         title="Changes",
         template="changes.html",
         fields={
@@ -33,12 +33,12 @@ def changes(desk: Desk, asked: Asked) -> View:
     )
 
 
-def _listed(desk: Desk, asked: Asked, state: str, words: str) -> ChangesListed:
+def _listed(desk: Workspace, asked: PageParams, state: str, words: str) -> ChangeListPage:
     before = asked.number("before", 0, least=0, most=NUMBER_MAX) or None
     return changes_listed(desk, state=state, words=words, before=before, limit=CHANGES_SHOWN)
 
 
-def changes_clusters(desk: Desk, asked: Asked) -> View:
+def changes_clusters(desk: Workspace, asked: PageParams) -> PageView:
     """The list of clusters alone."""
     state, words = asked.choice("state", STATES), asked.text("words") or ""
     start = asked.number("start", 0, least=0, most=NUMBER_MAX)
@@ -48,24 +48,24 @@ def changes_clusters(desk: Desk, asked: Asked) -> View:
         "start": start,
         "found": attempted(lambda: clusters_listed(desk, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)),
     }
-    return View(title="Clusters", template="changes_clusters.html", fields=fields)
+    return PageView(title="Clusters", template="changes_clusters.html", fields=fields)
 
 
-def cluster(desk: Desk, asked: Asked) -> View:
+def cluster(desk: Workspace, asked: PageParams) -> PageView:
     """The cluster that a change belongs to."""
     return _cluster(desk, asked.needed("name"), "cluster.html")
 
 
-def cluster_members(desk: Desk, asked: Asked) -> View:
+def cluster_members(desk: Workspace, asked: PageParams) -> PageView:
     """The same, to be taken in by another page."""
     return _cluster(desk, asked.needed("name"), "cluster_members.html")
 
 
-def _cluster(desk: Desk, name: str, template: str) -> View:
+def _cluster(desk: Workspace, name: str, template: str) -> PageView:
     group = cluster_of(desk, name)
     told = None if group is None else attempted(lambda: cluster_seen(desk, group))
     fields = {"name": name, "group": group, "told": told}
-    return View(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
+    return PageView(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
 
 
 PAGES = (

@@ -22,7 +22,7 @@ NAME_SIGNS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A part of a bar: what it is, how much, and the class of its colour."""
 
     name: str
@@ -42,7 +42,7 @@ class Series:
     colour: str | None = None
 
 
-def bar(parts: Sequence[Part], words: str) -> Markup:
+def bar(parts: Sequence[BarPart], words: str) -> Markup:
     """A bar of parts side by side."""
     total = sum(part.size for part in parts) or 1.0
     drawn, at = [], 0.0

@@ -14,16 +14,16 @@ from custody.core.errors import CustodyError, WorldError
 from custody.server.app.questions import Note
 from custody.server.pages.assets import assets
 from custody.server.pages.book import BY_NAME, PAGES
-from custody.server.pages.frame import Around, Frame, render
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace
 
 FIRST = "overview"
 DIGITS = 12
 SHARE_OF_ONE = 0.5
 """Pages of one kind are at most so many of all: a thousand files of a repository leave room for everything else."""
 
-Key = tuple[str, tuple[tuple[str, str], ...]]
+PageKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass
@@ -33,22 +33,22 @@ class FileLinks:
     most: int
     served = False
     left_out: int = 0
-    waiting: deque[Key] = field(default_factory=deque)
-    _names: dict[Key, str] = field(default_factory=dict)
+    waiting: deque[PageKey] = field(default_factory=deque)
+    _names: dict[PageKey, str] = field(default_factory=dict)
     _kinds: dict[str, int] = field(default_factory=dict)
-    _refused: set[Key] = field(default_factory=set)
+    _refused: set[PageKey] = field(default_factory=set)
 
     def to(self, page: str, said: Mapping[str, str]) -> str | None:
         """The page's file; None for one that is not in the report."""
         known = BY_NAME.get(page)
         if known is None or known.part:
             return None
-        key: Key = (page, tuple(sorted(said.items())))
+        key: PageKey = (page, tuple(sorted(said.items())))
         if key not in self._names and not self._takes(key):
             return None
         return self._names[key]
 
-    def _takes(self, key: Key) -> bool:
+    def _takes(self, key: PageKey) -> bool:
         page, said = key
         full = len(self._names) >= self.most or self._kinds.get(page, 0) >= max(self.most * SHARE_OF_ONE, 1)
         if full and said:
@@ -74,7 +74,7 @@ def _file_name(page: str, said: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(slots=True)
-class Written:
+class ExportSummary:
     """What was written: how many pages, how many are left out, and which could not be made, with why."""
 
     pages: int = 0
@@ -83,11 +83,11 @@ class Written:
 
 
 def report_files(
-    desk: Desk, *, most: int, made: str, note: Note | None, written: Written
+    desk: Workspace, *, most: int, made: str, note: Note | None, written: ExportSummary
 ) -> Iterator[tuple[str, bytes]]:
     """Every file of a report with its content, page by page; ``written`` says at the end what came of it."""
     links = FileLinks(most)
-    around = Around(project=desk.project, version=__version__, made=made)
+    around = PageSurroundings(project=desk.project, version=__version__, made=made)
     frame = Frame(links=links, around=around, book=PAGES, inline=_inline(desk, links, around, note))
     for asset in assets().values():
         yield f"assets/{asset.name}", asset.data
@@ -99,7 +99,7 @@ def report_files(
         name, said = links.waiting.popleft()
         page, asked = BY_NAME[name], dict(said)
         try:
-            view = page.view(desk, Asked(asked, note))
+            view = page.view(desk, PageParams(asked, note))
         except WorldError:
             raise
         except CustodyError as error:
@@ -112,14 +112,16 @@ def report_files(
     written.left_out = links.left_out
 
 
-def _inline(desk: Desk, links: FileLinks, around: Around, note: Note | None) -> Callable[[str, Mapping[str, str]], str]:
+def _inline(
+    desk: Workspace, links: FileLinks, around: PageSurroundings, note: Note | None
+) -> Callable[[str, Mapping[str, str]], str]:
     """What makes a part of a page at once; one that cannot be made says why in its place."""
 
     def inline(name: str, said: Mapping[str, str]) -> str:
         page: Page = BY_NAME[name]
         frame = Frame(links=links, around=around, book=PAGES, inline=inline)
         try:
-            view = page.view(desk, Asked(said, note))
+            view = page.view(desk, PageParams(said, note))
         except WorldError:
             raise
         except CustodyError as error:
@@ -129,5 +131,7 @@ def _inline(desk: Desk, links: FileLinks, around: Around, note: Note | None) -> 
     return inline
 
 
-def _failed(error: CustodyError) -> View:
-    return View(title="Not to be had", template="failed.html", fields={"detail": error.message, "remedy": error.hint})
+def _failed(error: CustodyError) -> PageView:
+    return PageView(
+        title="Not to be had", template="failed.html", fields={"detail": error.message, "remedy": error.hint}
+    )

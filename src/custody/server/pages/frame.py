@@ -15,8 +15,8 @@ from markupsafe import Markup, escape
 
 from custody.server.pages import charts
 from custody.server.pages import phrases as worded
-from custody.server.pages.links import Links
-from custody.server.pages.page import Page, View
+from custody.server.pages.links import PageLinks
+from custody.server.pages.page import Page, PageView
 from custody.server.pages.policy import IN_FILES
 from custody.server.pages.safe_text import short, shown
 
@@ -24,7 +24,7 @@ _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class PageSurroundings:
     """What a page says of its surroundings: who serves it, of which project, when it was made."""
 
     project: str
@@ -36,7 +36,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class _Where:
+class _PageLocation:
     name: str
     title: str
     said: Mapping[str, str]
@@ -50,20 +50,20 @@ class Frame:
     ``inline`` makes a part of a page at once; without it a part is asked for when the page is looked at.
     """
 
-    links: Links
-    around: Around
+    links: PageLinks
+    around: PageSurroundings
     book: Iterable[Page]
     inline: Callable[[str, Mapping[str, str]], str] | None = None
 
 
-def render(view: View, page: Page, said: Mapping[str, str], frame: Frame) -> str:
+def render(view: PageView, page: Page, said: Mapping[str, str], frame: Frame) -> str:
     """The view as a whole page, or as the part that it is."""
     links = frame.links
     template = environment().get_template(view.template)
     return template.render(
         **view.fields,
         base="bare.html" if page.part else "base.html",
-        page=_Where(page.name, view.title, said, page.section),
+        page=_PageLocation(page.name, view.title, said, page.section),
         around=frame.around,
         served=links.served,
         policy=Markup(escape(IN_FILES)),
@@ -91,7 +91,7 @@ def _taking_in(frame: Frame) -> Any:
     return part
 
 
-def _addressed(links: Links, page: str | None = None, said: Mapping[str, str] | None = None) -> Any:
+def _addressed(links: PageLinks, page: str | None = None, said: Mapping[str, str] | None = None) -> Any:
     """``to(page, **said)``; or with a page given ``here(**said)``, which is this page asked something else."""
 
     def to(*names: str, **wanted: object) -> Markup | None:

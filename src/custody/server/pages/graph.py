@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from custody.core.wire.time import text_from
-from custody.graph.app.views import DRAWN_MAX, Picture, Wanted, agents_calling, executions_traced
+from custody.graph.app.views import DRAWN_MAX, GraphViewRequest, Picture, agents_calling, executions_traced
 from custody.ledger.sessions import log
 from custody.server.page_data.graph import graph_picture, graph_runs
-from custody.server.pages.graph_data import Row, columns_of, data_of, opens_of, rows_of
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.server.pages.graph_data import GraphTableRow, columns_of, data_of, opens_of, rows_of
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace
 
 VIEWS = {
     "graph": ("Learnt", "what was learnt"),
@@ -44,7 +44,7 @@ TAKES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LegendEntry:
     """A part of the legend: what it switches, how it looks, how often it is in the picture."""
 
     group: str
@@ -57,7 +57,7 @@ class Entry:
     """What the address says when this is switched."""
 
 
-def graph(desk: Desk, asked: Asked) -> View:
+def graph(desk: Workspace, asked: PageParams) -> PageView:
     """The page: a picture, or what there is to choose from where nothing is chosen yet."""
     wanted = _wanted(asked)
     fields: dict[str, Any] = {
@@ -72,16 +72,16 @@ def graph(desk: Desk, asked: Asked) -> View:
         fields |= _drawn(picture, asked) | {"runs": _runs(desk, asked)}
     else:
         fields |= {"picture": None, **_choices(desk, wanted)}
-    return View(title=_title(wanted), template="graph.html", fields=fields, scripts=("graph.js",))
+    return PageView(title=_title(wanted), template="graph.html", fields=fields, scripts=("graph.js",))
 
 
-def runs(desk: Desk, asked: Asked) -> View:
+def runs(desk: Workspace, asked: PageParams) -> PageView:
     """The runs behind an edge."""
-    return View(title="Runs", template="graph_runs.html", fields={"runs": graph_runs(desk, asked.needed("edge"))})
+    return PageView(title="Runs", template="graph_runs.html", fields={"runs": graph_runs(desk, asked.needed("edge"))})
 
 
-def _wanted(asked: Asked) -> Wanted:
-    return Wanted(
+def _wanted(asked: PageParams) -> GraphViewRequest:
+    return GraphViewRequest(
         view=cast(Any, asked.choice("view", tuple(VIEWS))),
         session=asked.text("session"),
         root=asked.text("open"),
@@ -95,23 +95,23 @@ def _wanted(asked: Asked) -> Wanted:
     )
 
 
-def _hidden(asked: Asked) -> list[str]:
+def _hidden(asked: PageParams) -> list[str]:
     return sorted({word for word in (asked.text("hide") or "").split(",") if word.isalpha() and word.isascii()})
 
 
-def _chosen(wanted: Wanted) -> bool:
+def _chosen(wanted: GraphViewRequest) -> bool:
     if wanted.view == "difference":
         return wanted.before is not None and wanted.after is not None
     return wanted.view == "graph" or wanted.session is not None
 
 
-def _title(wanted: Wanted) -> str:
+def _title(wanted: GraphViewRequest) -> str:
     if wanted.view in ("tree", "lanes") and wanted.session is not None:
         return f"{VIEWS[wanted.view][0]} of {wanted.session}"
     return f"Graph: {VIEWS[wanted.view][1]}"
 
 
-def _drawn(picture: Picture, asked: Asked) -> dict[str, Any]:
+def _drawn(picture: Picture, asked: PageParams) -> dict[str, Any]:
     hidden = _hidden(asked)
     rows = rows_of(picture)
     data = data_of(picture, rows)
@@ -127,21 +127,21 @@ def _drawn(picture: Picture, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _first_rows(rows: Sequence[Row], hidden: Sequence[str]) -> list[Row]:
+def _first_rows(rows: Sequence[GraphTableRow], hidden: Sequence[str]) -> list[GraphTableRow]:
     return [row for row in rows if not set(row.words) & set(hidden)][:ROWS_WITHOUT_SCRIPT]
 
 
-def _runs(desk: Desk, asked: Asked) -> Any:
+def _runs(desk: Workspace, asked: PageParams) -> Any:
     return None if (edge := asked.text("edge")) is None else graph_runs(desk, edge)
 
 
 # --- legend -----------------------------------------------------------------------------------------------------------
 
 
-def _legend(picture: Picture, hidden: Sequence[str]) -> dict[str, list[Entry]]:
+def _legend(picture: Picture, hidden: Sequence[str]) -> dict[str, list[LegendEntry]]:
     """Every type and every source, and of kinds of nodes and changes those that are in the picture."""
     counts = _counts(picture)
-    groups: dict[str, list[Entry]] = {"type": [], "source": [], "node": []}
+    groups: dict[str, list[LegendEntry]] = {"type": [], "source": [], "node": []}
     for entry in picture.legend:
         word = entry["label"]
         if entry["group"] != "node" or counts.get(word):
@@ -154,9 +154,9 @@ def _legend(picture: Picture, hidden: Sequence[str]) -> dict[str, list[Entry]]:
     return groups
 
 
-def _entry(group: str, word: str, label: str, look: str, hidden: Sequence[str], counts: dict[str, int]) -> Entry:
+def _entry(group: str, word: str, label: str, look: str, hidden: Sequence[str], counts: dict[str, int]) -> LegendEntry:
     switched = sorted({*hidden} ^ {word})
-    return Entry(group, word, label, look, word not in hidden, counts.get(word, 0), ",".join(switched))
+    return LegendEntry(group, word, label, look, word not in hidden, counts.get(word, 0), ",".join(switched))
 
 
 def _counts(picture: Picture) -> dict[str, int]:
@@ -172,7 +172,7 @@ def _counts(picture: Picture) -> dict[str, int]:
 # --- what there is to choose from -------------------------------------------------------------------------------------
 
 
-def _choices(desk: Desk, wanted: Wanted) -> dict[str, Any]:
+def _choices(desk: Workspace, wanted: GraphViewRequest) -> dict[str, Any]:
     if wanted.view == "difference":
         return {"sessions": [], "total": 0, "executions": [], "periods": _periods(desk.now_ns())}
     found = log(desk, limit=SESSIONS_MAX, agent=wanted.agent)

@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GraphTableRow:
     """A row: its cells, the element that it tells of, how deep it stands, and what switches it off."""
 
     cells: Sequence[str]
@@ -48,23 +48,23 @@ def columns_of(picture: Picture) -> Sequence[Column]:
     return COLUMNS[picture.view]
 
 
-def rows_of(picture: Picture) -> list[Row]:
+def rows_of(picture: Picture) -> list[GraphTableRow]:
     """The table of a picture; each row names its element."""
     cells, by_node = CELLS[picture.view], picture.view in ("tree", "lanes")
     if by_node:
         ids = {one["data"]["id"]: (f"n{n}", one["data"]["kind"]) for n, one in enumerate(_raw(picture.nodes))}
         return [
-            Row(cells({**row, "kind": kind}), of, int(row.get("level", 1)), (kind,))
+            GraphTableRow(cells({**row, "kind": kind}), of, int(row.get("level", 1)), (kind,))
             for row in _raw(picture.table)
             for of, kind in (ids[row["id"]],)
         ]
     return [
-        Row(cells({**row, **edge["data"]}), f"e{n}", 1, _words(edge["data"]))
+        GraphTableRow(cells({**row, **edge["data"]}), f"e{n}", 1, _words(edge["data"]))
         for n, (row, edge) in enumerate(zip(_raw(picture.table), _raw(picture.edges), strict=True))
     ]
 
 
-def data_of(picture: Picture, rows: Sequence[Row]) -> dict[str, Any]:
+def data_of(picture: Picture, rows: Sequence[GraphTableRow]) -> dict[str, Any]:
     """Everything that the island draws."""
     ids = {one["data"]["id"]: f"n{n}" for n, one in enumerate(_raw(picture.nodes))}
     stretch = LANE_STRETCH if picture.view == "lanes" else 1

@@ -4,7 +4,7 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 
-class Links(Protocol):
+class PageLinks(Protocol):
     """Says where a page and a built file are."""
 
     @property

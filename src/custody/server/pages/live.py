@@ -4,10 +4,10 @@ import json
 from hashlib import sha256
 
 from custody.share.chain_service import held_chains
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-def head_of(desk: Desk) -> bytes:
+def head_of(desk: Workspace) -> bytes:
     """How many records there are, and a word that is another one whenever any is new."""
     chains = held_chains(desk).chains
     word = sha256("\n".join(f"{chain.store} {chain.seq} {chain.link}" for chain in chains).encode()).hexdigest()

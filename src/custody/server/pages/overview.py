@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from custody.attribution.wire.stats import Period, StatsReport
+from custody.attribution.wire.stats import StatsPeriod, StatsReport
 from custody.core.errors import InputError
 from custody.dupes.app.indexed_changes import changes_listed
 from custody.server.app.questions import lines_counted
-from custody.server.page_data.cache import Lately, place_of
+from custody.server.page_data.cache import StateCache, place_of
 from custody.server.page_data.overview import overview_seen
 from custody.server.page_data.sessions import sessions_listed
 from custody.server.pages.attempt import attempted
-from custody.server.pages.charts import Part, Series
+from custody.server.pages.charts import BarPart, Series
 from custody.server.pages.live import head_of
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace, has_repository
 
 CHANGES_SHOWN = 10
 SESSIONS_SHOWN = 8
@@ -28,24 +28,24 @@ OTHERS, PEOPLE, NOBODY = "other models", "people, by a record", "no agent known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class OwnershipChart:
     """Whose lines there are, as pictures have it: ``curve`` is the agents' part of all lines up to each period."""
 
     report: StatsReport
-    bar: Sequence[Part]
+    bar: Sequence[BarPart]
     periods: Sequence[str]
     models: Sequence[Series]
     curve: Sequence[float]
     undated: int
 
 
-_KEPT: Lately[StatsReport] = Lately(most=REPORTS_KEPT)
+_KEPT: StateCache[StatsReport] = StateCache(most=REPORTS_KEPT)
 """The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
 
 
-def overview(desk: Desk, _asked: Asked) -> View:
+def overview(desk: Workspace, _asked: PageParams) -> PageView:
     """What can be said at once; what has to be counted comes later."""
-    return View(
+    return PageView(
         title="Overview",
         template="overview.html",
         fields={
@@ -57,13 +57,13 @@ def overview(desk: Desk, _asked: Asked) -> View:
     )
 
 
-def overview_share(desk: Desk, _asked: Asked) -> View:
+def overview_share(desk: Workspace, _asked: PageParams) -> PageView:
     """Whose the lines are, counted."""
     found = attempted(lambda: shared(_counted(desk)))
-    return View(title="Whose lines", template="overview_share.html", fields={"found": found})
+    return PageView(title="Whose lines", template="overview_share.html", fields={"found": found})
 
 
-def _counted(desk: Desk) -> StatsReport:
+def _counted(desk: Workspace) -> StatsReport:
     commit = desk.repository.head().commit if has_repository(desk) else None
     if has_repository(desk) and commit is None:
         raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
@@ -71,20 +71,20 @@ def _counted(desk: Desk) -> StatsReport:
     return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
 
 
-def shared(report: StatsReport) -> Shared:
+def shared(report: StatsReport) -> OwnershipChart:
     """A count as pictures: what is older than the periods shown is before them."""
     dated = [period for period in report.growth if period.name not in (BEFORE, UNKNOWN)]
     shown = dated[-PERIODS_SHOWN:]
     earlier = [period for period in report.growth if period.name == BEFORE] + dated[:-PERIODS_SHOWN]
     named = [share.name for share in report.models[:MODELS_SHOWN]]
     total = report.totals
-    return Shared(
+    return OwnershipChart(
         report=report,
         bar=[
-            Part("agents", total.agent, "k-agent"),
-            Part("mixed", total.mixed, "k-mixed"),
-            Part("people, by a record", total.person, "k-person"),
-            Part("no agent known", total.none, "k-none"),
+            BarPart("agents", total.agent, "k-agent"),
+            BarPart("mixed", total.mixed, "k-mixed"),
+            BarPart("people, by a record", total.person, "k-person"),
+            BarPart("no agent known", total.none, "k-none"),
         ],
         periods=[period.name for period in shown],
         models=_by_model(shown, named, has_others=len(report.models) > MODELS_SHOWN),
@@ -93,7 +93,7 @@ def shared(report: StatsReport) -> Shared:
     )
 
 
-def _by_model(periods: Sequence[Period], named: Sequence[str], *, has_others: bool) -> list[Series]:
+def _by_model(periods: Sequence[StatsPeriod], named: Sequence[str], *, has_others: bool) -> list[Series]:
     """A series for each model, then for what no model wrote; none that is empty."""
     series = [Series(name, [period.models.get(name, 0) for period in periods]) for name in named]
     if has_others:
@@ -104,7 +104,7 @@ def _by_model(periods: Sequence[Period], named: Sequence[str], *, has_others: bo
     return [one for one in series if any(one.values)]
 
 
-def _curve(earlier: Sequence[Period], periods: Sequence[Period]) -> list[float]:
+def _curve(earlier: Sequence[StatsPeriod], periods: Sequence[StatsPeriod]) -> list[float]:
     """Of all lines committed up to the end of each period, the part that is agents', in hundredths."""
     lines = sum(period.lines for period in earlier)
     agents = sum(period.lines * period.share for period in earlier)

@@ -6,14 +6,14 @@ from typing import Any
 
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DIGITS_MAX = 9
 WORD_SIGNS_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageParams:
     """What a page is asked: the words of its address, and who notes that a conversation is read (None: it may not)."""
 
     given: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """What is shown: a template and what stands in it. ``scripts`` are the islands that it needs, by name.
 
     A view that says in words that there is ``nothing`` of the name that was asked for is answered as such.
@@ -76,7 +76,7 @@ class Page:
     """
 
     name: str
-    view: Callable[[Desk, Asked], View]
+    view: Callable[[Workspace, PageParams], PageView]
     takes: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
     section: str | None = None

@@ -11,11 +11,11 @@ _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
 _SOURCE = re.compile(r"S[1-9][0-9]{0,8}")
 _SIGNS_MAX = 4096
 
-Found = Callable[[str], str | None]
-Named = Callable[[str], tuple[str, str, str] | None]
+FileLookup = Callable[[str], str | None]
+NameLookup = Callable[[str], tuple[str, str, str] | None]
 
 
-def page_for(what: str, found: Found = lambda _name: None, named: Named = lambda _name: None) -> str:
+def page_for(what: str, found: FileLookup = lambda _name: None, named: NameLookup = lambda _name: None) -> str:
     """The address, from its first slash on: of a page by its name, a file, a line, a source, or what is recorded.
 
     ``found`` says what a name is in the work tree: its path from the root, with a slash behind a folder's. ``named``

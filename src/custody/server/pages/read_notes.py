@@ -18,7 +18,7 @@ NOTES_MAX = 10_000
 _Key = tuple[str, bytes]
 
 
-class NotedLately:
+class RecentReads:
     """What was noted lately, of every reader."""
 
     def __init__(self, *, most: int = NOTES_MAX) -> None:

@@ -1,18 +1,18 @@
 """A refusal as a page: in words, with what helps, and with a place to sign in where that is what is missing."""
 
 from custody import __version__
-from custody.server.pages.frame import Around, Frame, render
+from custody.server.pages.frame import Frame, PageSurroundings, render
 from custody.server.pages.links import ServedLinks
-from custody.server.pages.page import Page, View
+from custody.server.pages.page import Page, PageView
 
-_PAGE = Page(name="refused", view=lambda _desk, _asked: View(title="", template=""))
+_PAGE = Page(name="refused", view=lambda _desk, _asked: PageView(title="", template=""))
 NO_TOKEN, NOT_FOUND = 401, 404
 
 
 def refusal_page(status: int, title: str, detail: str, remedy: str | None, address: str) -> str:
     """The page; ``address`` is where somebody wanted to go, who may go there after signing in."""
     sign_in = status == NO_TOKEN
-    view = View(
+    view = PageView(
         title="Sign in" if sign_in else title,
         template="refused.html",
         fields={
@@ -23,7 +23,7 @@ def refusal_page(status: int, title: str, detail: str, remedy: str | None, addre
             "next": address,
         },
     )
-    around = Around(project="", version=__version__)
+    around = PageSurroundings(project="", version=__version__)
     return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=() if sign_in else _book()))
 
 

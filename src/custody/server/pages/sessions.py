@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from custody.graph.app.call_tree import CallRow
 from custody.server.page_data.sessions import ROWS_MAX, session_now, session_seen, sessions_listed
-from custody.server.pages.page import Asked, Page, View
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.pages.phrases import digest
 from custody.server.pages.safe_text import short, shown
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 LISTED = 50
 LISTED_MAX = 100
@@ -29,12 +29,12 @@ MENDED = {
 """What had to be mended in a tree, of what a reader may want to know; that a call has no end is said beside it."""
 
 
-def sessions(desk: Desk, asked: Asked) -> View:
+def sessions(desk: Workspace, asked: PageParams) -> PageView:
     """The sessions that were active last."""
     limit = asked.number("limit", LISTED, least=1, most=LISTED_MAX)
     agent, text, after = asked.text("agent"), asked.text("text"), asked.text("after")
     found = sessions_listed(desk, limit=limit, after=after, agent=agent, text=text, note=asked.note)
-    return View(
+    return PageView(
         title="Sessions",
         template="sessions.html",
         fields={
@@ -50,12 +50,12 @@ def sessions(desk: Desk, asked: Asked) -> View:
     )
 
 
-def session(desk: Desk, asked: Asked) -> View:
+def session(desk: Workspace, asked: PageParams) -> PageView:
     """One session."""
     seen = session_seen(desk, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
     line = seen.report.session
     sources = [(one, _address(one)) for one in seen.sources]
-    return View(
+    return PageView(
         title=f"Session {digest(line.session)}",
         template="session.html",
         fields={
@@ -79,11 +79,11 @@ def session(desk: Desk, asked: Asked) -> View:
     )
 
 
-def session_now_part(desk: Desk, asked: Asked) -> View:
+def session_now_part(desk: Workspace, asked: PageParams) -> PageView:
     """Whether more came of a session than the page shows."""
     known = asked.number("events", 0, least=0, most=999_999_999)
     now = session_now(desk, asked.needed("id"), asked.needed("agent"))
-    return View(title="Now", template="session_now.html", fields={"now": now, "known": known})
+    return PageView(title="Now", template="session_now.html", fields={"now": now, "known": known})
 
 
 def tree_data(rows: Sequence[CallRow], call: str | None) -> dict[str, object]:

@@ -6,13 +6,13 @@ from typing import get_args
 from custody.core.errors import InputError
 from custody.server.page_data.simulation import policy_tried
 from custody.server.pages.attempt import attempted
-from custody.server.pages.page import Asked, Page, View
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.trust.app.policy_trial import SLIDERS, slider_values
-from custody.trust.app.simulate import Source
-from custody.workspace.workspace import Desk, has_repository
+from custody.trust.app.simulate import SimulationSource
+from custody.workspace.workspace import Workspace, has_repository
 
 DAYS, DAYS_MAX = 365, 730
-SOURCES: tuple[Source, ...] = ("records", "auto", "git")
+SOURCES: tuple[SimulationSource, ...] = ("records", "auto", "git")
 NUMBER_SIGNS_MAX = 16
 ASKED = {
     **{name: slider.label for name, slider in SLIDERS.items()},
@@ -20,10 +20,10 @@ ASKED = {
     "source": "records, git, or auto for both",
 }
 
-assert set(SOURCES) == set(get_args(Source)), "every source can be chosen"
+assert set(SOURCES) == set(get_args(SimulationSource)), "every source can be chosen"
 
 
-def simulate(desk: Desk, asked: Asked) -> View:
+def simulate(desk: Workspace, asked: PageParams) -> PageView:
     """The sliders; and the result, if any of them was moved (it comes later where none was)."""
     values = slider_values(desk)
     wished = _wished(asked)
@@ -37,15 +37,15 @@ def simulate(desk: Desk, asked: Asked) -> View:
         "found": _result(desk, asked) if moved else None,
         "moved": moved,
     }
-    return View(title="Policy simulation", template="simulate.html", fields=fields, scripts=("trust.js",))
+    return PageView(title="Policy simulation", template="simulate.html", fields=fields, scripts=("trust.js",))
 
 
-def simulate_result(desk: Desk, asked: Asked) -> View:
+def simulate_result(desk: Workspace, asked: PageParams) -> PageView:
     """The result alone."""
-    return View(title="Simulation", template="simulate_result.html", fields={"found": _result(desk, asked)})
+    return PageView(title="Simulation", template="simulate_result.html", fields={"found": _result(desk, asked)})
 
 
-def _result(desk: Desk, asked: Asked) -> object:
+def _result(desk: Workspace, asked: PageParams) -> object:
     wished, days = _wished(asked), _days(asked)
     source = next(one for one in SOURCES if one == asked.choice("source", SOURCES))
     values = slider_values(desk)
@@ -53,16 +53,16 @@ def _result(desk: Desk, asked: Asked) -> object:
     return attempted(lambda: policy_tried(desk, moved, days=days, source=source))
 
 
-def _days(asked: Asked) -> int:
+def _days(asked: PageParams) -> int:
     return asked.number("days", DAYS, least=1, most=DAYS_MAX)
 
 
-def _wished(asked: Asked) -> dict[str, float]:
+def _wished(asked: PageParams) -> dict[str, float]:
     """Where the sliders stand, those that were said."""
     return {name: value for name in SLIDERS if (value := _value(asked, name)) is not None}
 
 
-def _value(asked: Asked, name: str) -> float | None:
+def _value(asked: PageParams, name: str) -> float | None:
     text = asked.text(name)
     if text is None:
         return None

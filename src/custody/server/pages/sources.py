@@ -8,8 +8,8 @@ from custody.cite.wire.audit import CiteFinding
 from custody.server.app.question_pages import sources
 from custody.server.app.questions import source_shown
 from custody.server.page_data.reports import Documents, audited, documents
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk, has_repository
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace, has_repository
 
 SHOWN = 100
 LINES = 400
@@ -17,11 +17,11 @@ LAST_LINE = 999_999_999
 SAFE_SCHEMES = ("http", "https")
 
 
-def sources_view(desk: Desk, asked: Asked) -> View:
+def sources_view(desk: Workspace, asked: PageParams) -> PageView:
     """The registry, a page of it at a time, and the documents that cite."""
     page = sources(desk, asked.text("after"), SHOWN)
     listed = documents(desk, asked.text("document")) if has_repository(desk) else Documents([], 0)
-    return View(
+    return PageView(
         title="Sources",
         template="sources.html",
         fields={
@@ -36,22 +36,22 @@ def sources_view(desk: Desk, asked: Asked) -> View:
     )
 
 
-def source_view(desk: Desk, asked: Asked) -> View:
+def source_view(desk: Workspace, asked: PageParams) -> PageView:
     """Everything about one source."""
     found = source_shown(desk, asked.needed("id"), note=asked.note)
-    return View(
+    return PageView(
         title=f"{found.source.id} {found.source.title}",
         template="source.html",
         fields={"found": found, "web": web_address, "may_read": asked.note is not None},
     )
 
 
-def report_view(desk: Desk, asked: Asked) -> View:
+def report_view(desk: Workspace, asked: PageParams) -> PageView:
     """A document, some hundred lines at a time, with its findings below the lines that they are about."""
     found = audited(desk, asked.needed("file"))
     first = min(asked.number("from", 1, least=1, most=LAST_LINE), max(len(found.lines), 1))
     last = min(first + LINES - 1, len(found.lines))
-    return View(
+    return PageView(
         title=found.path,
         template="report.html",
         fields={

@@ -3,29 +3,29 @@
 from custody.intake.install.agent_status import agents_heard
 from custody.server.page_data.health import state_seen, verified_now
 from custody.server.pages.attempt import attempted
-from custody.server.pages.page import Asked, Page, View
-from custody.workspace.workspace import Desk
+from custody.server.pages.page import Page, PageParams, PageView
+from custody.workspace.workspace import Workspace
 
 FINDINGS_SHOWN = 100
 BADGES = {"well": "pass", "note": "review", "ill": "block"}
 SAID = {"well": "well", "note": "to know", "ill": "wrong"}
 
 
-def state(desk: Desk, _asked: Asked) -> View:
+def state(desk: Workspace, _asked: PageParams) -> PageView:
     """Everything at a glance; verifying is asked for."""
     fields = {"seen": state_seen(desk), "badges": BADGES, "said": SAID}
-    return View(title="Health", template="state.html", fields=fields)
+    return PageView(title="Health", template="state.html", fields=fields)
 
 
-def state_verify(desk: Desk, _asked: Asked) -> View:
+def state_verify(desk: Workspace, _asked: PageParams) -> PageView:
     """What verifying finds."""
     found = attempted(lambda: verified_now(desk))
-    return View(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
+    return PageView(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
 
 
-def state_agents(desk: Desk, _asked: Asked) -> View:
+def state_agents(desk: Workspace, _asked: PageParams) -> PageView:
     """When each agent was last heard, and what lies on disk of it: this looks at every observation once."""
-    return View(title="Agents", template="state_agents.html", fields={"agents": agents_heard(desk)})
+    return PageView(title="Agents", template="state_agents.html", fields={"agents": agents_heard(desk)})
 
 
 PAGES = (

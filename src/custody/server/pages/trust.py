@@ -4,10 +4,10 @@ from markupsafe import Markup
 
 from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, agent_seen
 from custody.server.pages.attempt import attempted
-from custody.server.pages.page import Asked, Page, View
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.pages.sparks import spark
 from custody.trust.app.account import agents_listed
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 AGENTS_SHOWN = 60
 STEPS_SHOWN = 50
@@ -16,41 +16,41 @@ NAMED = "the agent's name"
 AT = "a past moment, such as 2026-01-31T12:00:00Z; without it, now"
 
 
-def trust(desk: Desk, asked: Asked) -> View:
+def trust(desk: Workspace, asked: PageParams) -> PageView:
     """Every agent about which anything was decided."""
     found = agents_listed(desk, after=asked.text("after"), limit=AGENTS_SHOWN)
-    return View(title="Trust", template="trust.html", fields={"found": found, "spark": spark})
+    return PageView(title="Trust", template="trust.html", fields={"found": found, "spark": spark})
 
 
-def agent_curve(desk: Desk, asked: Asked) -> View:
+def agent_curve(desk: Workspace, asked: PageParams) -> PageView:
     """The small curve of one agent."""
     name = asked.needed("name")
     recent = attempted(lambda: agent_recent(desk, name))
-    return View(title="Curve", template="agent_curve.html", fields={"recent": recent, "spark": spark})
+    return PageView(title="Curve", template="agent_curve.html", fields={"recent": recent, "spark": spark})
 
 
-def agent(desk: Desk, asked: Asked) -> View:
+def agent(desk: Workspace, asked: PageParams) -> PageView:
     """One agent: where it stands, what it may land, and how it came there."""
     name, at = asked.needed("name"), _moment(asked)
     seen = agent_seen(desk, name, at=at)
     fields = {"name": name, "field": _exactly(name), "past": at, "seen": seen, "before": asked.text("before")}
-    return View(title=name, template="agent.html", fields=fields)
+    return PageView(title=name, template="agent.html", fields=fields)
 
 
-def account(desk: Desk, asked: Asked) -> View:
+def account(desk: Workspace, asked: PageParams) -> PageView:
     """The account of an agent's score, which takes its time where much was decided."""
     name, at = asked.needed("name"), _moment(asked)
     before = asked.number("before", 0, least=0, most=PLACE_MAX) or None
     found = attempted(lambda: agent_account(desk, name, at=at, before=before, limit=STEPS_SHOWN))
     fields = {"name": name, "past": at, "before": before, "found": found}
-    return View(title="Account", template="agent_account.html", fields=fields)
+    return PageView(title="Account", template="agent_account.html", fields=fields)
 
 
-def chance(desk: Desk, asked: Asked) -> View:
+def chance(desk: Workspace, asked: PageParams) -> PageView:
     """The chance of an agent's next change, from everything that was decided about everybody."""
     name, at = asked.needed("name"), _moment(asked)
     found = attempted(lambda: agent_chance(desk, name, at=at))
-    return View(title="Chance", template="agent_chance.html", fields={"found": found})
+    return PageView(title="Chance", template="agent_chance.html", fields={"found": found})
 
 
 def _exactly(text: str) -> Markup:
@@ -58,7 +58,7 @@ def _exactly(text: str) -> Markup:
     return Markup("".join(f"&#{ord(sign)};" for sign in text))
 
 
-def _moment(asked: Asked) -> str | None:
+def _moment(asked: PageParams) -> str | None:
     """The past moment that is asked about; a browser's field for a moment says neither seconds nor zone."""
     text = asked.text("at")
     if text is None or text.endswith("Z") or len(text) not in (len("2026-01-31"), len("2026-01-31T12:00")):

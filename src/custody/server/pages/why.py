@@ -9,10 +9,10 @@ from custody.core.errors import InputError
 from custody.server.page_data.blame import has_disk, place_explained
 from custody.server.pages.blame import LINE_MAX, crumbs, nowhere, place_of
 from custody.server.pages.blame_lines import CLASSES
-from custody.server.pages.page import Asked, Page, View
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
 from custody.why.why import WHOLE
-from custody.workspace.workspace import Desk, has_repository
+from custody.workspace.workspace import Workspace, has_repository
 
 TAKES = {
     "file": "The file, from the repository's root.",
@@ -37,7 +37,7 @@ HANGING = frozenset(("sources", "standing", "change"))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChainBox:
     """One link as it is drawn: what kind it is, its name in the picture, and whether it hangs beside the path."""
 
     number: int
@@ -47,7 +47,7 @@ class Step:
     hangs: bool
 
 
-def why(desk: Desk, asked: Asked) -> View:
+def why(desk: Workspace, asked: PageParams) -> PageView:
     """The chain of a line; without one, a form that asks for it."""
     if not has_repository(desk):
         return nowhere(desk, "Why")
@@ -73,17 +73,17 @@ def why(desk: Desk, asked: Asked) -> View:
         "tiers": TIER_WORDS,
         "summary": _summary(report),
     }
-    return View(title=f"{report.path}:{report.line}", template="why.html", fields=fields)
+    return PageView(title=f"{report.path}:{report.line}", template="why.html", fields=fields)
 
 
-def steps(chain: Sequence[AnyLink]) -> list[Step]:
+def steps(chain: Sequence[AnyLink]) -> list[ChainBox]:
     """The links in order; that nothing is missing is said elsewhere."""
-    found: list[Step] = []
+    found: list[ChainBox] = []
     for link in chain:
         if isinstance(link, EndLink) and link.why == WHOLE:
             continue
         kind = str(link.__struct_config__.tag)
-        found.append(Step(len(found) + 1, kind, LABELS[kind], link, kind in HANGING))
+        found.append(ChainBox(len(found) + 1, kind, LABELS[kind], link, kind in HANGING))
     return found
 
 
@@ -101,12 +101,12 @@ def _summary(report: WhyReport) -> str:
     return f"{whose}{rest}{sure}."
 
 
-def _asking(desk: Desk, file: str | None, rev: str | None) -> View:
+def _asking(desk: Workspace, file: str | None, rev: str | None) -> PageView:
     fields: dict[str, Any] = {"file": file, "rev": rev, "disk": None, "crumbs": [], "has_disk": has_disk(desk)}
-    return View(title="Why", template="why_form.html", fields=fields)
+    return PageView(title="Why", template="why_form.html", fields=fields)
 
 
-def _refused(desk: Desk, asked: Asked, file: str, error: InputError) -> View:
+def _refused(desk: Workspace, asked: PageParams, file: str, error: InputError) -> PageView:
     fields = {
         "file": file,
         "rev": asked.text("rev"),
@@ -116,7 +116,7 @@ def _refused(desk: Desk, asked: Asked, file: str, error: InputError) -> View:
         "problem": error.message,
         "remedy": error.hint,
     }
-    return View(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields, nothing=True)
+    return PageView(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields, nothing=True)
 
 
 PAGES = (Page(name="why", label="Why", view=why, takes=TAKES, long=True),)

@@ -11,7 +11,7 @@ from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.wire.arrival import LOST
 from custody.store import Store
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.tables import integer
 
 COUNTED_MAX = 2_000
@@ -49,7 +49,7 @@ class ActiveSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class SessionCount:
     """How much was captured of a session: exact up to ``COUNTED_MAX``, else at least so many."""
 
     first_ns: int
@@ -59,7 +59,7 @@ class Counted:
     files: int
 
 
-class LookedAt:
+class ActivityTables:
     """Questions of pages about one database."""
 
     def __init__(self, store: Store) -> None:
@@ -70,7 +70,7 @@ class LookedAt:
         self, after: ActiveSession | None, limit: int, *, agent: str | None = None, text: str | None = None
     ) -> list[ActiveSession]:
         """The next sessions, those active last first; of one agent, or with ``text`` in their id, if asked for."""
-        where, values = ["1 = 1"], list[Value]()
+        where, values = ["1 = 1"], list[SqlValue]()
         if after is not None:
             where.append("(last_ns < ? OR (last_ns = ? AND (agent, session) > (?, ?)))")
             values += [after.last_ns, after.last_ns, after.agent, after.session]
@@ -87,7 +87,7 @@ class LookedAt:
         )
         return [ActiveSession(AgentName(str(a)), SessionId(str(s)), integer(last)) for a, s, last in rows]
 
-    def counted(self, agent: AgentName, session: SessionId) -> Counted:
+    def counted(self, agent: AgentName, session: SessionId) -> SessionCount:
         """How much was captured of a session."""
         of_session = "session = ? AND agent = ?"
         mine, whose = self._mine(agent, session)
@@ -100,7 +100,7 @@ class LookedAt:
         ]
         values = (session, agent) * 2 + (session, *whose) * 3
         ((first, *counts),) = self._db.rows(f"SELECT {', '.join(parts)}", values)
-        return Counted(integer(first), *(integer(count) for count in counts))
+        return SessionCount(integer(first), *(integer(count) for count in counts))
 
     def ends(self, agent: AgentName, session: SessionId, limit: int) -> list[Record]:
         """The first and the last few records of a session, in order."""
@@ -114,7 +114,7 @@ class LookedAt:
         records = (self._tables.record(ref) for ref in found)
         return sorted((one for one in records if one is not None), key=lambda one: (one.entry.at_ns, one.ref))
 
-    def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[Value]]:
+    def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[SqlValue]]:
         """What tells the rows of one agent from another's, where two have sessions of the same id."""
         others = "SELECT 1 FROM observation WHERE session = ? AND agent {} ? LIMIT 1"
         if not any(self._db.rows(others.format(than), (session, agent)) for than in "<>"):

@@ -6,7 +6,7 @@ from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, SessionI
 from custody.core.record import Record
 from custody.ledger.queries.sessions import SessionRow
 from custody.store import Store, batched
-from custody.store.db import Value
+from custody.store.db import SqlValue
 from custody.store.tables import integer
 
 NAMES = 500
@@ -22,7 +22,7 @@ class PageTables:
 
     def records(self, kinds: Collection[str], after: RecordRef | None, limit: int) -> list[Record]:
         """The next records of these kinds, or of any if none are named, chain by chain."""
-        place: Sequence[Value] = ("", 0) if after is None else (after.store, int(after.seq))
+        place: Sequence[SqlValue] = ("", 0) if after is None else (after.store, int(after.seq))
         only = f" AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         return self._tables.records_where(
             f"(store_id, seq) > (?, ?){only} ORDER BY store_id, seq LIMIT ?", (*place, *sorted(kinds), limit)

@@ -1,29 +1,29 @@
 """Blame as document 000 asks for it: the client ran git blame, the service says which trace wrote each segment."""
 
 from custody.server.app.blame_request import blame_asked
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.problems import HttpProblem
-from custody.server.wire.service import BlameAnswer, BlameAsked
+from custody.server.wire.service import BlameAnswer, BlameBody
 from custody.server.wire.service import blame_asked as decoded
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
-async def blame(call: Call) -> Answer:
+async def blame(call: EndpointCall) -> HttpAnswer:
     """Which trace wrote each segment."""
     asked = decoded(await call.body())
     if asked.project_id is not None and asked.project_id != call.grant.project:
         raise HttpProblem(403, "this token is not good for that project", remedy="use a token of that project")
-    with_text = call.may(Scope.TEXT)
+    with_text = call.may(TokenScope.TEXT)
 
-    def ask(desk: Desk) -> BlameAnswer:
+    def ask(desk: Workspace) -> BlameAnswer:
         found = blame_asked(desk, asked, with_text=with_text)
         read = sorted({f"{one.agent} {one.trace_id}" for one in found.attributions if one.conversation_content})
         for name in read:
             call.note_read(f"conversation {name}")
         return found
 
-    return Answer.of(await call.ask(ask))
+    return HttpAnswer.of(await call.ask(ask))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -32,9 +32,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/blame",
         name="blame",
         words="Say which trace wrote each segment of a blamed file; the first words asked only with the scope 'text'.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=blame,
-        takes={JSON: BlameAsked},
+        takes={JSON: BlameBody},
         gives={200: BlameAnswer},
     ),
 )

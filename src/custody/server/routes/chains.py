@@ -6,8 +6,8 @@ from functools import partial
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.wire.body import digest_from
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import Answer, Call, Endpoint, Parameter
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import Problem
 from custody.share.chain_service import (
@@ -21,67 +21,67 @@ from custody.share.chain_service import (
 from custody.share.wire.chains import (
     NDJSON,
     STRETCH_RECORDS_MAX,
-    ChainKept,
-    ChainsHeld,
-    OriginsHeld,
+    ChainReceipt,
+    ChainStates,
+    OriginDigests,
     encode_origins_held,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 _STORE = re.compile(r"[0-9a-f]{32}")
 _LINES = {"type": "string", "description": "JSON lines: what is sent, then lines as 'custody export' writes them"}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
 
-async def held(call: Call) -> Answer:
+async def held(call: EndpointCall) -> HttpAnswer:
     """All chains."""
-    return Answer.of(await call.ask(held_chains))
+    return HttpAnswer.of(await call.ask(held_chains))
 
 
-async def send(call: Call) -> Answer:
+async def send(call: EndpointCall) -> HttpAnswer:
     """Go on with a chain."""
     data = await call.body()
     try:
         kept = await call.ask(lambda desk: take_stretch(desk, data))
     except Conflict as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
-    return Answer.of(kept, 201 if kept.new else 200)
+    return HttpAnswer.of(kept, 201 if kept.new else 200)
 
 
-async def read(call: Call) -> Answer:
+async def read(call: EndpointCall) -> HttpAnswer:
     """The next records of a chain."""
     store, after, limit = _store(call), _number(call, "after", 0), _number(call, "limit", STRETCH_RECORDS_MAX)
     texts = call.flag("texts", default=False)
-    if texts and not call.may(Scope.TEXT):
+    if texts and not call.may(TokenScope.TEXT):
         raise HttpProblem(403, "this needs a token with the scope 'text'", remedy="ask without texts")
 
-    def ask(desk: Desk) -> bytes:
+    def ask(desk: Workspace) -> bytes:
         if texts:
             call.note_read(f"chain {store} behind record {after}")
         return chain_stretch(desk, store, after=after, limit=min(limit, STRETCH_RECORDS_MAX), texts=texts)
 
-    return Answer(body=await call.ask(ask), media=NDJSON)
+    return HttpAnswer(body=await call.ask(ask), media=NDJSON)
 
 
-async def origins(call: Call) -> Answer:
+async def origins(call: EndpointCall) -> HttpAnswer:
     """Which files a chain's origins tell of, or what it tells of one."""
     store, named = _store(call), call.text("digest")
     if named is None:
-        return Answer(body=encode_origins_held(await call.ask(lambda desk: origins_held(desk, store))))
+        return HttpAnswer(body=encode_origins_held(await call.ask(lambda desk: origins_held(desk, store))))
     found = await call.ask(partial(origins_of, chain=store, digest=digest_from(named)))
     if found is None:
         raise HttpProblem(404, "nothing is told of this file", remedy="ask without 'digest' for those that there are")
-    return Answer(body=found)
+    return HttpAnswer(body=found)
 
 
-def _store(call: Call) -> StoreId:
+def _store(call: EndpointCall) -> StoreId:
     name = str(call.request.path_params["store"])
     if not _STORE.fullmatch(name):
         raise InputError("a store's id has 32 lower-case hex digits")
     return StoreId(name)
 
 
-def _number(call: Call, name: str, usual: int) -> int:
+def _number(call: EndpointCall, name: str, usual: int) -> int:
     given = call.text(name)
     if given is None:
         return usual
@@ -98,26 +98,26 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/chains",
         name="list-chains",
         words="List the chains that are kept, each with its end.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=held,
-        gives={200: ChainsHeld},
+        gives={200: ChainStates},
     ),
     Endpoint(
         method="POST",
         path="/api/v1/chains",
         name="send-chain",
         words="Go on with a store's chain where it ends here: checked, then kept whole; a fork or a gap is a conflict.",
-        scope=Scope.WRITE,
+        scope=TokenScope.WRITE,
         handle=send,
         takes={NDJSON: _LINES},
-        gives={200: ChainKept, 201: ChainKept, 409: Problem},
+        gives={200: ChainReceipt, 201: ChainReceipt, 409: Problem},
     ),
     Endpoint(
         method="GET",
         path="/api/v1/chains/{store}",
         name="read-chain",
         words="The next records of a chain as JSON lines; without texts unless they are asked for, which is noted.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=read,
         gives={200: NDJSON},
         parameters=(
@@ -132,9 +132,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/chains/{store}/origins",
         name="read-origins",
         words="The files of which a chain tells where their lines come from; with a digest, what it tells.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=origins,
-        gives={200: OriginsHeld, 404: Problem},
+        gives={200: OriginDigests, 404: Problem},
         parameters=(Parameter("digest", "Which of them is wanted, by its digest."),),
         places=_PLACE,
     ),

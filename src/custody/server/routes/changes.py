@@ -5,7 +5,7 @@ from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.wire.report import DupesCheckReport, DupesClusterReport, DupesShowReport
 from custody.server.app.question_pages import changes
 from custody.server.app.questions import change_checked, evidence_shown, in_repository
-from custody.server.endpoints import Call, Endpoint
+from custody.server.endpoints import Endpoint, EndpointCall
 from custody.server.listing import listing
 from custody.server.question_routes import (
     Question,
@@ -18,34 +18,34 @@ from custody.server.question_routes import (
     some_words,
     words,
 )
-from custody.server.wire.questions import ChangesPage, DuplicatesAsked
-from custody.workspace.workspace import Desk
+from custody.server.wire.questions import ChangesPage, DuplicatesBody
+from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 1000
 CHANGES_MAX = 100
 """Changes whose clusters can be asked for at once."""
 
 
-def _checked(call: Call) -> Question:
+def _checked(call: EndpointCall) -> Question:
     name = place(call, "change")
     limit = number(call, "limit", SHOWN, least=1, most=SHOWN_MAX)
     return lambda desk: change_checked(desk, name, limit=limit)
 
 
-def _checked_as_typed(_call: Call, asked: DuplicatesAsked) -> Question:
+def _checked_as_typed(_call: EndpointCall, asked: DuplicatesBody) -> Question:
     return lambda desk: dupes_check(in_repository(desk), asked.change, limit=asked.limit)
 
 
-def _evidence(call: Call) -> Question:
+def _evidence(call: EndpointCall) -> Question:
     name = place(call, "evidence")
     return lambda desk: evidence_shown(desk, name)
 
 
-def _clusters(call: Call) -> Question:
+def _clusters(call: EndpointCall) -> Question:
     wanted = words(call, "change", CHANGES_MAX)
     landed = call.flag("landed", default=False)
 
-    def ask(desk: Desk) -> DupesClusterReport:
+    def ask(desk: Workspace) -> DupesClusterReport:
         return dupes_cluster(in_repository(desk), wanted, with_landed=landed)
 
     return ask
@@ -67,7 +67,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "check-duplicates",
         "Say what a change is like among all that are indexed; needs the project's repository.",
         DupesCheckReport,
-        DuplicatesAsked,
+        DuplicatesBody,
         _checked_as_typed,
     ),
     asking(

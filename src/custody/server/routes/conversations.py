@@ -1,22 +1,22 @@
 """Conversations: sessions of agents and what was asked in them. Every read of their words is noted first."""
 
 from custody.server.app import listing as pages
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import Answer, Call, Endpoint, Parameter
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.intake_routes import taking
 from custody.server.listing import listing
 from custody.server.problems import HttpProblem
 from custody.server.shapes import CONVERSATIONS
-from custody.server.wire.service import ConversationRead, ConversationsPage, Problem
-from custody.workspace.workspace import Desk
+from custody.server.wire.service import ConversationsPage, ConversationText, Problem
+from custody.workspace.workspace import Workspace
 
 
-async def show(call: Call) -> Answer:
+async def show(call: EndpointCall) -> HttpAnswer:
     """One conversation."""
     agent, session = call.needed("agent"), call.needed("session")
-    with_text = call.flag("text", default=True) and call.may(Scope.TEXT)
+    with_text = call.flag("text", default=True) and call.may(TokenScope.TEXT)
 
-    def ask(desk: Desk) -> ConversationRead | None:
+    def ask(desk: Workspace) -> ConversationText | None:
         found = pages.conversation(desk, agent, session, with_text=with_text)
         if found is not None and with_text:
             call.note_read(f"conversation {agent} {session}")
@@ -25,7 +25,7 @@ async def show(call: Call) -> Answer:
     found = await call.ask(ask)
     if found is None:
         raise HttpProblem(404, "no such conversation is known", remedy="/api/v1/conversations lists them")
-    return Answer.of(found)
+    return HttpAnswer.of(found)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -38,9 +38,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/conversation",
         name="show-conversation",
         words="Show a conversation; its words only with the scope 'text', and each such read is noted.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=show,
-        gives={200: ConversationRead, 404: Problem},
+        gives={200: ConversationText, 404: Problem},
         parameters=(
             Parameter("agent", "Whose session it is.", {"type": "string", "minLength": 1}, required=True),
             Parameter("session", "The session's id.", {"type": "string", "minLength": 1}, required=True),

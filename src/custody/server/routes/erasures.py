@@ -2,15 +2,15 @@
 
 from custody.core.wire.report import EraseReport
 from custody.ledger.erase import erase
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.question_routes import asked, by, reported
-from custody.server.wire.questions import ErasureAsked
+from custody.server.wire.questions import ErasureBody
 
 
-async def forget(call: Call) -> Answer:
+async def forget(call: EndpointCall) -> HttpAnswer:
     """Erase what a record says."""
-    wanted = await asked(call, ErasureAsked)
+    wanted = await asked(call, ErasureBody)
     who = wanted.who or by(call)
     return await reported(call, lambda desk: erase(desk, [wanted.record], who=who, why=wanted.why))
 
@@ -21,9 +21,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/erasures",
         name="erase",
         words="Forget what a record says, or one stored text, and keep the proof that it was there; for good.",
-        scope=Scope.ADMIN,
+        scope=TokenScope.ADMIN,
         handle=forget,
-        takes={JSON: ErasureAsked},
+        takes={JSON: ErasureBody},
         gives={200: EraseReport},
     ),
 )

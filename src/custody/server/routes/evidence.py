@@ -1,22 +1,22 @@
 """Evidence: generic events in, records out."""
 
 from custody.server.app import listing as pages
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer
 from custody.server.intake_routes import taking
 from custody.server.listing import listing
 from custody.server.problems import HttpProblem
 from custody.server.shapes import EVENTS
-from custody.server.wire.service import EvidencePage, EvidenceRead, Problem
-from custody.workspace.workspace import Desk
+from custody.server.wire.service import EvidencePage, EvidenceText, Problem
+from custody.workspace.workspace import Workspace
 
 
-async def show(call: Call) -> Answer:
+async def show(call: EndpointCall) -> HttpAnswer:
     """One record."""
     name = str(call.request.path_params["record"])
-    with_text = call.may(Scope.TEXT)
+    with_text = call.may(TokenScope.TEXT)
 
-    def ask(desk: Desk) -> EvidenceRead | None:
+    def ask(desk: Workspace) -> EvidenceText | None:
         found = pages.one_record(desk, name, with_text=with_text)
         if found is not None and with_text and found.kind not in pages.TEXTLESS:
             call.note_read(f"record {found.record}")
@@ -25,7 +25,7 @@ async def show(call: Call) -> Answer:
     found = await call.ask(ask)
     if found is None:
         raise HttpProblem(404, "no such record is kept", remedy="/api/v1/evidence lists them")
-    return Answer.of(found)
+    return HttpAnswer.of(found)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -36,9 +36,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/evidence/{record}",
         name="show-evidence",
         words="Show a record; what may hold texts only with the scope 'text', and each such read is noted.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=show,
-        gives={200: EvidenceRead, 404: Problem},
+        gives={200: EvidenceText, 404: Problem},
         places={"record": "The record's name, as receipts have it."},
     ),
 )

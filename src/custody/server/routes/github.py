@@ -2,10 +2,10 @@
 
 from custody.core.project import DEFAULT_PROJECT
 from custody.server.app.control import control_of
-from custody.server.app.github_deliveries import Answer as Taking
-from custody.server.app.github_deliveries import Gatekeeper, Sent, Taken
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
-from custody.server.github.report import WebhookTaken
+from custody.server.app.github_deliveries import DeliveryAnswer as Taking
+from custody.server.app.github_deliveries import DeliveryFate, DeliveryIntake, WebhookDelivery
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
+from custody.server.github.report import WebhookReport
 from custody.server.problems import HttpProblem, busy
 
 PATH = "/github/webhook"
@@ -13,27 +13,27 @@ SIGNATURE = "x-hub-signature-256"
 UNPROVEN_MAX = 32
 
 
-async def deliver(call: Call) -> Answer:
+async def deliver(call: EndpointCall) -> HttpAnswer:
     """Take a delivery in; of who signs nothing, not even the body is read."""
     headers = call.request.headers
     if SIGNATURE not in headers:
         raise _stranger("the delivery is not signed")
     if call.service.settings.github.secret is None:
         raise _stranger("this service takes no webhooks: no secret is set")
-    sent = Sent(
+    sent = WebhookDelivery(
         event=headers.get("x-github-event", ""),
         id=headers.get("x-github-delivery", ""),
         signature=headers[SIGNATURE],
         body=await _body(call),
     )
     answer = await call.service.readers.run(lambda: _taken(call, sent))
-    if answer.taken in (Taken.STRANGER, Taken.CLOSED):
+    if answer.taken in (DeliveryFate.STRANGER, DeliveryFate.CLOSED):
         raise _stranger(answer.said)
-    status = 202 if answer.taken is Taken.QUEUED else 200
-    return Answer.of(WebhookTaken(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
+    status = 202 if answer.taken is DeliveryFate.QUEUED else 200
+    return HttpAnswer.of(WebhookReport(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
 
 
-async def _body(call: Call) -> bytes:
+async def _body(call: EndpointCall) -> bytes:
     """The body; of callers who have shown nothing yet, only so many are listened to at once."""
     service = call.service
     if service.unproven >= UNPROVEN_MAX:
@@ -49,11 +49,11 @@ def _stranger(why: str) -> HttpProblem:
     return HttpProblem(401, why, remedy="set the same secret at GitHub and in CUSTODY_GITHUB_SECRET_FILE")
 
 
-def _taken(call: Call, sent: Sent) -> Taking:
+def _taken(call: EndpointCall, sent: WebhookDelivery) -> Taking:
     settings = call.service.settings
     desk = settings.keeper.desk(DEFAULT_PROJECT)
     with control_of(desk, as_service=True) as control:
-        return Gatekeeper(settings.github, desk.now_ns, desk.token).take_in(control, sent)
+        return DeliveryIntake(settings.github, desk.now_ns, desk.token).take_in(control, sent)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -65,6 +65,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         scope=None,
         handle=deliver,
         takes={JSON: {"type": "object"}},
-        gives={200: WebhookTaken, 202: WebhookTaken},
+        gives={200: WebhookReport, 202: WebhookReport},
     ),
 )

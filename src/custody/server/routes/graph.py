@@ -1,10 +1,10 @@
 """What agents and programs call, inside what and in what order."""
 
 from custody.core.errors import InputError
-from custody.graph.app.questions import Look, graph_next, graph_path, graph_related, graph_show
+from custody.graph.app.questions import ViewOptions, graph_next, graph_path, graph_related, graph_show
 from custody.graph.wire.report import GraphNextReport, GraphPathReport, GraphRelatedReport, GraphShowReport
 from custody.server.app.questions import session_calls
-from custody.server.endpoints import Call, Endpoint
+from custody.server.endpoints import Endpoint, EndpointCall
 from custody.server.question_routes import (
     Question,
     a_choice,
@@ -37,36 +37,36 @@ _LOOKS = (
 _LIMIT = a_number("limit", "How many.", None, 1, SHOWN_MAX)
 
 
-def _look(call: Call, session: str | None) -> Look:
+def _look(call: EndpointCall, session: str | None) -> ViewOptions:
     lanes = call.flag("lanes", default=False)
     if lanes and session is None:
         raise InputError("'lanes' is for one session", hint="name it: /api/v1/conversations lists them")
     palette, theme = choice(call, "palette", PALETTES), choice(call, "theme", THEMES)
-    return Look(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # checked
+    return ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # checked
 
 
-def _graph(call: Call) -> Question:
+def _graph(call: EndpointCall) -> Question:
     look = _look(call, word(call, "session"))
     return lambda desk: graph_show(desk, look)
 
 
-def _calls(call: Call) -> Question:
+def _calls(call: EndpointCall) -> Question:
     look = _look(call, place(call, "session"))
     return lambda desk: session_calls(desk, look)
 
 
-def _path(call: Call) -> Question:
+def _path(call: EndpointCall) -> Question:
     start, end, cost = needed_word(call, "start"), needed_word(call, "end"), choice(call, "cost", COSTS)
     return lambda desk: graph_path(desk, start, end, cost)  # type: ignore[arg-type]  # checked
 
 
-def _related(call: Call) -> Question:
+def _related(call: EndpointCall) -> Question:
     node, formula = needed_word(call, "node"), choice(call, "formula", FORMULAS)
     limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
     return lambda desk: graph_related(desk, node, formula, limit)  # type: ignore[arg-type]  # checked
 
 
-def _next(call: Call) -> Question:
+def _next(call: EndpointCall) -> Question:
     session, after = word(call, "session"), words(call, "after", AFTER_MAX)
     if (session is None) == (not after):
         raise InputError("name a session or 'after', and not both", hint="/api/v1/conversations lists sessions")

@@ -3,11 +3,11 @@
 from custody.attribution.wire.stats import StatsReport
 from custody.core.errors import InputError
 from custody.core.wire.report import LogReport, SessionReport
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.ledger.sessions import log
 from custody.server.app.questions import in_repository, line_explained, lines_counted, session_shown
-from custody.server.endpoints import Call, Endpoint
+from custody.server.endpoints import Endpoint, EndpointCall
 from custody.server.question_routes import (
     Question,
     a_number,
@@ -19,7 +19,7 @@ from custody.server.question_routes import (
     number_given,
     word,
 )
-from custody.server.wire.questions import GateAsked
+from custody.server.wire.questions import GateBody
 from custody.why.report import WhyReport
 
 LINE_MAX = 999_999_999
@@ -29,7 +29,7 @@ DOTS = ".."
 _REV = a_word("rev", "The files as of this commit.")
 
 
-def _why(call: Call) -> Question:
+def _why(call: EndpointCall) -> Question:
     file, revision = call.needed("file"), word(call, "rev")
     line = number_given(call, "line", least=1, most=LINE_MAX)
     if line is None:
@@ -38,12 +38,12 @@ def _why(call: Call) -> Question:
     return lambda desk: line_explained(desk, file, line, revision=revision, note=note)
 
 
-def _stats(call: Call) -> Question:
+def _stats(call: EndpointCall) -> Question:
     path, revision, agent = call.text("path"), word(call, "rev"), word(call, "agent")
     return lambda desk: lines_counted(desk, path, revision=revision, agent=agent)
 
 
-def _log(call: Call) -> Question:
+def _log(call: EndpointCall) -> Question:
     agent, limit = word(call, "agent"), number(call, "limit", SESSIONS, least=1, most=SESSIONS_MAX)
     session, note = word(call, "session"), note_of(call)
     if session is None:
@@ -51,14 +51,14 @@ def _log(call: Call) -> Question:
     return lambda desk: session_shown(desk, session, agent=agent, note=note)
 
 
-def _gate(_call: Call, asked: GateAsked) -> Question:
+def _gate(_call: EndpointCall, asked: GateBody) -> Question:
     if DOTS in asked.base or DOTS in asked.head:
         raise InputError("'base' and 'head' are a commit each", hint="send the two ends apart")
     try:
         said = None if asked.description is None else asked.description.encode()
     except UnicodeEncodeError as error:
         raise InputError("'description' holds half of a pair of signs", hint="send whole signs") from error
-    request = Request(change=f"{asked.base}{DOTS}{asked.head}", description=said)
+    request = GateRequest(change=f"{asked.base}{DOTS}{asked.head}", description=said)
     return lambda desk: gate(in_repository(desk), request)
 
 
@@ -98,7 +98,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "judge-change",
         "Judge a change by what is known of its lines; needs the project's repository.",
         GateReport,
-        GateAsked,
+        GateBody,
         _gate,
     ),
 )

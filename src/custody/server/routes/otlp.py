@@ -8,10 +8,10 @@ from collections import Counter
 from typing import Any
 
 from custody.graph.otlp.protobuf import put
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, PROTOBUF, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, PROTOBUF, Endpoint, EndpointCall, HttpAnswer
 from custody.server.intake_routes import kept
-from custody.server.wire.service import ItemKept, OtlpAnswer, PartialSuccess, encode_answer
+from custody.server.wire.service import ItemReceipt, OtlpAnswer, PartialSuccess, encode_answer
 
 PARTIAL, REJECTED, MESSAGE = 1, 1, 2
 """Fields of ExportTraceServiceResponse and of its partial success."""
@@ -25,7 +25,7 @@ REQUEST: dict[str, Any] = {
 }
 
 
-async def export(call: Call) -> Answer:
+async def export(call: EndpointCall) -> HttpAnswer:
     """Keep spans."""
     binary = call.media == PROTOBUF
     texts = call.service.settings.otlp_texts
@@ -34,11 +34,11 @@ async def export(call: Call) -> Answer:
     refused = [result for result in await kept(call, items) if result.status not in (200, 201)]
     partial = None if not refused else PartialSuccess(rejected_spans=len(refused), error_message=_why(refused))
     if binary:
-        return Answer(body=_message(partial), media=PROTOBUF)
-    return Answer(body=encode_answer(OtlpAnswer(partial_success=partial)))
+        return HttpAnswer(body=_message(partial), media=PROTOBUF)
+    return HttpAnswer(body=encode_answer(OtlpAnswer(partial_success=partial)))
 
 
-def _why(refused: list[ItemKept]) -> str:
+def _why(refused: list[ItemReceipt]) -> str:
     reasons = Counter(result.detail or "refused" for result in refused).most_common(REASONS_MAX)
     return "; ".join(f"{count} × {why}" for why, count in reasons)
 
@@ -56,7 +56,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/v1/traces",
         name="export-otlp",
         words="Keep spans that an OpenTelemetry exporter sends.",
-        scope=Scope.WRITE,
+        scope=TokenScope.WRITE,
         handle=export,
         takes={JSON: REQUEST, PROTOBUF: {"type": "string", "format": "binary"}},
         gives={200: OtlpAnswer},

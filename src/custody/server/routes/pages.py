@@ -7,19 +7,19 @@ from urllib.parse import parse_qsl
 from custody import __version__
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
-from custody.server.app.tenancy_model import Scope
-from custody.server.auth import START, Gatekeeper
-from custody.server.endpoints import JSON, Answer, Call, Endpoint, Parameter
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.auth import START, TokenCheck
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.gatekeeper import cookie_for
 from custody.server.pages.assets import Asset, assets
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Around, Frame, render
+from custody.server.pages.frame import Frame, PageSurroundings, render
 from custody.server.pages.links import ServedLinks
 from custody.server.pages.live import head_of
-from custody.server.pages.page import Asked, Page
+from custody.server.pages.page import Page, PageParams
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, page_of, wants_page
 from custody.server.question_routes import found, note_of
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
 FIRST = "/overview"
@@ -40,7 +40,7 @@ def page_endpoints() -> tuple[Endpoint, ...]:
             path="/live",
             name="live",
             words="How many records there are, for a page that is looked at.",
-            scope=Scope.READ,
+            scope=TokenScope.READ,
             handle=live,
             gives={200: JSON},
         ),
@@ -68,13 +68,15 @@ def page_endpoints() -> tuple[Endpoint, ...]:
 
 
 def _page(page: Page) -> Endpoint:
-    async def handle(call: Call) -> Answer:
+    async def handle(call: EndpointCall) -> HttpAnswer:
         given = {name: call.text(name) for name in page.takes}
         said = {name: value for name, value in given.items() if value}
-        asked = Asked(said, _noting(call))
-        around = Around(project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START)
+        asked = PageParams(said, _noting(call))
+        around = PageSurroundings(
+            project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
+        )
 
-        def answer(desk: Desk) -> Answer:
+        def answer(desk: Workspace) -> HttpAnswer:
             frame = Frame(links=ServedLinks(), around=around, book=PAGES)
             view = page.view(desk, asked)
             return _html(render(view, page, said, frame), 404 if view.nothing else 200)
@@ -87,7 +89,7 @@ def _page(page: Page) -> Endpoint:
         path=f"/{page.name}",
         name=f"page-{page.name}",
         words=f"The page '{page.label or page.name}'.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=handle,
         gives={200: HTML},
         parameters=tuple(Parameter(name, words) for name, words in page.takes.items()),
@@ -95,7 +97,7 @@ def _page(page: Page) -> Endpoint:
     )
 
 
-def _noting(call: Call) -> Note | None:
+def _noting(call: EndpointCall) -> Note | None:
     """What notes that words are read: every page that is opened, and what is new when one takes in its parts again."""
     note = note_of(call)
     if note is None:
@@ -105,16 +107,16 @@ def _noting(call: Call) -> Note | None:
     return call.service.noted.noting(note, reader, call.service.settings.now_ns(), again=again)
 
 
-def _html(text: str, status: int) -> Answer:
-    return Answer(body=text.encode("utf-8", "replace"), status=status, media="text/html", headers=PAGE_HEADERS)
+def _html(text: str, status: int) -> HttpAnswer:
+    return HttpAnswer(body=text.encode("utf-8", "replace"), status=status, media="text/html", headers=PAGE_HEADERS)
 
 
 def _asset(asset: Asset) -> Endpoint:
-    async def handle(call: Call) -> Answer:
+    async def handle(call: EndpointCall) -> HttpAnswer:
         headers = {"cache-control": FOR_EVER, "vary": "accept-encoding"}
         if "gzip" in call.request.headers.get("accept-encoding", ""):
-            return Answer(body=asset.packed, media=asset.media, headers={**headers, "content-encoding": "gzip"})
-        return Answer(body=asset.data, media=asset.media, headers=headers)
+            return HttpAnswer(body=asset.packed, media=asset.media, headers={**headers, "content-encoding": "gzip"})
+        return HttpAnswer(body=asset.data, media=asset.media, headers=headers)
 
     return Endpoint(
         method="GET",
@@ -127,12 +129,12 @@ def _asset(asset: Asset) -> Endpoint:
     )
 
 
-async def live(call: Call) -> Answer:
+async def live(call: EndpointCall) -> HttpAnswer:
     """How many records there are."""
-    return Answer(body=await call.ask(head_of), headers={"cache-control": "no-store"})
+    return HttpAnswer(body=await call.ask(head_of), headers={"cache-control": "no-store"})
 
 
-async def login(call: Call) -> Answer:
+async def login(call: EndpointCall) -> HttpAnswer:
     """Have the browser hold a token that is good, and go on to where it wanted to go."""
     try:
         said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
@@ -142,25 +144,25 @@ async def login(call: Call) -> Answer:
         raise InputError(f"the form has more than {FIELDS_MAX} fields") from error
     token = said.get("token", "").strip()
     settings = call.service.settings
-    if await Gatekeeper(settings.keeper, settings.now_ns).grant(token) is None:
+    if await TokenCheck(settings.keeper, settings.now_ns).grant(token) is None:
         refusal = HttpProblem(401, "this token is not good now", remedy="look for the one that was made last")
         if not wants_page(call.request.headers.get("accept"), FIRST):
             raise refusal
         body, headers = page_of(refusal, _onward(said.get("next", "")))
-        return Answer(body=body, status=refusal.status, media="text/html", headers=_but_type(headers))
+        return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_but_type(headers))
     # A browser that came over TLS says so in its origin; the cookie then never leaves it.
     secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
     cookie = f"{_cookie(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
-    return Answer(body=b"", status=303, headers={"location": _onward(said.get("next", "")), "set-cookie": cookie})
+    return HttpAnswer(body=b"", status=303, headers={"location": _onward(said.get("next", "")), "set-cookie": cookie})
 
 
-async def logout(call: Call) -> Answer:
+async def logout(call: EndpointCall) -> HttpAnswer:
     """Have the browser forget its token."""
     cookie = f"{_cookie(call)}=; Path=/; HttpOnly; Max-Age=0"
-    return Answer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
+    return HttpAnswer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
 
 
-def _cookie(call: Call) -> str:
+def _cookie(call: EndpointCall) -> str:
     return cookie_for(call.request.headers.get("host", ""))
 
 

@@ -1,7 +1,7 @@
 """Sources that statements rest on, and audits of the citations of reports. No address is ever looked up from here."""
 
 from custody.cite.app.audit import cite_audit
-from custody.cite.app.registry import Said, cite_add
+from custody.cite.app.registry import SourceStatement, cite_add
 from custody.cite.app.report_file import STDIN
 from custody.cite.wire.audit import CiteAuditReport
 from custody.cite.wire.registry import CiteAddReport, CiteShowReport
@@ -9,18 +9,18 @@ from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
 from custody.server.app.question_pages import sources
 from custody.server.app.questions import source_shown
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.listing import listing
 from custody.server.question_routes import Question, asked, asking, asking_in_body, by, note_of, place
-from custody.server.wire.questions import AuditAsked, SourcesPage, SourceTold
-from custody.workspace.workspace import Desk
+from custody.server.wire.questions import AuditBody, SourceBody, SourcesPage
+from custody.workspace.workspace import Workspace
 
 
-async def register(call: Call) -> Answer:
+async def register(call: EndpointCall) -> HttpAnswer:
     """Register a source, or say more of one that is known."""
-    told = await asked(call, SourceTold)
-    said = Said(
+    told = await asked(call, SourceBody)
+    said = SourceStatement(
         url=told.url,
         title=told.title,
         author=told.author,
@@ -31,21 +31,21 @@ async def register(call: Call) -> Answer:
     )
     who = by(call)
     report = await call.ask(lambda desk: cite_add(desk, said, who))
-    return Answer(body=encode_report(report), status=201 if report.new else 200)
+    return HttpAnswer(body=encode_report(report), status=201 if report.new else 200)
 
 
-def _shown(call: Call) -> Question:
+def _shown(call: EndpointCall) -> Question:
     name, note = place(call, "source"), note_of(call)
     return lambda desk: source_shown(desk, name, note=note)
 
 
-def _audited(_call: Call, said: AuditAsked) -> Question:
+def _audited(_call: EndpointCall, said: AuditBody) -> Question:
     try:
         data = said.markdown.encode()
     except UnicodeEncodeError as error:
         raise InputError("'markdown' holds half of a pair of signs", hint="send whole signs") from error
 
-    def ask(desk: Desk) -> CiteAuditReport:
+    def ask(desk: Workspace) -> CiteAuditReport:
         return cite_audit(desk, [STDIN], data, coverage_min=said.coverage_min, session=said.session)
 
     return ask
@@ -58,9 +58,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/sources",
         name="register-source",
         words="Register a source, or say more of one that is known.",
-        scope=Scope.WRITE,
+        scope=TokenScope.WRITE,
         handle=register,
-        takes={JSON: SourceTold},
+        takes={JSON: SourceBody},
         gives={200: CiteAddReport, 201: CiteAddReport},
     ),
     asking(
@@ -76,7 +76,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "audit-citations",
         "Check the citations of a report, as 'custody cite audit -' does; no link is followed.",
         CiteAuditReport,
-        AuditAsked,
+        AuditBody,
         _audited,
     ),
 )

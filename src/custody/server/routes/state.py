@@ -5,43 +5,43 @@ from functools import cache
 from custody import __version__
 from custody.core.wire.canonical import dump
 from custody.server.app.listing import evidence
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.metrics import MEDIA
 from custody.server.problems import wants_page
 from custody.server.wire.service import Health, Ready, Welcome
 
 
-async def health(call: Call) -> Answer:
+async def health(call: EndpointCall) -> HttpAnswer:
     """That the process answers, whatever the store does; a browser is led to the page about it."""
     if wants_page(call.request.headers.get("accept"), call.path):
-        return Answer(body=b"", status=303, headers={"location": "/state"})
-    return Answer.of(Health(status="up", version=__version__))
+        return HttpAnswer(body=b"", status=303, headers={"location": "/state"})
+    return HttpAnswer.of(Health(status="up", version=__version__))
 
 
-async def ready(call: Call) -> Answer:
+async def ready(call: EndpointCall) -> HttpAnswer:
     """That the store answers; if not, the error it gives becomes a 503."""
     await call.ask(lambda desk: evidence(desk, None, 1))
-    return Answer.of(Ready(status="ready"))
+    return HttpAnswer.of(Ready(status="ready"))
 
 
-async def metrics(call: Call) -> Answer:
+async def metrics(call: EndpointCall) -> HttpAnswer:
     """Counts since the start."""
-    return Answer(body=call.service.metrics.text(), media=MEDIA)
+    return HttpAnswer(body=call.service.metrics.text(), media=MEDIA)
 
 
-async def welcome(call: Call) -> Answer:
+async def welcome(call: EndpointCall) -> HttpAnswer:
     """What this is; a browser is led to the first page."""
     if wants_page(call.request.headers.get("accept"), call.path):
-        return Answer(body=b"", status=303, headers={"location": "/overview"})
-    return Answer.of(
+        return HttpAnswer(body=b"", status=303, headers={"location": "/overview"})
+    return HttpAnswer.of(
         Welcome(service="custody", version=__version__, project=call.grant.project, openapi="/openapi.json")
     )
 
 
-async def described(_call: Call) -> Answer:
+async def described(_call: EndpointCall) -> HttpAnswer:
     """The description."""
-    return Answer(body=_description())
+    return HttpAnswer(body=_description())
 
 
 @cache
@@ -58,7 +58,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/",
         name="welcome",
         words="Say what this is.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=welcome,
         gives={200: Welcome},
     ),
@@ -76,7 +76,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ready",
         name="ready",
         words="Say that the store answers.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=ready,
         gives={200: Ready},
     ),
@@ -85,7 +85,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/metrics",
         name="metrics",
         words="Give counts in Prometheus' words.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=metrics,
         gives={200: MEDIA},
     ),
@@ -94,7 +94,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/openapi.json",
         name="openapi",
         words="Describe this service.",
-        scope=Scope.READ,
+        scope=TokenScope.READ,
         handle=described,
         gives={200: JSON},
     ),

@@ -5,8 +5,8 @@ from custody.core.wire.report import encode_report
 from custody.server.app.decisions import DecidedOtherwise, decide
 from custody.server.app.question_pages import decisions
 from custody.server.app.questions import agent_explained, agent_shown
-from custody.server.app.tenancy_model import Scope
-from custody.server.endpoints import JSON, Answer, Call, Endpoint
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.listing import listing
 from custody.server.problems import HttpProblem
 from custody.server.question_routes import (
@@ -21,7 +21,7 @@ from custody.server.question_routes import (
     place,
     word,
 )
-from custody.server.wire.questions import DecisionSaid, DecisionsPage
+from custody.server.wire.questions import DecisionBody, DecisionsPage
 from custody.server.wire.service import Problem
 from custody.trust.app.show import trust_list
 from custody.trust.wire.report import TrustListReport, TrustRecordReport, TrustShowReport, TrustWhyReport
@@ -33,7 +33,7 @@ _AT = a_word("at", "As of a past moment, RFC 3339.")
 _AGENT = {"agent": "The agent's name."}
 
 
-def _list(call: Call) -> Question:
+def _list(call: EndpointCall) -> Question:
     """Every agent; or one by its name, which may have a slash in it."""
     explains, agent = call.flag("why", default=False), word(call, "agent")
     if agent is None:
@@ -43,25 +43,25 @@ def _list(call: Call) -> Question:
     return _explained(call, agent) if explains else _shown(call, agent)
 
 
-def _shown(call: Call, agent: str) -> Question:
+def _shown(call: EndpointCall, agent: str) -> Question:
     limit = number(call, "limit", SHOWN, least=0, most=SHOWN_MAX)
     return lambda desk: agent_shown(desk, agent, limit=limit)
 
 
-def _explained(call: Call, agent: str) -> Question:
+def _explained(call: EndpointCall, agent: str) -> Question:
     at = word(call, "at")
     return lambda desk: agent_explained(desk, agent, at=at)
 
 
-async def record(call: Call) -> Answer:
+async def record(call: EndpointCall) -> HttpAnswer:
     """Record a decision."""
-    said = await asked(call, DecisionSaid)
+    said = await asked(call, DecisionBody)
     who = by(call)
     try:
         done = await call.ask(lambda desk: decide(desk, said, who))
     except DecidedOtherwise as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
-    return Answer(body=encode_report(done.report), status=201 if done.is_new else 200)
+    return HttpAnswer(body=encode_report(done.report), status=201 if done.is_new else 200)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -101,9 +101,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/v1/decisions",
         name="record-decision",
         words="Record what was decided about an agent's change, once; or correct an earlier decision.",
-        scope=Scope.WRITE,
+        scope=TokenScope.WRITE,
         handle=record,
-        takes={JSON: DecisionSaid},
+        takes={JSON: DecisionBody},
         gives={200: TrustRecordReport, 201: TrustRecordReport, 409: Problem},
     ),
 )

@@ -11,9 +11,9 @@ from msgspec import Meta
 from custody.cite.wire.registry import CiteSource
 from custody.core.errors import InputError
 from custody.core.wire.canonical import problem
-from custody.core.wire.event import Count, Moment, Name, Short
-from custody.dupes.wire.report import ChangeNamed
-from custody.server.wire.service import Page
+from custody.core.wire.event import Count, Name, Short, Timestamp
+from custody.dupes.wire.report import ChangeRefReport
+from custody.server.wire.service import ListPage
 
 DecisionWord = Literal["accepted", "modified", "rejected"]
 ComplexityWord = Literal["trivial", "minor", "moderate", "major", "critical"]
@@ -26,7 +26,7 @@ Rev = Annotated[
         description="a commit, as git names it",
     ),
 ]
-Words = Annotated[
+NonEmptyText = Annotated[
     str,
     Meta(
         min_length=1,
@@ -35,7 +35,7 @@ Words = Annotated[
         description="a short text that says something",
     ),
 ]
-Shown = Annotated[int, Meta(ge=1, le=1000)]
+ItemLimit = Annotated[int, Meta(ge=1, le=1000)]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -43,7 +43,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
-class DecisionSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DecisionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was decided about an agent's change: exactly one of ``commit``, ``id``, ``overrides`` and ``reverts``.
 
     ``commit`` or ``id`` names a change that is decided once. ``overrides`` says that an earlier decision was wrong,
@@ -59,19 +59,19 @@ class DecisionSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     complexity: ComplexityWord | None = None
     lines: Count | None = None
     review_ms: Count | None = None
-    opened: Moment | None = None
+    opened: Timestamp | None = None
     actor: Name | None = None
     reason: Short | None = None
 
 
-class DuplicatesAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DuplicatesBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A change to look for: ``BASE..HEAD``, or a commit, which is compared with its parent."""
 
     change: Rev
-    limit: Shown = 5
+    limit: ItemLimit = 5
 
 
-class SourceTold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SourceBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A source to register; it has a title or a URL."""
 
     url: Short | None = None
@@ -86,7 +86,7 @@ class SourceTold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     isbn: Short | None = None
 
 
-class AuditAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AuditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A report whose citations are to be looked at; with ``session``, by what that session read too."""
 
     markdown: str
@@ -94,7 +94,7 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     session: Name | None = None
 
 
-class GateAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A change to judge: what ``head`` has over the point where it left ``base``, and what its author says of it."""
 
     base: Rev
@@ -102,11 +102,11 @@ class GateAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     description: str | None = None
 
 
-class ErasureAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ErasureBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is to be forgotten for good, why, and for whom; without ``who`` it is the token that asks."""
 
     record: Name
-    why: Words
+    why: NonEmptyText
     who: Name | None = None
 
 
@@ -121,7 +121,7 @@ def asked_in(data: bytes, kind: type[T]) -> T:
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-class DecisionKept(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionItem(msgspec.Struct, frozen=True, kw_only=True):
     """A decision as it is kept; null once it was erased."""
 
     record: str
@@ -130,19 +130,19 @@ class DecisionKept(msgspec.Struct, frozen=True, kw_only=True):
     decision: Any
 
 
-class DecisionsPage(Page, frozen=True, kw_only=True):
+class DecisionsPage(ListPage, frozen=True, kw_only=True):
     """Decisions in the order of their records."""
 
-    items: list[DecisionKept]
+    items: list[DecisionItem]
 
 
-class ChangesPage(Page, frozen=True, kw_only=True):
+class ChangesPage(ListPage, frozen=True, kw_only=True):
     """Indexed changes in the order of indexing."""
 
-    items: list[ChangeNamed]
+    items: list[ChangeRefReport]
 
 
-class SourcesPage(Page, frozen=True, kw_only=True):
+class SourcesPage(ListPage, frozen=True, kw_only=True):
     """Registered sources by their numbers."""
 
     items: list[CiteSource]

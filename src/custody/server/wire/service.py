@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, problem
-from custody.core.wire.event import HashText, Line, Moment, Name, Path, Sha
+from custody.core.wire.event import HashText, LineNumber, Name, PathText, Sha, Timestamp
 
 PROMPTS_MAX = 1000
 SEGMENTS_MAX = 10_000
@@ -24,42 +24,42 @@ Seconds = (
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
-class PromptSaid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PromptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person asked."""
 
     id: Name
-    at: Moment
+    at: Timestamp
     text: str
 
 
-class ConversationSaid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ConversationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A session of an agent with what was asked in it; more of it can be sent later under the same names."""
 
     agent: Name
     session: Name
-    at: Moment
-    ended_at: Moment | None = None
+    at: Timestamp
+    ended_at: Timestamp | None = None
     model: Name | None = None
     operator: Name | None = None
     parent: Name | None = None
-    prompts: Annotated[list[PromptSaid], Meta(max_length=PROMPTS_MAX)] = []
+    prompts: Annotated[list[PromptBody], Meta(max_length=PROMPTS_MAX)] = []
 
 
 class BlamedSegment(msgspec.Struct, frozen=True, kw_only=True):
     """Neighbouring lines of one commit, as document 000 sends them."""
 
-    start_line: Line
-    end_line: Line
+    start_line: LineNumber
+    end_line: LineNumber
     commit_sha: Sha | None = None
     parent_sha: Sha | None = None
     content_hash: HashText | None = None
     timestamp: str | Seconds | None = None
 
 
-class BlameAsked(msgspec.Struct, frozen=True, kw_only=True):
+class BlameBody(msgspec.Struct, frozen=True, kw_only=True):
     """Document 000, section 11: what a client that ran git blame asks."""
 
-    file_path: Path
+    file_path: PathText
     blame_data: Annotated[list[BlamedSegment], Meta(max_length=SEGMENTS_MAX)]
     project_id: Name | None = None
 
@@ -67,7 +67,7 @@ class BlameAsked(msgspec.Struct, frozen=True, kw_only=True):
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+class RecordReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """Where a record is kept: said after COMMIT, and the same however often it is sent."""
 
     record: str
@@ -77,24 +77,24 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
 
-class ItemKept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ItemReceipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one thing that was sent: 201 new, 200 known already, 409 in conflict, 422 not usable.
 
     A thing that makes several records has a receipt for each; where one of them is in conflict, the others are kept.
     """
 
     status: Literal[200, 201, 409, 422]
-    receipts: list[Receipt] = []
+    receipts: list[RecordReceipt] = []
     detail: str | None = None
 
 
-class BatchKept(msgspec.Struct, frozen=True, kw_only=True):
+class BatchReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of each thing of a batch, in its order."""
 
     created: int
     known: int
     refused: int
-    results: list[ItemKept]
+    results: list[ItemReceipt]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     instance: str
 
 
-class TraceKept(msgspec.Struct, frozen=True, kw_only=True):
+class TraceItem(msgspec.Struct, frozen=True, kw_only=True):
     """A trace as it was sent, without its secrets; ``trace`` is null once it was erased."""
 
     record: str
@@ -117,7 +117,7 @@ class TraceKept(msgspec.Struct, frozen=True, kw_only=True):
     trace: Any
 
 
-class LinkKept(msgspec.Struct, frozen=True, kw_only=True):
+class LinkItem(msgspec.Struct, frozen=True, kw_only=True):
     """A commit and the traces that it was made from; ``link`` as it was sent, null once it was erased."""
 
     record: str
@@ -125,7 +125,7 @@ class LinkKept(msgspec.Struct, frozen=True, kw_only=True):
     link: Any
 
 
-class SpanKept(msgspec.Struct, frozen=True, kw_only=True):
+class SpanItem(msgspec.Struct, frozen=True, kw_only=True):
     """A span event; null once it was erased."""
 
     record: str
@@ -133,7 +133,7 @@ class SpanKept(msgspec.Struct, frozen=True, kw_only=True):
     span: Any
 
 
-class ConversationKept(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationItem(msgspec.Struct, frozen=True, kw_only=True):
     """A session by what was captured of it."""
 
     agent: str
@@ -143,7 +143,7 @@ class ConversationKept(msgspec.Struct, frozen=True, kw_only=True):
     events: int
 
 
-class PromptKept(msgspec.Struct, frozen=True, kw_only=True):
+class PromptItem(msgspec.Struct, frozen=True, kw_only=True):
     """What a person asked; ``text`` is null without the scope for it, and once it was erased."""
 
     record: str
@@ -152,15 +152,15 @@ class PromptKept(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None
 
 
-class ConversationRead(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationText(msgspec.Struct, frozen=True, kw_only=True):
     """A session with what was asked in it; the words only ``with_text``."""
 
-    conversation: ConversationKept
+    conversation: ConversationItem
     with_text: bool
-    prompts: list[PromptKept]
+    prompts: list[PromptItem]
 
 
-class EvidenceKept(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceItem(msgspec.Struct, frozen=True, kw_only=True):
     """A record by its name."""
 
     record: str
@@ -171,47 +171,47 @@ class EvidenceKept(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-class EvidenceRead(EvidenceKept, frozen=True, kw_only=True):
+class EvidenceText(EvidenceItem, frozen=True, kw_only=True):
     """A record with what it says: null when it was erased, or ``withheld`` since it holds texts of conversations."""
 
     withheld: bool
     payload: Any
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of a list; ``next`` stands for ``after`` of the question for what follows, null at the end."""
 
     next: str | None
 
 
-class TracesPage(Page, frozen=True, kw_only=True):
+class TracesPage(ListPage, frozen=True, kw_only=True):
     """Traces in the order of their records."""
 
-    items: list[TraceKept]
+    items: list[TraceItem]
 
 
-class LinksPage(Page, frozen=True, kw_only=True):
+class LinksPage(ListPage, frozen=True, kw_only=True):
     """Commit links in the order of their records."""
 
-    items: list[LinkKept]
+    items: list[LinkItem]
 
 
-class SpansPage(Page, frozen=True, kw_only=True):
+class SpansPage(ListPage, frozen=True, kw_only=True):
     """Span events in the order of their records."""
 
-    items: list[SpanKept]
+    items: list[SpanItem]
 
 
-class ConversationsPage(Page, frozen=True, kw_only=True):
+class ConversationsPage(ListPage, frozen=True, kw_only=True):
     """Conversations by session and agent."""
 
-    items: list[ConversationKept]
+    items: list[ConversationItem]
 
 
-class EvidencePage(Page, frozen=True, kw_only=True):
+class EvidencePage(ListPage, frozen=True, kw_only=True):
     """Records in their order, chain by chain."""
 
-    items: list[EvidenceKept]
+    items: list[EvidenceItem]
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,7 +249,7 @@ class OtlpAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     partial_success: PartialSuccess | None = None
 
 
-class SegmentBlamed(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Neighbouring lines with the same answer, in document 000's names."""
 
     start_line: int
@@ -270,7 +270,7 @@ class BlameAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Every segment that was asked about, merged where neighbours have the same trace and tier."""
 
     file_path: str
-    attributions: list[SegmentBlamed]
+    attributions: list[SegmentAnswer]
 
 
 def encode_answer(value: msgspec.Struct) -> bytes:
@@ -278,17 +278,17 @@ def encode_answer(value: msgspec.Struct) -> bytes:
     return msgspec.json.encode(value)
 
 
-def conversation_from(value: Json) -> ConversationSaid:
+def conversation_from(value: Json) -> ConversationBody:
     """The conversation that a parsed JSON value is."""
     try:
-        return msgspec.convert(value, ConversationSaid)
+        return msgspec.convert(value, ConversationBody)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(f"not a conversation: {problem(error)}", hint="/openapi.json has the shape") from error
 
 
-def blame_asked(data: bytes) -> BlameAsked:
+def blame_asked(data: bytes) -> BlameBody:
     """What a client asks about a file's lines."""
     try:
-        return msgspec.json.decode(data, type=BlameAsked)
+        return msgspec.json.decode(data, type=BlameBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"not a question about lines: {problem(error)}", hint="/openapi.json has the shape") from error

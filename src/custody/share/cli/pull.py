@@ -2,7 +2,7 @@
 
 import click
 
-from custody.share.sync import Sharing, pull
+from custody.share.sync import SyncRequest, pull
 from custody.share.wire.sharing import PullReport, SharedChain
 from custody.terminal.frame import answer, json_option, the_desk
 
@@ -37,7 +37,7 @@ def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: b
       custody pull upstream --dry-run
       custody pull --json
     """
-    report = pull(the_desk(ctx), name, Sharing(with_text, dry_run))
+    report = pull(the_desk(ctx), name, SyncRequest(with_text, dry_run))
     return answer(report, words(report), as_json=as_json)
 
 

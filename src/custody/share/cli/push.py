@@ -2,7 +2,7 @@
 
 import click
 
-from custody.share.sync import Sharing, push
+from custody.share.sync import SyncRequest, push
 from custody.share.wire.sharing import PushReport, SharedChain
 from custody.terminal.frame import answer, json_option, the_desk
 
@@ -36,7 +36,7 @@ def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: b
       custody push upstream --dry-run
       custody push --with-text
     """
-    report = push(the_desk(ctx), name, Sharing(with_text, dry_run))
+    report = push(the_desk(ctx), name, SyncRequest(with_text, dry_run))
     return answer(report, words(report), as_json=as_json)
 
 

@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import Parts, Table
+from custody.terminal.command_group import CommandGroup, CommandTable
 
-PARTS: Table = MappingProxyType(
+PARTS: CommandTable = MappingProxyType(
     {
         "add": ("custody.share.cli.remote_commands", "Name a service, and keep the token for it."),
         "list": ("custody.share.cli.remote_commands", "List the services that you named."),
@@ -15,7 +15,7 @@ PARTS: Table = MappingProxyType(
 )
 
 
-@click.group("remote", cls=Parts, parts=PARTS)
+@click.group("remote", cls=CommandGroup, parts=PARTS)
 def command() -> None:
     """Name the services to push to and to pull from.
 

@@ -4,7 +4,7 @@ May touch: the user's own file of remotes, and by HTTPS (plain HTTP on this mach
 that a repository holds can name such an address. A token is never part of a message or of a log.
 """
 
-from custody.share.remote.client import Refused, RemoteService
+from custody.share.remote.client import RemoteService, ServiceRefusal
 from custody.share.remote.service_book import NamedRemote, RemoteBook
 
-__all__ = ["NamedRemote", "Refused", "RemoteBook", "RemoteService"]
+__all__ = ["NamedRemote", "RemoteBook", "RemoteService", "ServiceRefusal"]

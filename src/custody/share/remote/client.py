@@ -29,7 +29,7 @@ _DETAIL_SIGNS_MAX = 500
 NOTHING: Mapping[str, str | int] = MappingProxyType({})
 
 
-class Refused(InputError):
+class ServiceRefusal(InputError):
     """The service refuses what was asked; ``status`` is HTTP's."""
 
     def __init__(self, status: int, message: str, *, hint: str | None = None) -> None:
@@ -111,10 +111,10 @@ class RemoteService:
             raise WorldError(f"'{name}' wants to send us elsewhere, which we do not follow", hint="check its address")
         if answer.status in (401, 403):
             hint = "give a token with 'custody remote add NAME URL --token-file FILE'"
-            raise Refused(answer.status, f"'{name}' does not let us in: {detail}", hint=hint)
+            raise ServiceRefusal(answer.status, f"'{name}' does not let us in: {detail}", hint=hint)
         if answer.status in _LATER or answer.status >= 500:
             raise WorldError(f"'{name}' cannot answer now: {detail}", hint=_WAITS)
-        raise Refused(answer.status, f"'{name}' refuses: {detail}", hint="nothing was changed")
+        raise ServiceRefusal(answer.status, f"'{name}' refuses: {detail}", hint="nothing was changed")
 
 
 def _told_wait(answer: _Answer) -> float | None:

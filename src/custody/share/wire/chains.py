@@ -18,7 +18,7 @@ STRETCH_BYTES_MAX = 8 * 1024 * 1024
 T = TypeVar("T")
 
 
-class ChainHeld(msgspec.Struct, frozen=True):
+class ChainState(msgspec.Struct, frozen=True):
     """A chain that a service keeps: how far it reaches there; ``origins`` names what it tells of lines, if anything."""
 
     store: StoreText
@@ -29,13 +29,13 @@ class ChainHeld(msgspec.Struct, frozen=True):
     origins: str | None = None
 
 
-class ChainsHeld(msgspec.Struct, frozen=True):
+class ChainStates(msgspec.Struct, frozen=True):
     """All chains of a project."""
 
-    chains: list[ChainHeld]
+    chains: list[ChainState]
 
 
-class ChainKept(msgspec.Struct, frozen=True):
+class ChainReceipt(msgspec.Struct, frozen=True):
     """What became of a stretch: how far the chain reaches now, and how many records were new."""
 
     store: StoreText
@@ -44,30 +44,30 @@ class ChainKept(msgspec.Struct, frozen=True):
     new: int
 
 
-class OriginsHeld(msgspec.Struct, frozen=True):
+class OriginDigests(msgspec.Struct, frozen=True):
     """The files of which a chain's origins tell, each with the digest of what is told."""
 
     files: dict[str, str]
 
 
-def encode_origins_held(held: OriginsHeld) -> bytes:
+def encode_origins_held(held: OriginDigests) -> bytes:
     """The canonical bytes: names of files may hold what other encoders refuse."""
     return dump({"files": dict(held.files)})
 
 
-def decode_held(data: bytes) -> ChainsHeld:
+def decode_held(data: bytes) -> ChainStates:
     """Read what a service says of its chains."""
-    return _decoded(data, ChainsHeld)
+    return _decoded(data, ChainStates)
 
 
-def decode_kept(data: bytes) -> ChainKept:
+def decode_kept(data: bytes) -> ChainReceipt:
     """Read what a service says of a stretch that it was sent."""
-    return _decoded(data, ChainKept)
+    return _decoded(data, ChainReceipt)
 
 
-def decode_origins_held(data: bytes) -> OriginsHeld:
+def decode_origins_held(data: bytes) -> OriginDigests:
     """Read which origins a service has."""
-    return _decoded(data, OriginsHeld)
+    return _decoded(data, OriginDigests)
 
 
 def _decoded(data: bytes, kind: type[T]) -> T:

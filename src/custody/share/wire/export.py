@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
-from custody.core.record import Entry, Head, Record
+from custody.core.record import ChainTip, Record, RecordDraft
 from custody.core.wire.body import digest_from, digest_text
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump, parse, problem, text_bytes
 
@@ -26,7 +26,9 @@ LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
 
 StoreText = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
-Text = Annotated[str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
+ExportText = Annotated[
+    str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")
+]
 
 
 class ChainHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,9 +73,9 @@ class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="r
 
     store: StoreText
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
-    event: Text
-    kind: Text
-    key: Text
+    event: ExportText
+    kind: ExportText
+    key: ExportText
     at_ns: Annotated[int, Meta(ge=-(2**63 - 1), le=2**63 - 1)]
     digest: str
     link: Hex
@@ -86,7 +88,7 @@ class ForkLine(RecordLine, frozen=True, forbid_unknown_fields=True, tag="fork", 
 class PendingLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pending", tag_field="line"):
     """An acknowledged event that is in no chain yet, as it was recorded."""
 
-    event: Text
+    event: ExportText
     data: Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]*$")]
 
 
@@ -96,7 +98,7 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
     digest: str
 
 
-Line = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
+ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +109,12 @@ class StoredBody:
     data: bytes | None
 
 
-def encode_line(line: Line) -> bytes:
+def encode_line(line: ExportLine) -> bytes:
     """One line of an export, with its end."""
     return dump({k: v for k, v in msgspec.to_builtins(line).items() if v is not None}) + b"\n"
 
 
-def decode_line(data: bytes) -> Line:
+def decode_line(data: bytes) -> ExportLine:
     """Read one line of an export, or raise an ``InputError`` that says what it is instead."""
     value = parse(data, bytes_max=LINE_BYTES_MAX)
     if isinstance(value, dict) and value.get("line") == "export" and value.get("version") != EXPORT_VERSION:
@@ -122,13 +124,13 @@ def decode_line(data: bytes) -> Line:
             hint="upgrade custody",
         )
     try:
-        line: Line = msgspec.convert(value, Line)
+        line: ExportLine = msgspec.convert(value, ExportLine)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(f"not a line of an export: {problem(error)}") from error
     return line
 
 
-def header(heads: Sequence[Head]) -> Header:
+def header(heads: Sequence[ChainTip]) -> Header:
     """The first line for these chains."""
     return Header(version=1, chains=[ChainHead(head.store, int(head.seq), head.link.hex()) for head in heads])
 
@@ -178,5 +180,5 @@ def record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLi
 
 def record_from(line: RecordLine) -> Record:
     """The record that a line carries."""
-    entry = Entry(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, digest_from(line.digest))
+    entry = RecordDraft(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, digest_from(line.digest))
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))

@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from custody.core.errors import InputError
 from custody.core.ids import Link, Seq, StoreId
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump, parse, problem
-from custody.core.wire.report import Finding, Report
+from custody.core.wire.report import IntegrityFinding, Report
 from custody.share.wire.export import Hex, StoreText
 
 SHARING_VERSION = 1
@@ -21,7 +21,7 @@ CHAIN = "chain"
 ORIGINS = "origins"
 
 
-class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is shared: whose chain, how far, with texts or without, and where the history ended that was looked at."""
 
     custody: Annotated[int, Meta(ge=1)]
@@ -32,28 +32,28 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tips: list[str] = []
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ChainTip:
         """How far the chain reaches."""
-        return Head(StoreId(self.store), Seq(self.seq), Link(bytes.fromhex(self.link)))
+        return ChainTip(StoreId(self.store), Seq(self.seq), Link(bytes.fromhex(self.link)))
 
 
-def about_of(head: Head, *, texts: bool, tips: list[str]) -> About:
+def about_of(head: ChainTip, *, texts: bool, tips: list[str]) -> ShareManifest:
     """What is said of a chain that is shared up to ``head``."""
-    return About(SHARING_VERSION, head.store, int(head.seq), head.link.hex(), texts, tips)
+    return ShareManifest(SHARING_VERSION, head.store, int(head.seq), head.link.hex(), texts, tips)
 
 
-def encode_about(about: About) -> bytes:
+def encode_about(about: ShareManifest) -> bytes:
     """The canonical bytes, as a line."""
     return dump(msgspec.to_builtins(about)) + b"\n"
 
 
-def decode_about(data: bytes) -> About:
+def decode_about(data: bytes) -> ShareManifest:
     """Read what ``encode_about`` wrote, or raise an ``InputError`` that says what it is instead."""
     value = parse(data, bytes_max=ABOUT_BYTES_MAX)
     if isinstance(value, dict) and value.get("custody") != SHARING_VERSION:
         raise InputError("it was shared by another version of custody", hint="upgrade custody")
     try:
-        return msgspec.convert(value, About)
+        return msgspec.convert(value, ShareManifest)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(f"what is shared cannot be read: {problem(error)}", hint="no custody wrote this") from error
 
@@ -88,7 +88,7 @@ class SharedChain(msgspec.Struct, frozen=True):
     new: int
     texts: bool
     outcome: Literal["sent", "taken", "same", "own", "behind", "waits", "refused"]
-    findings: list[Finding] = []
+    findings: list[IntegrityFinding] = []
 
 
 class PushReport(Report, frozen=True, kw_only=True, tag="push"):
@@ -109,7 +109,7 @@ class PullReport(Report, frozen=True, kw_only=True, tag="pull"):
     chains: list[SharedChain]
 
 
-class RemoteTold(msgspec.Struct, frozen=True):
+class RemoteInfo(msgspec.Struct, frozen=True):
     """A service that the user named; whether there is a token for it, never the token."""
 
     name: str
@@ -120,4 +120,4 @@ class RemoteTold(msgspec.Struct, frozen=True):
 class RemoteReport(Report, frozen=True, kw_only=True, tag="remote"):
     """The services that the user named."""
 
-    remotes: list[RemoteTold]
+    remotes: list[RemoteInfo]

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from custody.core.wire.time import text_from
 from custody.trust.app.approval_case import spent_by
-from custody.trust.app.decisions import Asked, account_of, agents_in, asked_at, settled, unknown
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, asked_at, settled, unknown
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import standing_of
-from custody.trust.approval import Proposed, budget_of
+from custody.trust.approval import ProposedChange, budget_of
 from custody.trust.engine import trust_at
-from custody.trust.model import Account, Author, Standing, Step
+from custody.trust.model import Account, ChangeAuthor, ScoreStep, TrustStanding
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decayed
 from custody.trust.tiers import against_record
-from custody.trust.wire.report import ReasonAgainst, StepTaken, TrustLine
-from custody.workspace.workspace import Desk
+from custody.trust.wire.report import ReviewReasonReport, ScoreStepReport, TrustLine
+from custody.workspace.workspace import Workspace
 
 CURVE_POINTS = 80
 """Times at which a score is reported, evenly from the first decision to the time asked for."""
@@ -36,7 +36,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRow:
+class TrustAgentRow:
     """An agent of the list; ``recent`` are its scores after its newest decisions, None if they are asked for apart."""
 
     line: TrustLine
@@ -44,12 +44,12 @@ class AgentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentsListed:
+class TrustListPage:
     """Some agents by name, of how many, and after whom there are more."""
 
     at: str
     profile: str
-    agents: tuple[AgentRow, ...]
+    agents: tuple[TrustAgentRow, ...]
     total: int
     next: str | None
 
@@ -65,11 +65,11 @@ class MayLand:
     audit_share: float
     review_paths: tuple[str, ...]
     review_path_count: int
-    against: tuple[ReasonAgainst, ...]
+    against: tuple[ReviewReasonReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSeen:
+class TrustAgentState:
     """Where an agent stands at a moment, and what it may land."""
 
     at: str
@@ -79,7 +79,7 @@ class AgentSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSeen:
+class TrustAccount:
     """How an agent came to its score: some of the steps, newest first, and its curves.
 
     The step at place ``next`` is the next older one; ``total`` steps were taken in all.
@@ -88,14 +88,14 @@ class AccountSeen:
     line: TrustLine
     start: float
     idle_days: float
-    steps: tuple[StepTaken, ...]
+    steps: tuple[ScoreStepReport, ...]
     total: int
     next: int | None
     curve: tuple[Point, ...]
     recent: tuple[Point, ...]
 
 
-def agents_listed(desk: Desk, *, after: str | None, limit: int) -> AgentsListed:
+def agents_listed(desk: Workspace, *, after: str | None, limit: int) -> TrustListPage:
     """The agents whose names follow ``after``."""
     asked = asked_at(desk)
     with desk.reading() as store:
@@ -104,16 +104,16 @@ def agents_listed(desk: Desk, *, after: str | None, limit: int) -> AgentsListed:
         start = 0 if after is None else bisect_right(names, after)
         some = names[start : start + limit]
         lines = [trust_line(name, standing_of(store, name, asked), asked) for name in some]
-        rows: list[AgentRow] = []
+        rows: list[TrustAgentRow] = []
         left = DIRECT_SAMPLES_MAX
         with settled(store):
             for line in lines:
                 left -= line.samples
                 rows.append(
-                    AgentRow(line, list_recent_scores(account_of(store, line.agent, asked)) if left >= 0 else None)
+                    TrustAgentRow(line, list_recent_scores(account_of(store, line.agent, asked)) if left >= 0 else None)
                 )
     following = some[-1] if len(names) > start + limit else None
-    return AgentsListed(text_from(asked.now_ns), asked.rules.profile, tuple(rows), len(names), following)
+    return TrustListPage(text_from(asked.now_ns), asked.rules.profile, tuple(rows), len(names), following)
 
 
 def list_recent_scores(account: Account) -> tuple[float, ...]:
@@ -122,7 +122,7 @@ def list_recent_scores(account: Account) -> tuple[float, ...]:
     return tuple(counted[-RECENT_STEPS:])
 
 
-def read_current_standing(desk: Desk, agent: str, asked: Asked) -> Standing:
+def read_current_standing(desk: Workspace, agent: str, asked: TrustQuery) -> TrustStanding:
     """The standing of an agent now; ``UnknownAgent`` where no decision is recorded about it."""
     with desk.reading() as store:
         with settled(store):
@@ -132,18 +132,18 @@ def read_current_standing(desk: Desk, agent: str, asked: Asked) -> Standing:
         return standing_of(store, agent, asked)
 
 
-def describe_agent(desk: Desk, agent: str, standing: Standing, asked: Asked) -> AgentSeen:
+def describe_agent(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustAgentState:
     """The score of an agent as of the time asked for, and what it may land."""
     may_land = _may_land(desk, agent, standing, asked)
     line = trust_line(agent, standing, asked)
-    return AgentSeen(text_from(asked.now_ns), asked.rules.profile, line, may_land)
+    return TrustAgentState(text_from(asked.now_ns), asked.rules.profile, line, may_land)
 
 
-def _may_land(desk: Desk, agent: str, standing: Standing, asked: Asked) -> MayLand:
+def _may_land(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MayLand:
     rules = asked.rules
     trust = trust_at(standing, asked.now_ns, rules)
     with desk.reading() as store, settled(store):
-        spent = spent_by(store, Author(agent), Proposed(head="", lines=0), asked).agent
+        spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
     line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)
     return MayLand(
@@ -154,17 +154,19 @@ def _may_land(desk: Desk, agent: str, standing: Standing, asked: Asked) -> MayLa
         audit_share=rules.audit_share,
         review_paths=rules.review_paths[:PATHS_SHOWN],
         review_path_count=len(rules.review_paths),
-        against=tuple(ReasonAgainst(one.code.value, one.sentence) for one in against_record(trust, rules)),
+        against=tuple(ReviewReasonReport(one.code.value, one.sentence) for one in against_record(trust, rules)),
     )
 
 
-def describe_account(agent: str, account: Account, asked: Asked, *, before: int | None, limit: int) -> AccountSeen:
+def describe_account(
+    agent: str, account: Account, asked: TrustQuery, *, before: int | None, limit: int
+) -> TrustAccount:
     """The ``limit`` steps before place ``before``, or the newest ones, and how the score moved."""
     steps = account.steps
     end = len(steps) if before is None else min(before, len(steps))
     start = max(0, end - limit)
     since_ns = account.standing.since_ns
-    return AccountSeen(
+    return TrustAccount(
         line=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
         idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
@@ -176,7 +178,7 @@ def describe_account(agent: str, account: Account, asked: Asked, *, before: int 
     )
 
 
-def curve_of(steps: Sequence[Step], now_ns: int, rules: TrustRules) -> tuple[Point, ...]:
+def curve_of(steps: Sequence[ScoreStep], now_ns: int, rules: TrustRules) -> tuple[Point, ...]:
     """The score at evenly chosen moments from the first step to now, as it faded between steps."""
     if not steps:
         return ()

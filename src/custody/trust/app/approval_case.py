@@ -6,22 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from custody.core.ids import AgentName
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.views import Decision, DecisionKind
 from custody.core.wire.arrival import decision_named
-from custody.git import FileDiff, Person, Shown
+from custody.git import FileDiff, HunkDetail, Person
 from custody.ledger.claim import IMPORT_EVENT, is_imported
-from custody.store import Seen, Store
-from custody.trust.app.chance import ChanceSaid, memory_of, said_by
-from custody.trust.app.decisions import Asked, entries_from
+from custody.store import ObservedView, Store
+from custody.trust.app.chance import ChanceAccount, memory_of, said_by
+from custody.trust.app.decisions import TrustQuery, entries_from
 from custody.trust.app.record import areas_of, changed_lines
 from custody.trust.app.standing import Position, anew, carried_on
-from custody.trust.approval import Case, Proposed, Spent, Touched, budget_since_ns, may_land
+from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, TouchedPath, budget_since_ns, may_land
 from custody.trust.corrections import may_override
 from custody.trust.engine import beginning, carry, standing_at, trust_at
-from custody.trust.levels import Case as Changing
-from custody.trust.model import Approval, Author, Running, Trust
-from custody.trust.past_decisions import HERE, Memory
+from custody.trust.levels import LevelCase as Changing
+from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
+from custody.trust.past_decisions import HERE, ChanceMemory
 from custody.trust.queries.decisions import (
     all_decisions,
     corrections_of_decision,
@@ -30,51 +30,51 @@ from custody.trust.queries.decisions import (
 )
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
-from custody.workspace.change import Change
+from custody.workspace.change import ChangeRange
 
 FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 _ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AuthorStanding:
     """Where an author stands, folded from the records themselves, and how far each chain was read for it.
 
     ``chance`` is that of the change, were it the author's alone; None before anything was decided.
     """
 
-    author: Author
+    author: ChangeAuthor
     position: Position
-    chance: ChanceSaid | None = None
+    chance: ChanceAccount | None = None
 
     def against(self, rules: TrustRules) -> str | None:
         """What the control of risk has against the change, once enough was decided for it to know anything."""
         return _against(self.chance, rules)
 
 
-class Asking:
+class ApprovalQuery:
     """One question about one change, which can be asked again after more was recorded."""
 
-    def __init__(self, store: Store, asked: Asked, change: Change, *, unknown_lines: int = 0) -> None:
+    def __init__(self, store: Store, asked: TrustQuery, change: ChangeRange, *, unknown_lines: int = 0) -> None:
         self.asked = asked
         self._store = store
         self._change = change
         self._unknown_lines = unknown_lines
 
-    def known(self, author: Author) -> Known:
+    def known(self, author: ChangeAuthor) -> AuthorStanding:
         """Fold everything about an author anew, whatever a cache says. Inside one moment."""
-        position = anew(self._store, author.agent, self.asked, Running(author.model), self._about(author.agent))
+        position = anew(self._store, author.agent, self.asked, CurrentModel(author.model), self._about(author.agent))
         said = said_by(self._memory, self._changing(author))
-        return Known(author, position, said if said.control.seen else None)
+        return AuthorStanding(author, position, said if said.control.seen else None)
 
-    def case(self, known: Known, *, approver: str | None = None, damage: str | None = None) -> Case:
+    def case(self, known: AuthorStanding, *, approver: str | None = None, damage: str | None = None) -> ApprovalCase:
         """What is known now about the change and one of its authors. Inside one moment, perhaps a later one."""
         author, rules = known.author, self.asked.rules
-        running = Running(author.model)
+        running = CurrentModel(author.model)
         position = carried_on(self._store, author.agent, self.asked, known.position, running)
         standing = standing_at(AgentName(author.agent), position.folded, self.asked.now_ns, rules, running=running)
         change = self.proposed()
-        return Case(
+        return ApprovalCase(
             change=change,
             author=author,
             trust=trust_at(standing, self.asked.now_ns, rules),
@@ -87,7 +87,7 @@ class Asking:
             damage=damage,
         )
 
-    def allowed(self, case: Case) -> Approval:
+    def allowed(self, case: ApprovalCase) -> Approval:
         """Whether the change may land, as far as a case goes: decisions that were imported speak only against it.
 
         Anybody can write a file of decisions, so the case has to hold without them too. Inside one moment.
@@ -102,19 +102,19 @@ class Asking:
         more = (one for one in alone.against if (one.code, one.sentence) not in known)
         return Approval((*said.against, *(replace(one, sentence=one.sentence + note) for one in more)))
 
-    def _own_trust(self, author: Author) -> Trust:
+    def _own_trust(self, author: ChangeAuthor) -> Trust:
         """What an author's record is worth by the decisions that were made here."""
-        rules, running, owned = self.asked.rules, Running(author.model), self._store.tables.owned()
+        rules, running, owned = self.asked.rules, CurrentModel(author.model), self._store.tables.owned()
         entries = entries_from([seen for seen in self._about(author.agent) if not is_imported(seen.record, owned)])
         agent = AgentName(author.agent)
         folded = carry(agent, beginning(rules), entries, rules, running=running).folded
         standing = standing_at(agent, folded, self.asked.now_ns, rules, running=running)
         return trust_at(standing, self.asked.now_ns, rules)
 
-    def _own_chance(self, case: Case) -> str | None:
+    def _own_chance(self, case: ApprovalCase) -> str | None:
         return _against(said_by(self._own_memory, self._changing(case.author)), self.asked.rules)
 
-    def _changing(self, author: Author) -> Changing:
+    def _changing(self, author: ChangeAuthor) -> Changing:
         change = self.proposed()
         return Changing(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
 
@@ -123,28 +123,28 @@ class Asking:
         return StandingTables(self._store).imported(IMPORT_EVENT)
 
     @cached_property
-    def _own_memory(self) -> Memory:
+    def _own_memory(self) -> ChanceMemory:
         owned = self._store.tables.owned()
         here = [seen for seen in self._decisions if not is_imported(seen.record, owned)]
         return memory_of(self._store, self.asked.rules, self.asked.now_ns, here)
 
     @cached_property
-    def _memory(self) -> Memory:
+    def _memory(self) -> ChanceMemory:
         return memory_of(self._store, self.asked.rules, self.asked.now_ns, self._decisions)
 
     @cached_property
-    def _decisions(self) -> list[Seen[Decision]]:
+    def _decisions(self) -> list[ObservedView[Decision]]:
         """All decisions, as of the moment in which the first author was asked about: each is read once."""
         return all_decisions(self._store)
 
-    def _about(self, agent: str) -> list[Seen[Decision]]:
+    def _about(self, agent: str) -> list[ObservedView[Decision]]:
         return [seen for seen in self._decisions if seen.view.agent == agent]
 
-    def proposed(self) -> Proposed:
+    def proposed(self) -> ProposedChange:
         """The change in the terms of trust."""
         change, rules = self._change, self.asked.rules
         last_ns = 0 if change.period is None else change.period.last_ns
-        return Proposed(
+        return ProposedChange(
             head=change.head,
             lines=proposed_lines(change.files, rules),
             touched=tuple(touched_by(change.files)),
@@ -155,14 +155,14 @@ class Asking:
         )
 
 
-def _against(said: ChanceSaid | None, rules: TrustRules) -> str | None:
+def _against(said: ChanceAccount | None, rules: TrustRules) -> str | None:
     return None if said is None or said.control.seen < rules.chance_decisions_min else said.against
 
 
-def spent_by(store: Store, author: Author, change: Proposed, asked: Asked) -> Spent:
+def spent_by(store: Store, author: ChangeAuthor, change: ProposedChange, asked: TrustQuery) -> BudgetUse:
     """What landed without review in the budget's window, other than this very change; each landing once."""
     landed = list(_landed(store, change.head, budget_since_ns(asked.now_ns, asked.rules), asked.rules))
-    return Spent(
+    return BudgetUse(
         agent=_sum(row for row in landed if row.view.agent == author.agent),
         operator=_sum(row for row in landed if row.view.operator == author.operator),
         areas={area: _sum(row for row in landed if area in row.view.areas) for area in change.areas},
@@ -170,20 +170,20 @@ def spent_by(store: Store, author: Author, change: Proposed, asked: Asked) -> Sp
 
 
 @dataclass(frozen=True, slots=True)
-class _Landed:
+class _MergedLines:
     view: Decision
     lines: int
 
 
-def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_Landed]:
+def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_MergedLines]:
     for seen in unreviewed_decisions(store, since_ns):
         if seen.view.head != head:
             lines = seen.view.changed_lines
             # A landing whose size nobody told may have been as large as any.
-            yield _Landed(seen.view, rules.approve_lines_max if lines is None else lines)
+            yield _MergedLines(seen.view, rules.approve_lines_max if lines is None else lines)
 
 
-def _sum(rows: Iterator[_Landed]) -> int:
+def _sum(rows: Iterator[_MergedLines]) -> int:
     """The lines of some landings; a change that several agents wrote is one."""
     heads: dict[str, int] = {}
     for row in rows:
@@ -192,7 +192,7 @@ def _sum(rows: Iterator[_Landed]) -> int:
     return sum(heads.values())
 
 
-def _erased(store: Store, author: Author, head: str, since_ns: int) -> int:
+def _erased(store: Store, author: ChangeAuthor, head: str, since_ns: int) -> int:
     """How many erased decisions were about the author or this very head, or may have used up a budget."""
     return sum(
         agent == author.agent or head in name or at_ns > since_ns
@@ -218,7 +218,7 @@ def _rejected_by(store: Store, head: str) -> str | None:
     return None
 
 
-def _about(store: Store, head: str) -> list[Seen[Decision]]:
+def _about(store: Store, head: str) -> list[ObservedView[Decision]]:
     """The decisions about a head, and those that override them."""
     about = {seen.record.ref: seen for seen in decisions_on_commit(store, head)}
     for decision in tuple(about.values()):
@@ -232,13 +232,13 @@ def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
     return changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
 
 
-def touched_by(files: Sequence[FileDiff]) -> Iterator[Touched]:
+def touched_by(files: Sequence[FileDiff]) -> Iterator[TouchedPath]:
     """The paths that a change touches, old names included, and what is odd about them."""
     for file in files:
         odd = _odd(file)
         sides = [side for side in (file.change.old, file.change.new) if side is not None]
         for path in dict.fromkeys(side.path.display for side in sides):
-            yield Touched(path, odd)
+            yield TouchedPath(path, odd)
 
 
 def _odd(file: FileDiff) -> str | None:
@@ -249,9 +249,9 @@ def _odd(file: FileDiff) -> str | None:
             return _ODD[side.mode]
     if new is not None and new.mode != (FILE if old is None else old.mode):
         return "has another mode" if old is not None else "is a program"
-    if file.shown is Shown.BINARY:
+    if file.shown is HunkDetail.BINARY:
         return "is a binary file"
-    return "is too large to be compared line by line" if file.shown is Shown.TOO_LARGE else None
+    return "is too large to be compared line by line" if file.shown is HunkDetail.TOO_LARGE else None
 
 
 def _signatures(people: Sequence[Person]) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _signatures(people: Sequence[Person]) -> Iterator[str]:
         yield from (name.decode("utf-8", "replace") for name in (person.name, person.email) if name)
 
 
-def heads_digest(heads: Sequence[Head]) -> bytes:
+def heads_digest(heads: Sequence[ChainTip]) -> bytes:
     """One name for how far every chain reaches: SHA-256 over each head, by store id, every field with its length."""
     folded = hashlib.sha256()
     for head in sorted(heads, key=lambda head: head.store):
@@ -269,6 +269,6 @@ def heads_digest(heads: Sequence[Head]) -> bytes:
     return folded.digest()
 
 
-def by_agent(written: Mapping[Author, int]) -> list[Author]:
+def by_agent(written: Mapping[ChangeAuthor, int]) -> list[ChangeAuthor]:
     """The authors in an order of their own: by name, model and operator."""
     return sorted(written, key=lambda author: (author.agent, author.model or "", author.operator or ""))

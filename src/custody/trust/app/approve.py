@@ -12,40 +12,40 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.verify import verify
 from custody.store import Store
-from custody.trust.app.approval_case import Asking, Known, by_agent, heads_digest
-from custody.trust.app.authors import Written, written
-from custody.trust.app.chance import ChanceSaid
+from custody.trust.app.approval_case import ApprovalQuery, AuthorStanding, by_agent, heads_digest
+from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.chance import ChanceAccount
 from custody.trust.app.decision_log import arrival_of_decision
-from custody.trust.app.decisions import Asked, appended, asked_at, settled
-from custody.trust.approval import Case, Proposed, budget_left, budget_of, nobody_known
-from custody.trust.model import Approval, Author, DecisionType
+from custody.trust.app.decisions import TrustQuery, appended, asked_at, settled
+from custody.trust.approval import ApprovalCase, ProposedChange, budget_left, budget_of, nobody_known
+from custody.trust.model import Approval, ChangeAuthor, DecisionType
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
-from custody.trust.wire.report import AgentAsked, ReasonAgainst, TrustApproveReport
-from custody.workspace.change import Change, change_of
+from custody.trust.wire.report import AgentApproval, ReviewReasonReport, TrustApproveReport
+from custody.workspace.change import ChangeRange, change_of
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 EXACT = ("agent", "id", "operator", "areas", "head")
 """What budgets are counted by: it must be recorded as it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AuthorApproval:
     """The answer about one author of a change, and the case that it was given on."""
 
-    case: Case
+    case: ApprovalCase
     approval: Approval
-    chance: ChanceSaid | None = None
+    chance: ChanceAccount | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApprovalResult:
     """The answers about all authors of a change, bound to how far every chain reached when they were given."""
 
-    change: Proposed
-    said: tuple[Said, ...]
+    change: ProposedChange
+    said: tuple[AuthorApproval, ...]
     nobody: Approval
     chain_head: str
 
@@ -54,7 +54,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApprovalRequest:
     """Who asks about which change; without an agent, those that attribution names."""
 
     change: str
@@ -63,7 +63,7 @@ class Request:
     dry_run: bool = False
 
 
-def trust_approve(desk: Desk, request: Request) -> TrustApproveReport:
+def trust_approve(desk: Workspace, request: ApprovalRequest) -> TrustApproveReport:
     """Whether a change may land without review; if so, and it is no dry run, that is recorded."""
     asked = asked_at(desk)
     change = change_of(desk.repository, request.change)
@@ -74,14 +74,14 @@ def trust_approve(desk: Desk, request: Request) -> TrustApproveReport:
     records: Sequence[str] = ()
     if request.dry_run or not desk.exists():
         with desk.reading() as store:
-            answer = _Landing(desk, store, asked, change, by, request).asked_only()
+            answer = _MergeCheck(desk, store, asked, change, by, request).asked_only()
     else:
         with desk.writing() as store:
-            answer, records = _Landing(desk, store, asked, change, by, request).recorded()
+            answer, records = _MergeCheck(desk, store, asked, change, by, request).recorded()
     return _report(change, by, request, asked, answer, records)
 
 
-def _authors(found: Written, agent: str | None) -> Written:
+def _authors(found: AuthorLines, agent: str | None) -> AuthorLines:
     """Who is asked about: whom attribution names, and whom the caller names, to whom all unknown lines are given.
 
     Whom only claims name is asked about as well: what is known of it may speak against the change.
@@ -90,33 +90,41 @@ def _authors(found: Written, agent: str | None) -> Written:
         return found
     named = found.author(agent)
     given = {named: found.authors.get(named, 0) + found.unknown}
-    every = Written({**found.with_claims.authors, **given}, found.persons)
-    return Written({**found.authors, **given}, found.persons, told=every)
+    every = AuthorLines({**found.with_claims.authors, **given}, found.persons)
+    return AuthorLines({**found.authors, **given}, found.persons, told=every)
 
 
-class _Landing:
+class _MergeCheck:
     """One change at the door."""
 
-    def __init__(self, desk: Desk, store: Store, asked: Asked, change: Change, by: Written, request: Request) -> None:
+    def __init__(
+        self,
+        desk: Workspace,
+        store: Store,
+        asked: TrustQuery,
+        change: ChangeRange,
+        by: AuthorLines,
+        request: ApprovalRequest,
+    ) -> None:
         self._desk = desk
         self._store = store
         self._asked = asked
         self._change = change
         self._by = by
         self._request = request
-        self._asking = Asking(store, asked, change, unknown_lines=by.unknown)
+        self._asking = ApprovalQuery(store, asked, change, unknown_lines=by.unknown)
         self._damage = _damage(desk)
         with settled(store):
             self._known = [self._asking.known(author) for author in by_agent(by.with_claims.authors)]
 
-    def asked_only(self) -> Answer:
+    def asked_only(self) -> ApprovalResult:
         """The answer, and nothing is kept."""
         with settled(self._store):
             return self._answer()
 
-    def recorded(self) -> tuple[Answer, tuple[str, ...]]:
+    def recorded(self) -> tuple[ApprovalResult, tuple[str, ...]]:
         """The answer, and the records that say so; between the look and the record nobody else can spend a budget."""
-        answers: list[Answer] = []
+        answers: list[ApprovalResult] = []
 
         def look() -> Sequence[Arrival]:
             answers[:] = [self._answer()]
@@ -125,18 +133,18 @@ class _Landing:
         made = appended(self._store, look).made
         return answers[0], tuple(str(record.ref) for record in made)
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> ApprovalResult:
         said = tuple(self._said(known) for known in self._known)
         change = self._asking.proposed()
         nobody = Approval() if said else nobody_known(change, persons=self._by.persons)
         heads = heads_digest(self._store.tables.chains())
-        return Answer(change, said, nobody, digest_text(Digest(heads)))
+        return ApprovalResult(change, said, nobody, digest_text(Digest(heads)))
 
-    def _said(self, known: Known) -> Said:
+    def _said(self, known: AuthorStanding) -> AuthorApproval:
         case = self._asking.case(known, approver=self._request.approver, damage=self._damage)
-        return Said(case, self._asking.allowed(case), known.chance)
+        return AuthorApproval(case, self._asking.allowed(case), known.chance)
 
-    def _arrivals(self, answer: Answer) -> Iterable[Arrival]:
+    def _arrivals(self, answer: ApprovalResult) -> Iterable[Arrival]:
         for place, one in enumerate(answer.said):
             author = one.case.author
             if author not in self._by.authors:
@@ -148,7 +156,7 @@ class _Landing:
                     self._desk, author.agent, id_, self._fields(one, answer), self._asked.now_ns, exact=EXACT
                 )
 
-    def _fields(self, one: Said, answer: Answer) -> dict[str, Json]:
+    def _fields(self, one: AuthorApproval, answer: ApprovalResult) -> dict[str, Json]:
         change, author = one.case.change, one.case.author
         return {
             "decision": DecisionType.ACCEPTED.value,
@@ -166,32 +174,34 @@ class _Landing:
         }
 
 
-def _damage(desk: Desk) -> str | None:
+def _damage(desk: Workspace) -> str | None:
     """The first thing in the store that is not as it was written."""
     findings = verify(desk).findings
     return findings[0].what if findings else None
 
 
 def decide_approvals(
-    store: Store, change: Change, lines: Mapping[Author, int], effective: Effective, now_ns: int
-) -> list[tuple[Said, AgentAsked]]:
+    store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: Effective, now_ns: int
+) -> list[tuple[AuthorApproval, AgentApproval]]:
     """Return the answer about each author of ``lines``, with its report; every record is read again, no cache is used.
 
     Nothing is recorded. Whether the store is damaged is not checked here.
     """
-    asked = Asked(effective.of(TrustRules), now_ns)
-    asking = Asking(store, asked, change)
+    asked = TrustQuery(effective.of(TrustRules), now_ns)
+    asking = ApprovalQuery(store, asked, change)
     with settled(store):
         known = [asking.known(author) for author in by_agent(lines)]
         cases = [asking.case(author) for author in known]
-        said = [Said(case, asking.allowed(case), author.chance) for case, author in zip(cases, known, strict=True)]
+        said = [
+            AuthorApproval(case, asking.allowed(case), author.chance) for case, author in zip(cases, known, strict=True)
+        ]
     return [(answer, agent_asked(answer, lines[answer.case.author], asked.rules)) for answer in said]
 
 
-def agent_asked(said: Said, lines: int, rules: TrustRules) -> AgentAsked:
+def agent_asked(said: AuthorApproval, lines: int, rules: TrustRules) -> AgentApproval:
     """One author's case and answer, as they are reported."""
     case, trust = said.case, said.case.trust
-    return AgentAsked(
+    return AgentApproval(
         agent=case.author.agent,
         model=case.author.model,
         operator=case.author.operator,
@@ -207,13 +217,18 @@ def agent_asked(said: Said, lines: int, rules: TrustRules) -> AgentAsked:
     )
 
 
-def reasons_of(approval: Approval) -> list[ReasonAgainst]:
+def reasons_of(approval: Approval) -> list[ReviewReasonReport]:
     """What is against a change, as it is reported."""
-    return [ReasonAgainst(one.code.value, one.sentence) for one in approval.against]
+    return [ReviewReasonReport(one.code.value, one.sentence) for one in approval.against]
 
 
 def _report(
-    change: Change, by: Written, request: Request, asked: Asked, answer: Answer, records: Sequence[str]
+    change: ChangeRange,
+    by: AuthorLines,
+    request: ApprovalRequest,
+    asked: TrustQuery,
+    answer: ApprovalResult,
+    records: Sequence[str],
 ) -> TrustApproveReport:
     agents = [agent_asked(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
     every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
-from custody.attribution.app.blame import Reporting
-from custody.attribution.app.context import Attributing, attributing
+from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.context import AttributionContext, attributing
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
@@ -14,28 +14,28 @@ from custody.core.view_merge import merged_session
 from custody.ledger.claim import is_claim, trusted_chains
 from custody.ledger.queries.sessions import session_views
 from custody.store import Store
-from custody.trust.model import Author
+from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AuthorLines:
     """Added lines by the agent that wrote them, wholly or in part; and how many were written by nobody known.
 
     What is only claimed counts as unknown: anybody can write a claim, and here it is asked what speaks for an agent.
     ``sessions`` are those of each agent's lines, by the agent's name.
     """
 
-    authors: Mapping[Author, int]
+    authors: Mapping[ChangeAuthor, int]
     persons: int = 0
     unknown: int = 0
     sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    told: "Written | None" = None
+    told: "AuthorLines | None" = None
     """The same with what is claimed; None where that makes no difference."""
 
     @property
-    def with_claims(self) -> "Written":
+    def with_claims(self) -> "AuthorLines":
         """The same as claims tell it too, for what speaks against an agent."""
         return self.told or self
 
@@ -43,23 +43,23 @@ class Written:
         """How many lines the agent of this name wrote, whatever its models."""
         return sum(lines for author, lines in self.authors.items() if author.agent == agent)
 
-    def author(self, agent: str) -> Author:
+    def author(self, agent: str) -> ChangeAuthor:
         """The agent of this name as it wrote most of its lines; by its name alone where it wrote none."""
         known = [(lines, one.model or "", one.operator or "", one) for one, lines in self.authors.items()]
         own = [row for row in known if row[3].agent == agent]
-        return max(own, key=lambda row: row[:3])[3] if own else Author(agent)
+        return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-def written(desk: Desk, additions: Sequence[Addition], commit: CommitSha) -> Written:
+def written(desk: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
     """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
     (found,) = written_each(desk, [(additions, commit)])
     return found
 
 
-def written_each(desk: Desk, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[Written]:
+def written_each(desk: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[AuthorLines]:
     """The same for any number of changes, with everything that it needs opened once."""
     with attributing(desk) as evidence:
-        reporting, operators = Reporting(evidence, strict=True), Operators(evidence)
+        reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
             told = [one for addition in additions for one in _told(reporting, addition, commit)]
             found = written_by(told, operators)
@@ -70,7 +70,7 @@ def written_each(desk: Desk, changes: Iterable[tuple[Sequence[Addition], CommitS
 class Operators:
     """Who runs which session, each looked up once."""
 
-    def __init__(self, evidence: Attributing) -> None:
+    def __init__(self, evidence: AttributionContext) -> None:
         self._store: Store = evidence.store
         self._chains: set[StoreId] = trusted_chains(evidence.store)
         self._known: dict[tuple[str, str, bool], str | None] = {}
@@ -88,14 +88,14 @@ class Operators:
         return self._known[key]
 
 
-def author_of(one: Attribution, operators: Operators) -> Author | None:
+def author_of(one: Attribution, operators: Operators) -> ChangeAuthor | None:
     """The agent that wrote some lines; None where it was none, or one that has no name."""
     if one.kind not in ("agent", "mixed") or one.agent is None:
         return None
-    return Author(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
+    return ChangeAuthor(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
 
 
-def written_by(told: Sequence[Attribution], operators: Operators) -> Written:
+def written_by(told: Sequence[Attribution], operators: Operators) -> AuthorLines:
     """The lines of some answers, counted by whose they are."""
     shown = [one for one in told if not _is_claimed(one)]
     every = _counted(told, operators)
@@ -110,8 +110,8 @@ def _is_claimed(one: Attribution) -> bool:
     return one.grade == Grade.CLAIMED.value
 
 
-def _counted(told: Iterable[Attribution], operators: Operators) -> Written:
-    authors: Counter[Author] = Counter()
+def _counted(told: Iterable[Attribution], operators: Operators) -> AuthorLines:
+    authors: Counter[ChangeAuthor] = Counter()
     others: Counter[str] = Counter()
     sessions: dict[str, set[str]] = {}
     for one in told:
@@ -125,10 +125,10 @@ def _counted(told: Iterable[Attribution], operators: Operators) -> Written:
         else:
             others["person" if one.kind == "person" else "unknown"] += lines
     by_agent = {agent: tuple(sorted(ids)) for agent, ids in sessions.items()}
-    return Written(dict(authors), others["person"], others["unknown"], by_agent)
+    return AuthorLines(dict(authors), others["person"], others["unknown"], by_agent)
 
 
-def _told(reporting: Reporting, addition: Addition, commit: CommitSha) -> list[Attribution]:
+def _told(reporting: BlameReporter, addition: Addition, commit: CommitSha) -> list[Attribution]:
     if addition.unread is not None:
         return []
     try:

@@ -11,12 +11,12 @@ from typing import BinaryIO, cast
 
 from custody.core.errors import InputError, WorldError
 from custody.trust.app.folder import trust_rules
-from custody.trust.levels import Case
-from custody.trust.measures import Passed
+from custody.trust.levels import LevelCase
+from custody.trust.measures import PassRate
 from custody.trust.model import DecisionType
-from custody.trust.risk import Control
+from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
-from custody.trust.stream import Measured, Settled, bench
+from custody.trust.stream import DecidedChange, PredictionQuality, bench
 from custody.trust.wire.chance import (
     DamagedLine,
     PredictionFigures,
@@ -27,7 +27,7 @@ from custody.trust.wire.chance import (
     stream_row,
 )
 from custody.workspace.rules_in_force import read_rules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TARGETS = (0.01, 0.05, 0.1)
 DAMAGED_MAX = 1000
@@ -36,7 +36,7 @@ STEPS = 1000
 GZIP_SIGN = b"\x1f\x8b"
 
 
-def trust_bench(desk: Desk, path: Path, targets: tuple[float, ...] = ()) -> TrustBenchReport:
+def trust_bench(desk: Workspace, path: Path, targets: tuple[float, ...] = ()) -> TrustBenchReport:
     """Everybody's figures over the decisions in ``path``; lines that tell of none are named and passed over."""
     rules = rules_at(desk)
     wanted = targets or tuple(dict.fromkeys((rules.reverted_share_max, *TARGETS)))
@@ -65,12 +65,12 @@ def trust_bench(desk: Desk, path: Path, targets: tuple[float, ...] = ()) -> Trus
     )
 
 
-def rules_at(desk: Desk) -> TrustRules:
+def rules_at(desk: Workspace) -> TrustRules:
     """The rules in force here; outside a repository, which a stream does not need, those of the user."""
     return trust_rules(desk) if _is_somewhere(desk) else read_rules(lambda _path: None, os.environ)[0].of(TrustRules)
 
 
-def _is_somewhere(desk: Desk) -> bool:
+def _is_somewhere(desk: Workspace) -> bool:
     try:
         return desk.home is not None or desk.database is not None
     except InputError:
@@ -78,10 +78,10 @@ def _is_somewhere(desk: Desk) -> bool:
 
 
 @dataclass
-class Stream:
+class DecisionStream:
     """The decisions of a file, and the lines that tell of none."""
 
-    stream: list[Settled] = field(default_factory=list)
+    stream: list[DecidedChange] = field(default_factory=list)
     damaged: list[DamagedLine] = field(default_factory=list)
     damaged_count: int = 0
 
@@ -92,9 +92,9 @@ class Stream:
             self.damaged.append(DamagedLine(number, what))
 
 
-def read_stream(path: Path, desk: Desk) -> Stream:
+def read_stream(path: Path, desk: Workspace) -> DecisionStream:
     """The decisions that a file tells of, plain or packed by gzip; a damaged line costs itself only."""
-    read = Stream()
+    read = DecisionStream()
     number = 0
     try:
         with _opened(path) as file:
@@ -107,7 +107,7 @@ def read_stream(path: Path, desk: Desk) -> Stream:
     return read
 
 
-def _take(read: Stream, number: int, line: bytes) -> None:
+def _take(read: DecisionStream, number: int, line: bytes) -> None:
     if len(line) > LINE_BYTES_MAX:
         read.refuse(number, f"a line of more than {LINE_BYTES_MAX:,} bytes")
     elif line.strip():
@@ -117,13 +117,13 @@ def _take(read: Stream, number: int, line: bytes) -> None:
             read.refuse(number, error.message)
 
 
-def _settled(row: StreamRow) -> Settled:
+def _settled(row: StreamRow) -> DecidedChange:
     opened_ns, decided_ns = moment_ns(row.opened), moment_ns(row.time)
     if decided_ns < opened_ns:
         raise InputError("decided before it was opened")
     areas = tuple(dict.fromkeys((*((row.area,) if row.area else ()), *(row.areas or ()))))
-    case = Case(row.agent, str(row.repo), areas, row.operator, row.lines, opened_ns)
-    return Settled(case, DecisionType(row.decision), decided_ns)
+    case = LevelCase(row.agent, str(row.repo), areas, row.operator, row.lines, opened_ns)
+    return DecidedChange(case, DecisionType(row.decision), decided_ns)
 
 
 @contextmanager
@@ -156,12 +156,12 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _first(read: Stream) -> str:
+def _first(read: DecisionStream) -> str:
     return f": line {read.damaged[0].line}: {read.damaged[0].what}" if read.damaged else ""
 
 
-def _figures(one: Measured) -> PredictionFigures:
-    policy = one.policy or Passed(0.0, None)
+def _figures(one: PredictionQuality) -> PredictionFigures:
+    policy = one.policy or PassRate(0.0, None)
     return PredictionFigures(
         name=one.name,
         count=one.count,
@@ -177,7 +177,7 @@ def _figures(one: Measured) -> PredictionFigures:
     )
 
 
-def _risk(one: Control) -> RiskFigures:
+def _risk(one: RiskControl) -> RiskFigures:
     return RiskFigures(
         target=one.target,
         realised=one.realised,

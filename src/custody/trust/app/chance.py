@@ -5,30 +5,30 @@ from dataclasses import dataclass, replace
 
 from custody.core.ids import AgentName
 from custody.core.views import Decision
-from custody.store import Seen, Store
-from custody.trust.app.decisions import Asked, entries_from
+from custody.store import ObservedView, Store
+from custody.trust.app.decisions import TrustQuery, entries_from
 from custody.trust.app.folder import trust_rules
-from custody.trust.chance import Chance, Part
+from custody.trust.chance import AcceptanceChance, ChanceSummand
 from custody.trust.engine import replay
-from custody.trust.levels import Case
-from custody.trust.past_decisions import HERE, Memory, Past, pasts_of, remembered
+from custody.trust.levels import LevelCase
+from custody.trust.past_decisions import HERE, ChanceMemory, PastDecision, pasts_of, remembered
 from custody.trust.queries.decisions import all_decisions
-from custody.trust.risk import Control
+from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
-from custody.trust.wire.chance import ChancePart, ChanceTold
-from custody.workspace.workspace import Desk
+from custody.trust.wire.chance import ChancePart, ChanceReport
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class ChanceSaid:
+class ChanceAccount:
     """A chance with its account, and the control of risk: the target, and what share of bad ones really came.
 
     ``samples`` is how many decisions about the agent it rests on, faded. ``realised`` is None while nothing would have
     been let through; ``realised_count`` is how many would.
     """
 
-    chance: Chance
-    control: Control
+    chance: AcceptanceChance
+    control: RiskControl
 
     @property
     def probability(self) -> float:
@@ -41,7 +41,7 @@ class ChanceSaid:
         return self.chance.low
 
     @property
-    def account(self) -> tuple[Part, ...]:
+    def account(self) -> tuple[ChanceSummand, ...]:
         """The parts whose sum the log-odds of the chance are."""
         return self.chance.account
 
@@ -85,9 +85,9 @@ class ChanceSaid:
             return f"it cannot be shown from {self.control.seen} decision(s) that few enough changes are bad ({seen})"
         return f"its chance of acceptance is at least {self.low:.3f}, below {self.control.threshold:g} ({seen})"
 
-    def told(self) -> ChanceTold:
+    def told(self) -> ChanceReport:
         """The same, as it is reported."""
-        return ChanceTold(
+        return ChanceReport(
             probability=self.probability,
             low=self.low,
             logit=self.chance.logit,
@@ -104,17 +104,17 @@ class ChanceSaid:
 
 
 def chance_of(  # noqa: PLR0913 - a change and where it is asked about
-    desk: Desk,
+    desk: Workspace,
     store: Store,
     agent: str,
     operator: str | None,
     areas: Sequence[str],
     lines: int | None,
     now_ns: int,
-) -> ChanceSaid:
+) -> ChanceAccount:
     """The chance of a change that is opened now; inside one moment of the store. Folds every decision recorded."""
     return said_by(
-        memory_of(store, trust_rules(desk), now_ns), Case(agent, HERE, tuple(areas), operator, lines, now_ns)
+        memory_of(store, trust_rules(desk), now_ns), LevelCase(agent, HERE, tuple(areas), operator, lines, now_ns)
     )
 
 
@@ -122,34 +122,36 @@ def chance_of(  # noqa: PLR0913 - a change and where it is asked about
 class ChanceEstimator:
     """Everything that was decided until a time: estimates the chance of any agent's change."""
 
-    memory: Memory
+    memory: ChanceMemory
 
-    def estimate(self, agent: str, opened_ns: int) -> ChanceSaid:
+    def estimate(self, agent: str, opened_ns: int) -> ChanceAccount:
         """The chance of a change of which only its agent is known."""
-        return said_by(self.memory, Case(agent, HERE, opened_ns=opened_ns))
+        return said_by(self.memory, LevelCase(agent, HERE, opened_ns=opened_ns))
 
 
-def make_chance_estimator(store: Store, asked: Asked) -> ChanceEstimator:
+def make_chance_estimator(store: Store, asked: TrustQuery) -> ChanceEstimator:
     """Fold everything that was decided until the time asked for; inside one moment of the store."""
     return ChanceEstimator(memory_of(store, asked.rules, asked.now_ns))
 
 
-def said_by(memory: Memory, case: Case) -> ChanceSaid:
+def said_by(memory: ChanceMemory, case: LevelCase) -> ChanceAccount:
     """The same, where everything was folded already."""
     here = replace(case, repository=HERE)
-    return ChanceSaid(memory.chances.predict(here), memory.risk.control(case.opened_ns))
+    return ChanceAccount(memory.chances.predict(here), memory.risk.control(case.opened_ns))
 
 
-def memory_of(store: Store, rules: TrustRules, now_ns: int, seen: Sequence[Seen[Decision]] | None = None) -> Memory:
+def memory_of(
+    store: Store, rules: TrustRules, now_ns: int, seen: Sequence[ObservedView[Decision]] | None = None
+) -> ChanceMemory:
     """Everything that was recorded until a moment, or these decisions, folded in the order in which they happened."""
     return remembered(recorded(store, rules, now_ns, seen), rules, now_ns)
 
 
 def recorded(
-    store: Store, rules: TrustRules, until_ns: int, seen: Sequence[Seen[Decision]] | None = None
-) -> list[Past]:
+    store: Store, rules: TrustRules, until_ns: int, seen: Sequence[ObservedView[Decision]] | None = None
+) -> list[PastDecision]:
     """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""
-    by_agent: dict[str, list[Seen[Decision]]] = {}
+    by_agent: dict[str, list[ObservedView[Decision]]] = {}
     for one in all_decisions(store) if seen is None else seen:
         if one.view.at_ns <= until_ns:
             by_agent.setdefault(one.view.agent, []).append(one)
@@ -157,7 +159,7 @@ def recorded(
     return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))
 
 
-def _pasts(agent: str, seen: Sequence[Seen[Decision]], rules: TrustRules, until_ns: int) -> list[Past]:
+def _pasts(agent: str, seen: Sequence[ObservedView[Decision]], rules: TrustRules, until_ns: int) -> list[PastDecision]:
     opened = {view.id: view.opened_ns for view in (one.view for one in seen) if view.opened_ns is not None}
     account = replay(AgentName(agent), entries_from(seen), rules, now_ns=until_ns)
     return list(pasts_of(agent, account, opened))

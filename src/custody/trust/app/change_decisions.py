@@ -5,25 +5,25 @@ from dataclasses import dataclass
 
 from custody.core.ids import AgentName, CommitSha
 from custody.core.views import Decision
-from custody.store import Seen, Store
+from custody.store import ObservedView, Store
 from custody.trust.app.decisions import entries_from
 from custody.trust.corrections import overrides_in
 from custody.trust.fold import is_unreviewed
-from custody.trust.model import Decided, DecisionType, Entry
+from custody.trust.model import DecisionEntry, DecisionType, Entry
 from custody.trust.queries.decisions import corrections_of_decision, decisions_on_commit
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDecisions:
     """What was decided about a change of one agent's.
 
     A review and what stands of it, a landing that nobody looked at, and the decision that takes it back.
     """
 
-    reviewed: Decided | None = None
+    reviewed: DecisionEntry | None = None
     stands: DecisionType | None = None
-    landing: Decided | None = None
-    undone: Decided | None = None
+    landing: DecisionEntry | None = None
+    undone: DecisionEntry | None = None
 
     @property
     def landed(self) -> bool:
@@ -37,29 +37,29 @@ def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
     return {seen.view.agent for seen in _seen(store, names)}
 
 
-def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> Known:
+def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
     seen = [one for one in _seen(store, names) if one.view.agent == agent]
-    decided = sorted((one for one in entries_from(seen) if isinstance(one, Decided)), key=_order)
+    decided = sorted((one for one in entries_from(seen) if isinstance(one, DecisionEntry)), key=_order)
     first = [one for one in decided if one.reverts is None]
     about = [f"commit:{name}" for name in names] + [one.id for one in first]
     corrections = sorted(entries_from(_correcting(store, agent, about)), key=_order)
     overrides = overrides_in(AgentName(agent), corrections)
     reviewed = next((one for one in first if not is_unreviewed(one) or one.id in overrides), None)
     override = None if reviewed is None else overrides.get(reviewed.id)
-    return Known(
+    return KnownDecisions(
         reviewed=reviewed,
         stands=override.decision if override is not None else None if reviewed is None else reviewed.decision,
         landing=next((one for one in first if is_unreviewed(one)), None),
-        undone=next((one for one in corrections if isinstance(one, Decided)), None),
+        undone=next((one for one in corrections if isinstance(one, DecisionEntry)), None),
     )
 
 
-def _seen(store: Store, names: Sequence[CommitSha]) -> list[Seen[Decision]]:
+def _seen(store: Store, names: Sequence[CommitSha]) -> list[ObservedView[Decision]]:
     return [seen for name in names for seen in decisions_on_commit(store, name)]
 
 
-def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[Seen[Decision]]:
+def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:
     """The records that override or take back one of these decisions."""
     return [seen for id_ in dict.fromkeys(ids) for seen in corrections_of_decision(store, agent, id_)]
 

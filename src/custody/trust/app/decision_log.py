@@ -10,17 +10,17 @@ from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.intake.redaction import key_for, redacted
-from custody.store import Seen, Store
-from custody.trust.app.decisions import Asked, agents_in, appended, entries_from, entries_of, settled, unknown
+from custody.store import ObservedView, Store
+from custody.trust.app.decisions import TrustQuery, agents_in, appended, entries_from, entries_of, settled, unknown
 from custody.trust.app.folder import trust_rules
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
 from custody.trust.engine import carry, replay, standing_at
-from custody.trust.model import Decided, DecisionType, Entry, Standing, Step
+from custody.trust.model import DecisionEntry, DecisionType, Entry, ScoreStep, TrustStanding
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.wire.report import TrustRecordReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NAME_DIGITS_MIN = 4
 """A commit may be named by so many of its first digits."""
@@ -29,13 +29,13 @@ NAMES = ("agent", "id")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class DecisionReceipt:
     """A new record: what it did, and where that leaves the agent."""
 
     agent: str
-    step: Step
-    standing: Standing
-    asked: Asked
+    step: ScoreStep
+    standing: TrustStanding
+    asked: TrustQuery
 
     def report(self) -> TrustRecordReport:
         """The same, to be shown."""
@@ -49,7 +49,7 @@ class Recorded:
 class Log:
     """What is recorded about one agent, and the one way to record more."""
 
-    def __init__(self, desk: Desk, store: Store, agent: str, rules: TrustRules | None = None) -> None:
+    def __init__(self, desk: Workspace, store: Store, agent: str, rules: TrustRules | None = None) -> None:
         self.agent = AgentName(agent)
         self.rules = rules or trust_rules(desk)
         self._desk = desk
@@ -60,9 +60,9 @@ class Log:
         with settled(self._store):
             return entries_of(self._store, self.agent)
 
-    def find(self, target: str) -> Decided:
+    def find(self, target: str) -> DecisionEntry:
         """The decision with this id, in this record, or about this commit."""
-        decided = [entry for entry in self.entries() if isinstance(entry, Decided)]
+        decided = [entry for entry in self.entries() if isinstance(entry, DecisionEntry)]
         if not decided:
             raise unknown(self.agent, agents_in(self._store))
         found = [one for one in decided if target in (one.id, str(one.record))] or _about(decided, target)
@@ -77,15 +77,15 @@ class Log:
             )
         return found[0]
 
-    def stands(self, decided: Decided) -> DecisionType | None:
+    def stands(self, decided: DecisionEntry) -> DecisionType | None:
         """What counts of a decision now, overrides included."""
         steps = replay(self.agent, self.entries(), self.rules).steps
         return next(step.decision for step in steps if step.entry == decided)
 
-    def keep(self, id: str, fields: Mapping[str, Json]) -> Recorded:
+    def keep(self, id: str, fields: Mapping[str, Json]) -> DecisionReceipt:
         """Append one record and say what it did; one with a known id is refused."""
         now_ns = self._desk.now_ns()
-        asked = Asked(self.rules, now_ns)
+        asked = TrustQuery(self.rules, now_ns)
         arrival = arrival_of_decision(self._desk, self.agent, id, fields, now_ns)
         before: list[Position] = []
 
@@ -101,22 +101,22 @@ class Log:
         (made,) = appended(self._store, look).made
         return self._recorded(made, before[0], asked)
 
-    def _recorded(self, made: Record, before: Position, asked: Asked) -> Recorded:
-        (entry,) = entries_from([Seen(made, view) for view in self._store.views.of(made)])
+    def _recorded(self, made: Record, before: Position, asked: TrustQuery) -> DecisionReceipt:
+        (entry,) = entries_from([ObservedView(made, view) for view in self._store.views.of(made)])
         with settled(self._store):
             generation = StandingTables(self._store).generation()
             after = carried_on(self._store, self.agent, asked, before)
             if may_follow(self._store, self.agent, before.folded, [entry]):
-                steps: Iterable[Step] = carry(self.agent, before.folded, [entry], self.rules).steps
+                steps: Iterable[ScoreStep] = carry(self.agent, before.folded, [entry], self.rules).steps
             else:
                 steps = replay(self.agent, entries_of(self._store, self.agent), self.rules).steps
         keep_due(self._store, self.agent, asked, after, generation)
         step = next(step for step in steps if step.entry.record == made.ref and step.settled_ns is None)
-        return Recorded(self.agent, step, standing_at(self.agent, after.folded, asked.now_ns, self.rules), asked)
+        return DecisionReceipt(self.agent, step, standing_at(self.agent, after.folded, asked.now_ns, self.rules), asked)
 
 
 def arrival_of_decision(
-    desk: Desk, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
+    desk: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
 ) -> Arrival:
     """A decision on its way into the chain: without secrets, and with its ``exact`` fields as they were given."""
     event: dict[str, Json] = {
@@ -134,7 +134,7 @@ def arrival_of_decision(
     return arrival_from(EventId(f"trust-{desk.token()}"), clean)
 
 
-def _about(decided: Sequence[Decided], target: str) -> list[Decided]:
+def _about(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]:
     """The decisions about a commit, named by its first digits; what took one back is not meant."""
     if len(target) < NAME_DIGITS_MIN:
         return []

@@ -12,25 +12,25 @@ from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.time import ns_from, text_from
-from custody.store import Appended, Seen, Store
+from custody.store import AppendResult, ObservedView, Store
 from custody.trust.app.folder import trust_rules
 from custody.trust.engine import replay
 from custody.trust.model import (
     Account,
     ChangeComplexity,
-    Decided,
+    CurrentModel,
+    DecisionEntry,
     DecisionType,
     Entry,
     Overridden,
-    Recovered,
-    Running,
+    RecoveryEntry,
     Stakes,
     UnknownAgent,
 )
 from custody.trust.queries.decisions import decisions_of_agent
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SETTLE_MAX = 100
 """How often to look whether the index is whole before giving up."""
@@ -39,7 +39,7 @@ _COMPLEXITIES = {complexity.word: complexity for complexity in ChangeComplexity}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrustQuery:
     """As of which moment, and by which rules; without ``until_ns`` everything recorded counts."""
 
     rules: TrustRules
@@ -52,13 +52,13 @@ class Asked:
         return digest_text(rules_digest({"trust": self.rules}))
 
 
-def asked_at(desk: Desk, at: str | None = None) -> Asked:
+def asked_at(desk: Workspace, at: str | None = None) -> TrustQuery:
     """A question of now, or of a past moment, by the rules in force."""
     rules = trust_rules(desk)
     if at is None:
-        return Asked(rules, desk.now_ns())
+        return TrustQuery(rules, desk.now_ns())
     moment = ns_from(at)
-    return Asked(rules, moment, moment)
+    return TrustQuery(rules, moment, moment)
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def being_made_again() -> StoreError:
     return StoreError("the index of decisions is being made again by other processes", hint="try again in a moment")
 
 
-def appended(store: Store, look: Callable[[], Sequence[Arrival]]) -> Appended:
+def appended(store: Store, look: Callable[[], Sequence[Arrival]]) -> AppendResult:
     """Append what ``look`` gives, which sees an index that is whole and that nobody else can change meanwhile."""
 
     def looked() -> Sequence[Arrival]:
@@ -117,20 +117,20 @@ def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[En
     ]
 
 
-def entries_from(seen: Sequence[Seen[View]]) -> Iterator[Entry]:
+def entries_from(seen: Sequence[ObservedView[View]]) -> Iterator[Entry]:
     """What views of decisions say, in the terms of trust."""
     for one in seen:
         if isinstance(one.view, Decision):
             yield _entry(one.record, one.view)
 
 
-def account_of(store: Store, agent: str, asked: Asked, running: Running | None = None) -> Account:
+def account_of(store: Store, agent: str, asked: TrustQuery, running: CurrentModel | None = None) -> Account:
     """The replay of everything about ``agent``."""
     entries = entries_of(store, agent, asked.until_ns)
     return replay(AgentName(agent), entries, asked.rules, now_ns=asked.now_ns, running=running)
 
 
-def known_account(desk: Desk, agent: str, asked: Asked) -> Account:
+def known_account(desk: Workspace, agent: str, asked: TrustQuery) -> Account:
     """The same, where there is anything; else an ``UnknownAgent``."""
     with desk.reading() as store, settled(store):
         account = account_of(store, agent, asked)
@@ -150,11 +150,11 @@ def unknown(agent: str, known: Sequence[str], until_ns: int | None = None) -> Un
 def _entry(record: Record, view: Decision) -> Entry:
     ref = record.ref
     if view.decision is DecisionKind.RECOVERED:
-        return Recovered(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
+        return RecoveryEntry(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
     decision = DecisionType(view.decision.value)
     if view.overrides is not None:
         return Overridden(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
-    return Decided(
+    return DecisionEntry(
         id=view.id,
         at_ns=view.at_ns,
         record=ref,

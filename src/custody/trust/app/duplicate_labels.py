@@ -11,18 +11,18 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.dupes import Says
+from custody.dupes import DuplicateVerdict
 from custody.dupes.app.change_index import changes_by_head, evidence_about
 from custody.dupes.app.change_name import indexed_change
-from custody.dupes.app.labels import Answered, Ends, answers_about, keep_answer
+from custody.dupes.app.labels import ChangeEnds, PairAnswer, answers_about, keep_answer
 from custody.dupes.app.select import typed_change
 from custody.dupes.wire.report import DupesEvidence
 from custody.git import Repository
 from custody.store import Store
 from custody.trust.app.change_decisions import agents_decided, known_about
-from custody.trust.app.subject import Subject
-from custody.trust.wire.report import PairLabelled
-from custody.workspace.workspace import Desk
+from custody.trust.app.subject import OutcomeSubject
+from custody.trust.wire.report import PairLabelReport
+from custody.workspace.workspace import Workspace
 
 DUPLICATE, NOT_DUPLICATE = "duplicate", "related"
 LANDED = ("merged", "changed")
@@ -36,22 +36,22 @@ def check_pair(outcome: str, duplicate_of: str | None) -> None:
         )
 
 
-def pair_named(repository: Repository, store: Store, subject: Subject, typed: str) -> Ends:
+def pair_named(repository: Repository, store: Store, subject: OutcomeSubject, typed: str) -> ChangeEnds:
     """The change that another one was closed for: an indexed one, or what ``typed`` names in the repository."""
     try:
         row = indexed_change(store, typed)
-        found = Ends(row.base, row.head)
+        found = ChangeEnds(row.base, row.head)
     except InputError:
         asked = typed_change(repository, typed)
-        found = Ends(asked.base, asked.head)
+        found = ChangeEnds(asked.base, asked.head)
     if found.head in subject.names:
         raise InputError("a change is no duplicate of itself", hint="name two changes")
     return found
 
 
 def labelled(
-    desk: Desk, store: Store, subject: Subject, outcome: str, other: Ends | None, actor: str
-) -> list[PairLabelled]:
+    desk: Workspace, store: Store, subject: OutcomeSubject, outcome: str, other: ChangeEnds | None, actor: str
+) -> list[PairLabelReport]:
     """Record what an outcome says about pairs, as far as nobody has said it yet."""
     mine = _ends(store, subject)
     if other is not None:
@@ -63,24 +63,26 @@ def labelled(
     return _kept(desk, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
 
 
-def _kept(desk: Desk, store: Store, mine: Ends, others: Sequence[Ends], answer: str, actor: str) -> list[PairLabelled]:
+def _kept(
+    desk: Workspace, store: Store, mine: ChangeEnds, others: Sequence[ChangeEnds], answer: str, actor: str
+) -> list[PairLabelReport]:
     reason = "closed as a duplicate" if answer == DUPLICATE else "both landed"
-    records = [keep_answer(desk, store, Answered(mine, other, answer, actor, reason)) for other in others]
+    records = [keep_answer(desk, store, PairAnswer(mine, other, answer, actor, reason)) for other in others]
     return [
-        PairLabelled(other=other.head, answer=answer, record=str(record))
+        PairLabelReport(other=other.head, answer=answer, record=str(record))
         for other, record in zip(others, records, strict=True)
     ]
 
 
-def _both_landed(store: Store, head: CommitSha) -> Iterator[Ends]:
+def _both_landed(store: Store, head: CommitSha) -> Iterator[ChangeEnds]:
     """The landed changes that this one was called a duplicate of, where landing both is an answer."""
-    found: dict[CommitSha, Ends] = {}
+    found: dict[CommitSha, ChangeEnds] = {}
     for row in evidence_about(store, head):
         evidence = msgspec.json.decode(row.body, type=DupesEvidence)
         other = CommitSha(evidence.other.head)
-        flagged = evidence.says == Says.DUPLICATE.value and not evidence.relations and not evidence.exact
+        flagged = evidence.says == DuplicateVerdict.DUPLICATE.value and not evidence.relations and not evidence.exact
         if flagged and not answers_about(store, head, other) and _has_landed(store, other):
-            found[other] = Ends(evidence.other.base, other)
+            found[other] = ChangeEnds(evidence.other.base, other)
     return iter(found.values())
 
 
@@ -90,7 +92,7 @@ def _has_landed(store: Store, head: CommitSha) -> bool:
     return any(known_about(store, agent, [head]).landed for agent in agents_decided(store, [head]))
 
 
-def _ends(store: Store, subject: Subject) -> Ends:
+def _ends(store: Store, subject: OutcomeSubject) -> ChangeEnds:
     """As the index has it, so that the answer is about what was compared."""
     rows = changes_by_head(store, subject.head)
-    return Ends(rows[-1].base if rows else subject.base or "", subject.head)
+    return ChangeEnds(rows[-1].base if rows else subject.base or "", subject.head)

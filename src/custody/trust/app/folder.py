@@ -13,7 +13,7 @@ from custody.core.paths import RepoPath
 from custody.git import NoWorkFile, read_work_file
 from custody.trust.rules import TrustRules
 from custody.workspace.rules_in_force import loaded, read_rules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 CONFIG = "config.yaml"
 DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
@@ -21,7 +21,7 @@ DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
 
 
 @dataclass(frozen=True)
-class FolderDesk(Desk):
+class FolderWorkspace(Workspace):
     """A desk whose store lies in its folder, whether or not there is a repository around it."""
 
     @cached_property
@@ -35,17 +35,17 @@ class FolderDesk(Desk):
         return ()
 
 
-def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderDesk:
+def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
     """The desk of ``folder``, which is made when something is recorded."""
     path = Path(os.path.abspath(folder))  # the working directory may change between two calls
     if path.exists() and not path.is_dir():
         raise InputError(f"'{path}' is not a folder", hint="name a folder; it is made when it is not there")
-    return FolderDesk(path) if now_ns is None else FolderDesk(path, now_ns=now_ns)
+    return FolderWorkspace(path) if now_ns is None else FolderWorkspace(path, now_ns=now_ns)
 
 
-def trust_rules(desk: Desk, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
+def trust_rules(desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
     """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
-    if not isinstance(desk, FolderDesk):
+    if not isinstance(desk, FolderWorkspace):
         return loaded(desk, environment, policy)[0].of(TrustRules)
     effective, _ = read_rules(lambda path: _beside(desk.folder, path), environment, policy)
     return replace(effective.of(TrustRules), profile="document")

@@ -11,23 +11,23 @@ from custody.core.ids import PENDING, RecordRef, Seq
 from custody.git import Commit, Comparison, Person, Walk
 from custody.trust.app.approval_case import proposed_lines, touched_by
 from custody.trust.app.record import areas_of
-from custody.trust.approval import Touched
-from custody.trust.model import Decided, DecisionType, Stakes
-from custody.trust.past_decisions import Past
-from custody.trust.repair_words import Labels, Said, labels_of
+from custody.trust.approval import TouchedPath
+from custody.trust.model import DecisionEntry, DecisionType, Stakes
+from custody.trust.past_decisions import PastDecision
+from custody.trust.repair_words import CommitText, Labels, labels_of
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, complexity_of
 from custody.trust.signatures import signed_by
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class CommitDecisions:
     """What commits say about each other, as decisions; ``undated`` ones do not say when they were made."""
 
-    pasts: tuple[Past, ...]
+    pasts: tuple[PastDecision, ...]
     commits: int = 0
     reverted: int = 0
     mended: int = 0
@@ -35,23 +35,23 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _CommitDiff:
     """A commit with what it changes."""
 
-    said: Said
+    said: CommitText
     agent: str
     operator: str | None
     opened_ns: int
     lines: int
     areas: tuple[str, ...]
-    touched: tuple[Touched, ...]
+    touched: tuple[TouchedPath, ...]
 
 
-def history(desk: Desk, rules: TrustRules, since_ns: int, until_ns: int) -> History:
+def history(desk: Workspace, rules: TrustRules, since_ns: int, until_ns: int) -> CommitDecisions:
     """The commits that HEAD descends from, without merges, from so many days before ``since_ns`` until ``until_ns``."""
     head = desk.repository.head().commit
     if head is None:
-        return History(())
+        return CommitDecisions(())
     first_ns = since_ns - round(rules.simulate_history_days * NS_PER_DAY)
     walk = Walk(since_seconds=max(0, first_ns // NS))
     with desk.repository.log([head], walk=walk) as commits:
@@ -60,7 +60,7 @@ def history(desk: Desk, rules: TrustRules, since_ns: int, until_ns: int) -> Hist
     desk.progress.start("reading commits", len(dated))
     changes = [one for one in _changes(desk, dated, rules) if one.said.at_ns <= until_ns]
     labels = labels_of((one.said for one in changes), rules)
-    return History(
+    return CommitDecisions(
         pasts=tuple(_pasts(changes, labels, rules)),
         commits=len(changes),
         reverted=len(labels.reverted),
@@ -69,7 +69,7 @@ def history(desk: Desk, rules: TrustRules, since_ns: int, until_ns: int) -> Hist
     )
 
 
-def _changes(desk: Desk, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_Change]:
+def _changes(desk: Workspace, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_CommitDiff]:
     with desk.repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
         for commit, diff in zip(commits, diffs, strict=True):
             desk.progress.step(1)
@@ -79,8 +79,8 @@ def _changes(desk: Desk, commits: Sequence[Commit], rules: TrustRules) -> Iterat
             agent, operator = signed_by(_text(commit.author.name), _text(commit.author.email), message)
             touched = tuple(touched_by(diff.files))
             files = frozenset(one.path for one in touched)
-            yield _Change(
-                said=Said(commit.id, _text(commit.subject), message, moments[1], files),
+            yield _CommitDiff(
+                said=CommitText(commit.id, _text(commit.subject), message, moments[1], files),
                 agent=agent,
                 # A person runs nobody else's agent: budgets are the person's own.
                 operator=operator or agent,
@@ -91,13 +91,13 @@ def _changes(desk: Desk, commits: Sequence[Commit], rules: TrustRules) -> Iterat
             )
 
 
-def _pasts(changes: Sequence[_Change], labels: Labels, rules: TrustRules) -> Iterator[Past]:
+def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) -> Iterator[PastDecision]:
     for place, one in enumerate(changes):
         sha = one.said.sha
         mended = labels.mended.get(sha)
         # That a change had to be mended is known when it is.
         at_ns = one.said.at_ns if mended is None else mended.at_ns
-        landed = Decided(
+        landed = DecisionEntry(
             id=sha,
             at_ns=at_ns,
             record=RecordRef(PENDING, Seq(place)),
@@ -107,14 +107,14 @@ def _pasts(changes: Sequence[_Change], labels: Labels, rules: TrustRules) -> Ite
             operator=one.operator,
             areas=one.areas,
         )
-        yield Past(one.agent, landed, one.opened_ns, one.touched, "git")
+        yield PastDecision(one.agent, landed, one.opened_ns, one.touched, "git")
         back = labels.reverted.get(sha)
         if back is not None:
-            yield Past(one.agent, _taken_back(landed, back), back.at_ns, one.touched, "git")
+            yield PastDecision(one.agent, _taken_back(landed, back), back.at_ns, one.touched, "git")
 
 
-def _taken_back(landed: Decided, by: Said) -> Decided:
-    return Decided(
+def _taken_back(landed: DecisionEntry, by: CommitText) -> DecisionEntry:
+    return DecisionEntry(
         id=f"{by.sha} {landed.id}",
         at_ns=by.at_ns,
         record=landed.record,

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import Literal, TypeVar
 
 from custody.core.errors import InputError
-from custody.trust.app.decisions import Asked, account_of, agents_in, settled, unknown
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled, unknown
 from custody.trust.app.folder import folder_desk, trust_rules
-from custody.trust.app.record import Wanted, check_number, record, recover
+from custody.trust.app.record import DecisionRequest, check_number, record, recover
 from custody.trust.app.standing import standing_of
 from custody.trust.corrections import UNSPECIFIED
 from custody.trust.engine import trust_at
@@ -17,9 +17,9 @@ from custody.trust.model import (
     Account,
     Approval,
     ChangeComplexity,
-    Decided,
+    DecisionEntry,
     DecisionType,
-    Step,
+    ScoreStep,
     Trust,
     TrustTier,
     UnknownAgent,
@@ -116,7 +116,7 @@ class TrustLineageManager:
         decision_id: str | None = None,
     ) -> DecisionRecord:
         """Record what was decided about a change; it is durable when this returns."""
-        wanted = Wanted(
+        wanted = DecisionRequest(
             agent=str(agent_id),
             decision=_one_of(DecisionType, decision),
             commit=str(commit_hash),
@@ -188,12 +188,12 @@ class TrustLineageManager:
 
     def _account(self, agent: str) -> Account:
         with self._desk.reading() as store, settled(store):
-            return account_of(store, agent, Asked(self.rules, self._desk.now_ns()))
+            return account_of(store, agent, TrustQuery(self.rules, self._desk.now_ns()))
 
     def _trust(self, agent: str) -> Trust:
         now_ns = self._desk.now_ns()
         with self._desk.reading() as store:
-            standing = standing_of(store, agent, Asked(self.rules, now_ns))
+            standing = standing_of(store, agent, TrustQuery(self.rules, now_ns))
         return trust_at(standing, now_ns, self.rules)
 
     def _unknown(self, agent: str) -> UnknownAgent:
@@ -214,9 +214,9 @@ def _review_ms(said: int | None) -> int | None:
     return 0 if isinstance(said, int) and said < 0 else said
 
 
-def _record(agent: str, step: Step) -> DecisionRecord:
+def _record(agent: str, step: ScoreStep) -> DecisionRecord:
     entry = step.entry
-    assert isinstance(entry, Decided), "only decisions are listed"
+    assert isinstance(entry, DecisionEntry), "only decisions are listed"
     return DecisionRecord(
         id=entry.id,
         agent_id=agent,

@@ -7,22 +7,30 @@ from typing import Literal
 
 from custody.core.wire.canonical import Json
 from custody.store import Store
-from custody.trust.app.authors import Written, written
-from custody.trust.app.change_decisions import Known, agents_decided, known_about
+from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.change_decisions import KnownDecisions, agents_decided, known_about
 from custody.trust.app.decision_log import Log
-from custody.trust.app.decisions import Asked, settled
+from custody.trust.app.decisions import TrustQuery, settled
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.record import Wanted, areas_of, at_least, changed_lines, check_said, decision_fields, raised
+from custody.trust.app.record import (
+    DecisionRequest,
+    areas_of,
+    at_least,
+    changed_lines,
+    check_said,
+    decision_fields,
+    raised,
+)
 from custody.trust.app.show import step_taken, trust_line
 from custody.trust.app.standing import standing_of
-from custody.trust.app.subject import Subject, subject_of
-from custody.trust.model import ChangeComplexity, Decided, DecisionType
+from custody.trust.app.subject import OutcomeSubject, subject_of
+from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
-from custody.trust.wire.report import AgentOutcome, PairLabelled, TrustOutcomeReport
+from custody.trust.wire.report import AgentOutcome, PairLabelReport, TrustOutcomeReport
 from custody.workspace.change import additions_of
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 OutcomeWord = Literal["merged", "changed", "closed", "reverted"]
 
@@ -38,7 +46,7 @@ DECISIONS = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class OutcomeRequest:
     """What somebody tells of a change: a commit, ``BASE..HEAD`` or a branch.
 
     With ``agent`` only that one is meant. ``landed_as`` is the commit that the change became where its own is not in
@@ -58,25 +66,25 @@ class Told:
     complexity: ChangeComplexity | None = None
 
 
-def record_outcome(desk: Desk, told: Told, *, believes_claims: bool = False) -> TrustOutcomeReport:
+def record_outcome(desk: Workspace, told: OutcomeRequest, *, believes_claims: bool = False) -> TrustOutcomeReport:
     """Record what became of a change, once: told again nothing changes, told otherwise it is corrected.
 
     Claims speak for an agent only where they are believed: a service has what its token holders send, and no other.
     """
     subject = subject_of(desk.repository, told.change, told.landed_as)
-    by = written(desk, additions_of(subject.files), subject.head) if desk.exists() else Written({})
+    by = written(desk, additions_of(subject.files), subject.head) if desk.exists() else AuthorLines({})
     return keep_outcome(desk, told, subject, by.with_claims if believes_claims else by)
 
 
-def keep_outcome(desk: Desk, told: Told, subject: Subject, by: Written) -> TrustOutcomeReport:
+def keep_outcome(desk: Workspace, told: OutcomeRequest, subject: OutcomeSubject, by: AuthorLines) -> TrustOutcomeReport:
     """The same for a change whose authors are known."""
     from custody.trust.app.duplicate_labels import check_pair, labelled, pair_named  # it loads much
 
     check_pair(told.outcome, told.duplicate_of)
     rules = trust_rules(desk)
-    outcome = _Outcome(desk, rules, subject, by, told)
+    outcome = _ChangeOutcome(desk, rules, subject, by, told)
     agents: list[AgentOutcome] = []
-    labels: list[PairLabelled] = []
+    labels: list[PairLabelReport] = []
     if desk.exists() or told.duplicate_of is not None:
         with desk.writing() as store:
             named = told.duplicate_of
@@ -98,7 +106,7 @@ def keep_outcome(desk: Desk, told: Told, subject: Subject, by: Written) -> Trust
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _OutcomePlan:
     """What is to be recorded about one agent, under which id; or nothing, and why."""
 
     state: Literal["recorded", "corrected", "known", "waiting"]
@@ -107,10 +115,12 @@ class _Plan:
     fields: Mapping[str, Json] = field(default_factory=dict)
 
 
-class _Outcome:
+class _ChangeOutcome:
     """One change and what became of it."""
 
-    def __init__(self, desk: Desk, rules: TrustRules, subject: Subject, by: Written, told: Told) -> None:
+    def __init__(
+        self, desk: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
+    ) -> None:
         self.actor = told.actor or user()
         self.lines = at_least("lines", told.lines, changed_lines(subject.files, rules))
         self._complexity = raised(told.complexity, complexity_of(self.lines, rules))
@@ -134,27 +144,27 @@ class _Outcome:
         every = {author.agent for author in self.by.authors} | agents_decided(store, self._subject.names)
         return sorted(agent for agent in every if self._told.agent in (None, agent))
 
-    def _planned(self, agent: str, known: Known) -> _Plan:
+    def _planned(self, agent: str, known: KnownDecisions) -> _OutcomePlan:
         if self._told.outcome == "reverted":
             return self._undoing(agent, known)
         if known.reviewed is not None and known.stands is self._decision:
-            return _Plan("known", f"is {self._decision.value} already, in record {known.reviewed.record}")
+            return _OutcomePlan("known", f"is {self._decision.value} already, in record {known.reviewed.record}")
         if known.reviewed is not None:
             self._check_correction(agent)
-            return _Plan("corrected", None, self._desk.token(), self._overriding(agent, known.reviewed))
+            return _OutcomePlan("corrected", None, self._desk.token(), self._overriding(agent, known.reviewed))
         if known.landing is not None and self._told.outcome == "merged":
             # That a rule let it land is no review: else every landing would count at once.
-            return _Plan(
+            return _OutcomePlan(
                 "waiting", f"landed without review, in record {known.landing.record}, and counts once it settles"
             )
-        return _Plan("recorded", None, f"commit:{self._subject.change}", self._decided(agent))
+        return _OutcomePlan("recorded", None, f"commit:{self._subject.change}", self._decided(agent))
 
-    def _undoing(self, agent: str, known: Known) -> _Plan:
+    def _undoing(self, agent: str, known: KnownDecisions) -> _OutcomePlan:
         """A rejection with everything that was at stake, by what was decided, or else by what the diff shows."""
         if known.undone is not None:
-            return _Plan("known", f"was taken back already, in record {known.undone.record}")
+            return _OutcomePlan("known", f"was taken back already, in record {known.undone.record}")
         if known.stands is DecisionType.REJECTED and known.reviewed is not None:
-            return _Plan("known", f"was rejected, in record {known.reviewed.record}: it never landed")
+            return _OutcomePlan("known", f"was rejected, in record {known.reviewed.record}: it never landed")
         self._check_correction(agent)
         landed = known.reviewed or known.landing
         target = f"commit:{self._subject.change}" if landed is None else landed.id
@@ -163,12 +173,12 @@ class _Outcome:
             complexity = landed.stakes.complexity
             fields["complexity"] = None if complexity is None else complexity.word
             fields["changed_lines"] = landed.stakes.lines
-        return _Plan("recorded", None, f"revert:{target}", fields)
+        return _OutcomePlan("recorded", None, f"revert:{target}", fields)
 
     def _check_correction(self, agent: str) -> None:
         check_said(agent, self._told.actor or "", self._told.reason or "")
 
-    def _overriding(self, agent: str, wrong: Decided) -> dict[str, Json]:
+    def _overriding(self, agent: str, wrong: DecisionEntry) -> dict[str, Json]:
         return {
             "decision": self._decision.value,
             "overrides": wrong.id,
@@ -180,7 +190,7 @@ class _Outcome:
 
     def _decided(self, agent: str) -> dict[str, Json]:
         subject, told, author = self._subject, self._told, self.by.author(agent)
-        wanted = Wanted(
+        wanted = DecisionRequest(
             agent=agent,
             decision=self._decision,
             commit=subject.change,
@@ -199,9 +209,9 @@ class _Outcome:
         )
         return decision_fields(self._desk, wanted)
 
-    def _done(self, store: Store, agent: str, plan: _Plan) -> AgentOutcome:
+    def _done(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:
         recorded = None if plan.id is None else Log(self._desk, store, agent, self._rules).keep(plan.id, plan.fields)
-        asked = Asked(self._rules, self._desk.now_ns()) if recorded is None else recorded.asked
+        asked = TrustQuery(self._rules, self._desk.now_ns()) if recorded is None else recorded.asked
         standing = standing_of(store, agent, asked) if recorded is None else recorded.standing
         return AgentOutcome(
             agent=agent,

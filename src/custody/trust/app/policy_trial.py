@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.simulate import IN_FORCE, Gathered, simulation_told
+from custody.trust.app.simulate import IN_FORCE, SimulationInput, simulation_told
 from custody.trust.rules import TIERS, TrustRules
-from custody.trust.simulate import Simulated, simulate
+from custody.trust.simulate import SimulationResult, simulate
 from custody.trust.wire.chance import TrustSimulateReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 TRIED = "tried"
 
@@ -124,7 +124,7 @@ SLIDERS: Mapping[str, Slider] = MappingProxyType(
 )
 
 
-def slider_values(desk: Desk) -> dict[str, float]:
+def slider_values(desk: Workspace) -> dict[str, float]:
     """The value of each slider by the rules in force."""
     rules = trust_rules(desk)
     return {name: round(slider.read(rules), 6) for name, slider in SLIDERS.items()}
@@ -136,11 +136,11 @@ class PolicyTrial:
 
     now_ns: int
     since_ns: int
-    gathered: Gathered
-    in_force: Simulated
+    gathered: SimulationInput
+    in_force: SimulationResult
 
 
-def begin_trial(gathered: Gathered, rules: TrustRules, since_ns: int, now_ns: int) -> PolicyTrial:
+def begin_trial(gathered: SimulationInput, rules: TrustRules, since_ns: int, now_ns: int) -> PolicyTrial:
     """Judge what happened by the rules in force."""
     return PolicyTrial(now_ns, since_ns, gathered, simulate(gathered.pasts, rules, since_ns))
 

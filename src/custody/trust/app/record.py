@@ -7,20 +7,20 @@ from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
-from custody.git import Comparison, FileDiff, Repository, Shown
-from custody.trust.app.authors import Written, written
-from custody.trust.app.decision_log import Log, Recorded
-from custody.trust.app.decisions import Asked, agents_in, unknown
+from custody.git import Comparison, FileDiff, HunkDetail, Repository
+from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.decision_log import DecisionReceipt, Log
+from custody.trust.app.decisions import TrustQuery, agents_in, unknown
 from custody.trust.app.folder import trust_rules
 from custody.trust.app.standing import standing_of
 from custody.trust.approval import area_of
 from custody.trust.corrections import against_recovery
-from custody.trust.model import ChangeComplexity, DecisionType, Recovered
+from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
 from custody.workspace.change import additions_of
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 SHA_DIGITS = (40, 64)
 AREAS_MAX = 1000
@@ -31,7 +31,7 @@ SESSIONS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DecisionRequest:
     """What somebody wants recorded about a change; without an ``id`` it is a decision of its own."""
 
     agent: str
@@ -52,7 +52,7 @@ class Wanted:
     sessions: tuple[str, ...] = ()
 
 
-def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
+def record_commit(desk: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
     """Record a decision about a commit of this repository, once.
 
     Size, complexity and areas are those of its diff; model and operator those of the sessions that wrote it, as far as
@@ -79,14 +79,14 @@ def record_commit(desk: Desk, wanted: Wanted) -> Recorded:
     return record(desk, whole, rules)
 
 
-def record(desk: Desk, wanted: Wanted, rules: TrustRules | None = None) -> Recorded:
+def record(desk: Workspace, wanted: DecisionRequest, rules: TrustRules | None = None) -> DecisionReceipt:
     """Record a decision as it is said."""
     fields = decision_fields(desk, wanted)
     with desk.writing() as store:
         return Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
 
 
-def decision_fields(desk: Desk, wanted: Wanted) -> dict[str, Json]:
+def decision_fields(desk: Workspace, wanted: DecisionRequest) -> dict[str, Json]:
     """A decision as it is recorded; refused where it cannot be one."""
     check_number("the size of the change", wanted.lines)
     check_number("the time of the review", wanted.review_ms)
@@ -112,7 +112,9 @@ def decision_fields(desk: Desk, wanted: Wanted) -> dict[str, Json]:
     }
 
 
-def override(desk: Desk, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str) -> Recorded:
+def override(
+    desk: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
+) -> DecisionReceipt:
     """Record that an earlier decision was wrong: from now on ``decision`` counts in its place."""
     check_said(agent, actor, reason)
     with desk.writing() as store:
@@ -124,7 +126,7 @@ def override(desk: Desk, agent: str, target: str, decision: DecisionType, *, act
         return log.keep(desk.token(), fields)
 
 
-def revert(desk: Desk, agent: str, target: str, *, actor: str, reason: str) -> Recorded:
+def revert(desk: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
     """Record that a change which had landed was taken back: a rejection with everything that was at stake."""
     check_said(agent, actor, reason)
     with desk.writing() as store:
@@ -146,8 +148,8 @@ def revert(desk: Desk, agent: str, target: str, *, actor: str, reason: str) -> R
 
 
 def recover(
-    desk: Desk, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
-) -> Recorded:
+    desk: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
+) -> DecisionReceipt:
     """Lift the score of an agent that has a record, by at most the recovery rate."""
     check_said(agent, actor, reason)
     with desk.writing() as store:
@@ -155,10 +157,10 @@ def recover(
         amount = log.rules.recovery_rate if boost is None else boost
         if not amount > 0 or amount > 1:
             raise InputError(f"a recovery of {amount} adds nothing", hint="give a number above 0 and at most 1")
-        standing = standing_of(store, agent, Asked(log.rules, desk.now_ns()))
+        standing = standing_of(store, agent, TrustQuery(log.rules, desk.now_ns()))
         if not standing.samples:
             raise unknown(agent, agents_in(store))
-        entry = Recovered("", desk.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
+        entry = RecoveryEntry("", desk.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
         against = against_recovery(log.agent, entry, standing, log.rules)
         if against is not None:
             raise InputError(f"'{agent}' cannot recover: {against}", hint="wait, or let its work speak for it")
@@ -175,7 +177,7 @@ def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, 
 def changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
     """How many lines a diff adds and removes; what is too large to count is the largest."""
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
-    uncounted = any(file.shown is Shown.TOO_LARGE for file in files)
+    uncounted = any(file.shown is HunkDetail.TOO_LARGE for file in files)
     return max(counted, rules.complexity_lines_min[-1]) if uncounted else counted
 
 
@@ -228,11 +230,11 @@ def check_said(agent: str, actor: str, reason: str) -> None:
         raise InputError(f"'{agent}' cannot correct its own record", hint="name the person who decided")
 
 
-def _written(desk: Desk, files: Sequence[FileDiff], commit: CommitSha) -> Written:
+def _written(desk: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> AuthorLines:
     """Who wrote a commit; nobody known where nothing was captured, or it cannot be told now."""
     if not desk.exists():
-        return Written({})
+        return AuthorLines({})
     try:
         return written(desk, additions_of(files), commit)
     except WorldError:
-        return Written({})  # what was decided is recorded all the same, without what it would have told beside it
+        return AuthorLines({})  # what was decided is recorded all the same, without what it would have told beside it

@@ -12,14 +12,14 @@ from custody.git import Commit, Repository, Walk
 from custody.trust.revert_words import Claim, claims_in, number_of
 from custody.workspace.workspace import Progress
 
-Key = TypeVar("Key")
+HistoryKey = TypeVar("HistoryKey")
 
 PROGRESS_COMMITS = 500
 """How many commits are read before that is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastCommit:
     """One commit; ``place`` grows with age, in the order in which git lists them."""
 
     id: CommitSha
@@ -30,10 +30,10 @@ class Past:
 
 
 @dataclass(frozen=True)
-class History:
+class RevertHistory:
     """Every commit that a tip descends from, the newest first; ``asked`` are those that were asked about."""
 
-    commits: Mapping[CommitSha, Past]
+    commits: Mapping[CommitSha, PastCommit]
     asked: frozenset[CommitSha]
     claims: Mapping[CommitSha, tuple[Claim, ...]] = field(default_factory=dict)
     cuts: frozenset[CommitSha] = frozenset()
@@ -43,11 +43,11 @@ class History:
         place = bisect_left(self._sorted, start)
         return list(takewhile(lambda sha: sha.startswith(start), self._sorted[place : place + 2]))
 
-    def titled(self, title: str) -> Sequence[Past]:
+    def titled(self, title: str) -> Sequence[PastCommit]:
         """The commits with this subject, the newest first, with or without the number of a pull request behind it."""
         return self._by_title.get(title, ())
 
-    def numbered(self, number: int) -> Sequence[Past]:
+    def numbered(self, number: int) -> Sequence[PastCommit]:
         """The commits that say they are this pull request, the newest first."""
         return self._by_number.get(number, ())
 
@@ -61,7 +61,7 @@ class History:
                 self._bring(past, brought, line)
         return brought
 
-    def _bring(self, past: Past, brought: dict[CommitSha, CommitSha], line: Mapping[CommitSha, int]) -> None:
+    def _bring(self, past: PastCommit, brought: dict[CommitSha, CommitSha], line: Mapping[CommitSha, int]) -> None:
         """A commit's parents came with it, unless an older one of the line had brought them before."""
         by = brought[past.id]
         for parent in past.parents:
@@ -74,7 +74,7 @@ class History:
             yield at
             at = next(iter(self.commits[at].parents), None)
 
-    def _children_first(self) -> Iterator[Past]:
+    def _children_first(self) -> Iterator[PastCommit]:
         """Every commit after all of its children: git lists by date, and dates can be wrong."""
         children: dict[CommitSha, int] = dict.fromkeys(self.commits, 0)
         for past in self.commits.values():
@@ -96,19 +96,19 @@ class History:
         return sorted(self.commits)
 
     @cached_property
-    def _by_title(self) -> Mapping[str, list[Past]]:
+    def _by_title(self) -> Mapping[str, list[PastCommit]]:
         return _grouped((title, past) for past in self.commits.values() for title in _titles(past.subject))
 
     @cached_property
-    def _by_number(self) -> Mapping[int, list[Past]]:
+    def _by_number(self) -> Mapping[int, list[PastCommit]]:
         numbers = ((number_of(past.subject), past) for past in self.commits.values())
         return _grouped((number, past) for number, past in numbers if number is not None)
 
 
-def history_of(repository: Repository, tip: CommitSha, base: CommitSha | None, progress: Progress) -> History:
+def history_of(repository: Repository, tip: CommitSha, base: CommitSha | None, progress: Progress) -> RevertHistory:
     """Everything that ``tip`` descends from; asked about is what ``base`` does not descend from, or all of it."""
     asked = None if base is None else _ids(repository, tip, base)
-    commits: dict[CommitSha, Past] = {}
+    commits: dict[CommitSha, PastCommit] = {}
     claims: dict[CommitSha, tuple[Claim, ...]] = {}
     progress.start("reading messages", None)
     with repository.log([tip]) as log:
@@ -120,7 +120,7 @@ def history_of(repository: Repository, tip: CommitSha, base: CommitSha | None, p
                     claims[commit.id] = said
             if place % PROGRESS_COMMITS == 0:
                 progress.step(PROGRESS_COMMITS)
-    return History(commits, frozenset(commits) if asked is None else asked, claims, repository.cuts())
+    return RevertHistory(commits, frozenset(commits) if asked is None else asked, claims, repository.cuts())
 
 
 def _ids(repository: Repository, tip: CommitSha, base: CommitSha) -> frozenset[CommitSha]:
@@ -128,9 +128,9 @@ def _ids(repository: Repository, tip: CommitSha, base: CommitSha) -> frozenset[C
         return frozenset(commit.id for commit in log)
 
 
-def _past(commit: Commit, place: int) -> Past:
+def _past(commit: Commit, place: int) -> PastCommit:
     at = commit.committer.at
-    return Past(commit.id, commit.parents, _text(commit.subject), None if at is None else at.seconds, place)
+    return PastCommit(commit.id, commit.parents, _text(commit.subject), None if at is None else at.seconds, place)
 
 
 def _titles(subject: str) -> Iterable[str]:
@@ -139,8 +139,8 @@ def _titles(subject: str) -> Iterable[str]:
     return (subject, bare) if bare else (subject,)
 
 
-def _grouped(pairs: Iterable[tuple[Key, Past]]) -> dict[Key, list[Past]]:
-    found: dict[Key, list[Past]] = {}
+def _grouped(pairs: Iterable[tuple[HistoryKey, PastCommit]]) -> dict[HistoryKey, list[PastCommit]]:
+    found: dict[HistoryKey, list[PastCommit]] = {}
     for key, past in pairs:
         found.setdefault(key, []).append(past)
     return found

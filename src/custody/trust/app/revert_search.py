@@ -7,20 +7,20 @@ from enum import Enum
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git import Ancestry, NoObject, Repository
-from custody.trust.app.revert_history import History, Past, history_of
+from custody.trust.app.revert_history import PastCommit, RevertHistory, history_of
 from custody.trust.app.silent_reverts import silent_reverts
-from custody.trust.app.undone_states import Pair, undone_by
+from custody.trust.app.undone_states import RevertPair, undone_by
 from custody.trust.revert_words import ID_DIGITS_MIN, Claim, number_of
 from custody.trust.rules import TrustRules
-from custody.trust.undo_check import UNDONE_NOTHING, Taken, Undone
-from custody.workspace.workspace import Desk
+from custody.trust.undo_check import UNDONE_NOTHING, Undone, UndoShare
+from custody.workspace.workspace import Workspace
 
 DAY_SECONDS = 86_400
 TITLED_MAX = 5
 """Of the commits with one title, so many of the nearest are looked at."""
 
 
-class How(Enum):
+class RevertClaim(Enum):
     """How a commit says what it takes back."""
 
     ID = "id"
@@ -30,7 +30,7 @@ class How(Enum):
     """It says nothing; its diff is the other one's backwards."""
 
 
-class State(Enum):
+class RevertState(Enum):
     """What was found out about a revert; only ``WHOLE`` counts."""
 
     WHOLE = "whole"
@@ -54,10 +54,10 @@ class State(Enum):
 
 
 _TAKEN = {
-    Taken.WHOLE: State.WHOLE,
-    Taken.PARTIAL: State.PARTIAL,
-    Taken.NOTHING: State.UNTRUE,
-    Taken.GONE: State.GONE,
+    UndoShare.WHOLE: RevertState.WHOLE,
+    UndoShare.PARTIAL: RevertState.PARTIAL,
+    UndoShare.NOTHING: RevertState.UNTRUE,
+    UndoShare.GONE: RevertState.GONE,
 }
 
 
@@ -70,8 +70,8 @@ class Revert:
     """
 
     by: CommitSha
-    how: How
-    state: State
+    how: RevertClaim
+    state: RevertState
     said: str | None = None
     target: CommitSha | None = None
     parent: CommitSha | None = None
@@ -84,18 +84,18 @@ class Revert:
 class Reverts:
     """Every revert that was found, the oldest first, and the history it was found in."""
 
-    history: History
+    history: RevertHistory
     found: tuple[Revert, ...] = ()
     tip: CommitSha | None = None
     base: CommitSha | None = None
 
 
-def found_reverts(desk: Desk, typed: str | None, rules: TrustRules) -> Reverts:
+def found_reverts(desk: Workspace, typed: str | None, rules: TrustRules) -> Reverts:
     """The reverts among ``BASE..HEAD``, or among everything that a commit descends from; without a name, HEAD."""
     repository = desk.repository
     base, tip = _ends(repository, typed)
     if tip is None:
-        return Reverts(History({}, frozenset()))
+        return Reverts(RevertHistory({}, frozenset()))
     history = history_of(repository, tip, base, desk.progress)
     claimed = list(_claimed(repository, history))
     judged = _judged(desk, history, claimed, rules)
@@ -117,11 +117,11 @@ def _ends(repository: Repository, typed: str | None) -> tuple[CommitSha | None, 
 
 def _once(every: Sequence[Revert]) -> Iterator[Revert]:
     """Each pair once; what a message names in vain is not told where the diff shows what was meant."""
-    shown = {one.by for one in every if one.how is How.DIFF}
+    shown = {one.by for one in every if one.how is RevertClaim.DIFF}
     seen: set[tuple[CommitSha, CommitSha]] = set()
     for one in every:
         if one.target is None:
-            if one.how is How.ID or one.by not in shown:
+            if one.how is RevertClaim.ID or one.by not in shown:
                 yield one
         elif (one.by, one.target) not in seen:
             seen.add((one.by, one.target))
@@ -131,7 +131,7 @@ def _once(every: Sequence[Revert]) -> Iterator[Revert]:
 # --- what messages say ------------------------------------------------------------------------------------------------
 
 
-def _claimed(repository: Repository, history: History) -> Iterator[Revert]:
+def _claimed(repository: Repository, history: RevertHistory) -> Iterator[Revert]:
     """Every claim of a message with the commit that it names, if it names one that is there and earlier."""
     named = [_named(history.commits[by], claim, history) for by, claims in history.claims.items() for claim in claims]
     named = _elsewhere(repository, named)
@@ -140,92 +140,92 @@ def _claimed(repository: Repository, history: History) -> Iterator[Revert]:
     for one in named:
         earlier = [sha for sha in one.candidates if Ancestry(sha, one.by) in older and sha != one.by]
         if not one.candidates or not earlier:
-            state = one.problem or State.ELSEWHERE
+            state = one.problem or RevertState.ELSEWHERE
             yield Revert(by=one.by, how=one.how, state=state, said=one.claim.said, partly=one.claim.partly)
             continue
         yield _about(history, one, earlier[0])
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedTarget:
     """A claim with the commits that it may mean, the likeliest first; or why it means none."""
 
     by: CommitSha
-    how: How
+    how: RevertClaim
     claim: Claim
     candidates: tuple[CommitSha, ...] = ()
-    problem: State | None = None
+    problem: RevertState | None = None
 
 
-def _named(by: Past, claim: Claim, history: History) -> _Named:
+def _named(by: PastCommit, claim: Claim, history: RevertHistory) -> _NamedTarget:
     if claim.id is not None:
         return _by_id(by.id, claim, history)
     older = history.titled(claim.title or "") if claim.number is None else history.numbered(claim.number)
     near = tuple(past.id for past in older if past.place > by.place)[:TITLED_MAX]
-    how = How.TITLE if claim.number is None else How.NUMBER
-    return _Named(by.id, how, claim, near, None if near else State.UNKNOWN)
+    how = RevertClaim.TITLE if claim.number is None else RevertClaim.NUMBER
+    return _NamedTarget(by.id, how, claim, near, None if near else RevertState.UNKNOWN)
 
 
-def _by_id(by: CommitSha, claim: Claim, history: History) -> _Named:
+def _by_id(by: CommitSha, claim: Claim, history: RevertHistory) -> _NamedTarget:
     assert claim.id is not None, "the caller looked"
     if len(claim.id) < ID_DIGITS_MIN:
-        return _Named(by, How.ID, claim, problem=State.SHORT)
+        return _NamedTarget(by, RevertClaim.ID, claim, problem=RevertState.SHORT)
     fitting = tuple(history.named(claim.id))
-    problem = State.AMBIGUOUS if len(fitting) > 1 else None if fitting else State.UNKNOWN
-    return _Named(by, How.ID, claim, () if problem else fitting, problem)
+    problem = RevertState.AMBIGUOUS if len(fitting) > 1 else None if fitting else RevertState.UNKNOWN
+    return _NamedTarget(by, RevertClaim.ID, claim, () if problem else fitting, problem)
 
 
-def _elsewhere(repository: Repository, named: Sequence[_Named]) -> list[_Named]:
+def _elsewhere(repository: Repository, named: Sequence[_NamedTarget]) -> list[_NamedTarget]:
     """The same; an unknown id that is here on another line of history is told apart from one that is nowhere."""
-    asked = sorted({one.claim.id for one in named if one.claim.id and one.problem is State.UNKNOWN})
+    asked = sorted({one.claim.id for one in named if one.claim.id and one.problem is RevertState.UNKNOWN})
     infos = dict(zip(asked, repository.look_up(asked), strict=True)) if asked else {}
     return [one if one.claim.id not in infos else replace(one, problem=_problem(infos[one.claim.id])) for one in named]
 
 
-def _problem(info: object) -> State:
+def _problem(info: object) -> RevertState:
     if isinstance(info, NoObject):
-        return State.AMBIGUOUS if info.reason == "ambiguous" else State.UNKNOWN
-    return State.ELSEWHERE
+        return RevertState.AMBIGUOUS if info.reason == "ambiguous" else RevertState.UNKNOWN
+    return RevertState.ELSEWHERE
 
 
-def _about(history: History, one: _Named, target: CommitSha) -> Revert:
+def _about(history: RevertHistory, one: _NamedTarget, target: CommitSha) -> Revert:
     """A claim about a commit that is there; of a merge the named parent has to be one of its own."""
     found = Revert(
-        by=one.by, how=one.how, state=State.GONE, said=one.claim.said, target=target, partly=one.claim.partly
+        by=one.by, how=one.how, state=RevertState.GONE, said=one.claim.said, target=target, partly=one.claim.partly
     )
     parents = history.commits[target].parents
     if target in history.cuts:
-        return replace(found, state=State.UNSEEN)
+        return replace(found, state=RevertState.UNSEEN)
     if one.claim.mainline is None:
         return replace(found, parent=next(iter(parents), None))
     stayed = [parent for parent in parents if parent.startswith(one.claim.mainline)]
-    return replace(found, parent=stayed[0]) if stayed else replace(found, state=State.UNKNOWN, target=None)
+    return replace(found, parent=stayed[0]) if stayed else replace(found, state=RevertState.UNKNOWN, target=None)
 
 
 # --- what git shows ---------------------------------------------------------------------------------------------------
 
 
-def _judged(desk: Desk, history: History, claimed: Sequence[Revert], rules: TrustRules) -> list[Revert]:
+def _judged(desk: Workspace, history: RevertHistory, claimed: Sequence[Revert], rules: TrustRules) -> list[Revert]:
     """The same with what each really took back."""
-    pairs: dict[int, Pair] = {}
+    pairs: dict[int, RevertPair] = {}
     for place, one in enumerate(claimed):
         by_parents = history.commits[one.by].parents
-        if one.target is not None and one.state is State.GONE and by_parents:
-            pairs[place] = Pair(one.target, one.parent, one.by, by_parents[0])
+        if one.target is not None and one.state is RevertState.GONE and by_parents:
+            pairs[place] = RevertPair(one.target, one.parent, one.by, by_parents[0])
     undone = dict(zip(pairs, undone_by(desk.repository, list(pairs.values()), desk.progress), strict=True))
     return [_state(one, undone[place], rules) if place in undone else one for place, one in enumerate(claimed)]
 
 
 def _state(one: Revert, undone: Undone, rules: TrustRules) -> Revert:
     state = _TAKEN[undone.how_much(rules)]
-    if state is State.WHOLE and one.partly:
-        state = State.PARTIAL  # whoever wrote it knows best that it was not all
+    if state is RevertState.WHOLE and one.partly:
+        state = RevertState.PARTIAL  # whoever wrote it knows best that it was not all
     return replace(one, undone=undone, state=state)
 
 
-def _silent(desk: Desk, history: History, told: Sequence[Revert], rules: TrustRules) -> Iterator[Revert]:
+def _silent(desk: Workspace, history: RevertHistory, told: Sequence[Revert], rules: TrustRules) -> Iterator[Revert]:
     """Commits whose diff is an earlier one's backwards, of those that do not say so themselves."""
-    shown = {one.by for one in told if one.state in (State.WHOLE, State.PARTIAL)}
+    shown = {one.by for one in told if one.state in (RevertState.WHOLE, RevertState.PARTIAL)}
     asked = history.asked - shown
     first = max((history.commits[sha].place for sha in asked), default=-1)
     near = [past for past in history.commits.values() if past.place <= first + rules.revert_window_commits]
@@ -236,39 +236,39 @@ def _silent(desk: Desk, history: History, told: Sequence[Revert], rules: TrustRu
     for by, target in pairs:
         if Ancestry(target, by) in older and _is_near(history.commits[target], history.commits[by], rules):
             parent = history.commits[target].parents[0]
-            yield Revert(by=by, how=How.DIFF, state=State.GONE, target=target, parent=parent)
+            yield Revert(by=by, how=RevertClaim.DIFF, state=RevertState.GONE, target=target, parent=parent)
 
 
-def _is_near(earlier: Past, later: Past, rules: TrustRules) -> bool:
+def _is_near(earlier: PastCommit, later: PastCommit, rules: TrustRules) -> bool:
     if earlier.at_seconds is None or later.at_seconds is None:
         return False
     return later.at_seconds - earlier.at_seconds <= rules.revert_window_days * DAY_SECONDS
 
 
-def _settled(every: Sequence[Revert], history: History) -> Iterator[Revert]:
+def _settled(every: Sequence[Revert], history: RevertHistory) -> Iterator[Revert]:
     """The same after it was looked at what became of each: a revert that was taken back is none, and so on."""
     by_target: dict[CommitSha, list[Revert]] = {}
     for one in every:
-        if one.target is not None and one.state is State.WHOLE:
+        if one.target is not None and one.state is RevertState.WHOLE:
             by_target.setdefault(one.target, []).append(one)
     standing: dict[CommitSha, CommitSha | None] = {}
     # What takes back is always the later one, so the newest are settled first.
     for one in reversed(every):
-        if one.state is State.WHOLE:
+        if one.state is RevertState.WHOLE:
             again = [later.by for later in by_target.get(one.by, ()) if standing.get(later.by) is None]
             standing[one.by] = again[0] if again else None
     return (_became(one, standing, history) for one in every)
 
 
-def _became(one: Revert, standing: Mapping[CommitSha, CommitSha | None], history: History) -> Revert:
-    if one.state is not State.WHOLE or one.target is None:
+def _became(one: Revert, standing: Mapping[CommitSha, CommitSha | None], history: RevertHistory) -> Revert:
+    if one.state is not RevertState.WHOLE or one.target is None:
         return one
     if (by := standing.get(one.by)) is not None:
-        return replace(one, state=State.CANCELLED, cancelled_by=by)
-    return replace(one, state=State.UNLANDED) if _in_one_change(history, one.by, one.target) else one
+        return replace(one, state=RevertState.CANCELLED, cancelled_by=by)
+    return replace(one, state=RevertState.UNLANDED) if _in_one_change(history, one.by, one.target) else one
 
 
-def _in_one_change(history: History, by: CommitSha, target: CommitSha) -> bool:
+def _in_one_change(history: RevertHistory, by: CommitSha, target: CommitSha) -> bool:
     """Whether both came with one merge, and the earlier one had not landed on a line of its own before."""
     landed, past = history.landed_with, history.commits[target]
     if len(past.parents) > 1 or number_of(past.subject) is not None:

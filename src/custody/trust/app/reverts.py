@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from custody.core.ids import CommitSha
 from custody.core.wire.time import text_from
-from custody.trust.app.authors import Written, written_each
+from custody.trust.app.authors import AuthorLines, written_each
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.outcomes import Told, keep_outcome
-from custody.trust.app.revert_search import Revert, Reverts, State, found_reverts
-from custody.trust.app.subject import Subject, commit_subject
-from custody.trust.wire.report import AgentOutcome, RevertFound, TrustRevertsReport
+from custody.trust.app.outcomes import OutcomeRequest, keep_outcome
+from custody.trust.app.revert_search import Revert, Reverts, RevertState, found_reverts
+from custody.trust.app.subject import OutcomeSubject, commit_subject
+from custody.trust.wire.report import AgentOutcome, RevertReport, TrustRevertsReport
 from custody.workspace.change import additions_of
 from custody.workspace.user import user
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
 SHORT_DIGITS = 12
@@ -21,7 +21,7 @@ SUBJECT_SIGNS_MAX = 200
 
 
 def trust_reverts(
-    desk: Desk, typed: str | None = None, *, record: bool = False, actor: str | None = None
+    desk: Workspace, typed: str | None = None, *, record: bool = False, actor: str | None = None
 ) -> TrustRevertsReport:
     """The reverts among ``BASE..HEAD``, or among all that a commit descends from; without a name, HEAD.
 
@@ -37,26 +37,26 @@ def trust_reverts(
         base=reverts.base,
         commits=len(reverts.history.asked),
         found=[_told(one, reverts, outcomes.get(one.target, ())) for one in reverts.found],
-        counts={state.value: states[state.value] for state in State if states[state.value]},
+        counts={state.value: states[state.value] for state in RevertState if states[state.value]},
         recording=record,
         recorded=len(made),
     )
 
 
-def _recorded(desk: Desk, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
+def _recorded(desk: Workspace, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
     """What the reverts that count mean for the agents whose lines they take back, by the commit taken back."""
-    counting = {one.target: one for one in reverts.found if one.state is State.WHOLE and one.target is not None}
+    counting = {one.target: one for one in reverts.found if one.state is RevertState.WHOLE and one.target is not None}
     subjects = [commit_subject(desk.repository, target, base=one.parent) for target, one in counting.items()]
     told: dict[CommitSha | None, Sequence[AgentOutcome]] = {}
     for one, subject, by in zip(counting.values(), subjects, _written(desk, subjects), strict=True):
         subject_line = reverts.history.commits[one.by].subject[:SUBJECT_SIGNS_MAX]
         reason = f"taken back by {one.by[:SHORT_DIGITS]}: {subject_line}"
-        wanted = Told(change=subject.change, outcome="reverted", actor=actor, reason=reason)
+        wanted = OutcomeRequest(change=subject.change, outcome="reverted", actor=actor, reason=reason)
         told[one.target] = keep_outcome(desk, wanted, subject, by).agents
     return told
 
 
-def _written(desk: Desk, subjects: Sequence[Subject]) -> Iterator[Written]:
+def _written(desk: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[AuthorLines]:
     """Who wrote each of the changes, found out before anything is recorded."""
     desk.progress.start("finding authors", len(subjects))
     found = []
@@ -66,10 +66,10 @@ def _written(desk: Desk, subjects: Sequence[Subject]) -> Iterator[Written]:
     return iter(found)
 
 
-def _told(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertFound:
+def _told(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertReport:
     by = reverts.history.commits[one.by]
     target = None if one.target is None else reverts.history.commits[one.target]
-    return RevertFound(
+    return RevertReport(
         by=one.by,
         subject=by.subject[:SUBJECT_SIGNS_MAX],
         at=None if by.at_seconds is None else text_from(by.at_seconds * NS),
@@ -83,5 +83,5 @@ def _told(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> Re
         left=one.undone.left,
         undone=one.undone.taken,
         cancelled_by=one.cancelled_by,
-        outcomes=list(outcomes) if one.state is State.WHOLE else [],
+        outcomes=list(outcomes) if one.state is RevertState.WHOLE else [],
     )

@@ -2,17 +2,24 @@
 
 from custody.core.wire.time import text_from
 from custody.trust.app.chance import make_chance_estimator
-from custody.trust.app.decisions import Asked, agents_in, asked_at, known_account, settled
+from custody.trust.app.decisions import TrustQuery, agents_in, asked_at, known_account, settled
 from custody.trust.app.standing import standing_of
 from custody.trust.engine import trust_at
-from custody.trust.model import Decided, Entry, Overridden, Stakes, Standing, Step
+from custody.trust.model import DecisionEntry, Entry, Overridden, ScoreStep, Stakes, TrustStanding
 from custody.trust.score import NS_PER_DAY
 from custody.trust.tiers import lines_max
-from custody.trust.wire.report import EntryKind, StepTaken, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
-from custody.workspace.workspace import Desk
+from custody.trust.wire.report import (
+    EntryKind,
+    ScoreStepReport,
+    TrustLine,
+    TrustListReport,
+    TrustShowReport,
+    TrustWhyReport,
+)
+from custody.workspace.workspace import Workspace
 
 
-def trust_list(desk: Desk) -> TrustListReport:
+def trust_list(desk: Workspace) -> TrustListReport:
     """Every agent about which anything was decided."""
     asked = asked_at(desk)
     with desk.reading() as store:
@@ -24,7 +31,7 @@ def trust_list(desk: Desk) -> TrustListReport:
     )
 
 
-def trust_show(desk: Desk, agent: str, *, limit: int) -> TrustShowReport:
+def trust_show(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """One agent with the newest decisions about it."""
     asked = asked_at(desk)
     account = known_account(desk, agent, asked)
@@ -39,7 +46,7 @@ def trust_show(desk: Desk, agent: str, *, limit: int) -> TrustShowReport:
     )
 
 
-def trust_why(desk: Desk, agent: str, *, at: str | None = None) -> TrustWhyReport:
+def trust_why(desk: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
     """How an agent came to its score, now or at a past moment."""
     asked = asked_at(desk, at)
     account = known_account(desk, agent, asked)
@@ -58,7 +65,7 @@ def trust_why(desk: Desk, agent: str, *, at: str | None = None) -> TrustWhyRepor
     )
 
 
-def trust_line(agent: str, standing: Standing, asked: Asked) -> TrustLine:
+def trust_line(agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustLine:
     """One agent as of the moment asked for."""
     trust = trust_at(standing, asked.now_ns, asked.rules)
     return TrustLine(
@@ -77,12 +84,12 @@ def trust_line(agent: str, standing: Standing, asked: Asked) -> TrustLine:
     )
 
 
-def step_taken(step: Step) -> StepTaken:
+def step_taken(step: ScoreStep) -> ScoreStepReport:
     """A step as it is reported."""
     entry = step.entry
-    stakes = entry.stakes if isinstance(entry, Decided) else Stakes()
+    stakes = entry.stakes if isinstance(entry, DecisionEntry) else Stakes()
     said = entry.decision if isinstance(entry, Overridden) else step.decision
-    return StepTaken(
+    return ScoreStepReport(
         record=str(entry.record),
         id=entry.id,
         at=text_from(step.at_ns),
@@ -96,15 +103,15 @@ def step_taken(step: Step) -> StepTaken:
         complexity=None if stakes.complexity is None else stakes.complexity.word,
         lines=stakes.lines,
         review_ms=stakes.review_ms,
-        commit=entry.commit if isinstance(entry, Decided) else None,
+        commit=entry.commit if isinstance(entry, DecisionEntry) else None,
         actor=entry.actor,
         reason=entry.reason,
         notes=list(step.notes),
     )
 
 
-def _kind(entry: Entry, step: Step) -> EntryKind:
-    if not isinstance(entry, Decided):
+def _kind(entry: Entry, step: ScoreStep) -> EntryKind:
+    if not isinstance(entry, DecisionEntry):
         return "override" if isinstance(entry, Overridden) else "recovery"
     if entry.reverts is not None:
         return "revert"

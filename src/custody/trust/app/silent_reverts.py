@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
-from custody.git import Comparison, FileChange, FileDiff, PatchLimits, Repository, Shown
+from custody.git import Comparison, FileChange, FileDiff, HunkDetail, PatchLimits, Repository
 from custody.trust.rules import TrustRules
 from custody.trust.undo_check import has_word
 from custody.workspace.workspace import Progress
@@ -13,7 +13,7 @@ from custody.workspace.workspace import Progress
 LIMITS = PatchLimits(file_bytes_max=1 << 20, commit_bytes_max=4 << 20)
 """What is larger is compared by the names of its contents."""
 
-Shape = tuple[tuple[bytes, str], ...]
+CommitShape = tuple[tuple[bytes, str], ...]
 """Which files a commit changed, and whether each was added, changed or deleted."""
 _BACKWARDS = {"A": "D", "D": "A"}
 
@@ -54,7 +54,7 @@ def _alike(
     repository: Repository, commits: Sequence[CommitSha], rules: TrustRules, progress: Progress
 ) -> Iterable[CommitSha]:
     """The commits that have an earlier or a later one near them with the same files, turned around."""
-    last: dict[Shape, int] = {}
+    last: dict[CommitShape, int] = {}
     found: dict[CommitSha, None] = {}
     progress.start("comparing files", len(commits))
     with repository.changes([Comparison(commit) for commit in commits], renames=False) as answers:
@@ -69,7 +69,7 @@ def _alike(
     return found
 
 
-def _shape(files: Iterable[FileChange]) -> Shape:
+def _shape(files: Iterable[FileChange]) -> CommitShape:
     return tuple(sorted((file.path.raw, file.kind.value) for file in files))
 
 
@@ -94,7 +94,7 @@ def _signs(files: Iterable[FileDiff], *, forwards: bool) -> Iterator[bytes]:
         sides = (file.change.old, file.change.new)
         old, new = sides if forwards else sides[::-1]
         yield b"%o %o" % (0 if old is None else old.mode, 0 if new is None else new.mode)
-        if file.shown is not Shown.WHOLE:
+        if file.shown is not HunkDetail.WHOLE:
             yield b"%s %s" % tuple(b"" if side is None else side.blob.encode() for side in (old, new))
         for hunk in file.hunks:
             removed, added = (hunk.removed, hunk.added) if forwards else (hunk.added, hunk.removed)

@@ -14,23 +14,23 @@ from custody.git import Comparison, NoObject
 from custody.trust.app.approval_case import proposed_lines, touched_by
 from custody.trust.app.chance import recorded
 from custody.trust.app.decisions import settled
-from custody.trust.app.folder import FolderDesk, trust_rules
-from custody.trust.app.git_history import History, history
+from custody.trust.app.folder import FolderWorkspace, trust_rules
+from custody.trust.app.git_history import CommitDecisions, history
 from custody.trust.app.record import areas_of
-from custody.trust.model import Decided, Stakes
-from custody.trust.past_decisions import Past
+from custody.trust.model import DecisionEntry, Stakes
+from custody.trust.past_decisions import PastDecision
 from custody.trust.rules import TrustRules
-from custody.trust.simulate import Judged, Simulated, Tally, simulate
+from custody.trust.simulate import PolicyTally, SimulatedChange, SimulationResult, simulate
 from custody.trust.wire.chance import (
-    AgentLanding,
-    Landing,
+    AgentMergeShare,
+    MergeShare,
     SimulatedExample,
     SimulatedPolicy,
     TrustSimulateReport,
 )
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
-Source = Literal["auto", "records", "git"]
+SimulationSource = Literal["auto", "records", "git"]
 
 IN_FORCE = "rules in force"
 EXAMPLES_MAX = 20
@@ -41,14 +41,16 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class SimulationInput:
     """What happened: decisions that were recorded, and commits before the first of them."""
 
-    pasts: tuple[Past, ...]
-    history: History
+    pasts: tuple[PastDecision, ...]
+    history: CommitDecisions
 
 
-def trust_simulate(desk: Desk, *, policy: str | None, since: str, source: Source = "auto") -> TrustSimulateReport:
+def trust_simulate(
+    desk: Workspace, *, policy: str | None, since: str, source: SimulationSource = "auto"
+) -> TrustSimulateReport:
     """What the rules in force, and a policy beside them, would have let land since a moment, and what became of it."""
     rules = {IN_FORCE: trust_rules(desk)}
     if policy is not None:
@@ -61,7 +63,7 @@ def trust_simulate(desk: Desk, *, policy: str | None, since: str, source: Source
 
 
 def simulation_told(
-    simulated: Mapping[str, Simulated], gathered: Gathered, since_ns: int, now_ns: int
+    simulated: Mapping[str, SimulationResult], gathered: SimulationInput, since_ns: int, now_ns: int
 ) -> TrustSimulateReport:
     """What each policy would have let land; one of them is called ``IN_FORCE``."""
     judged = simulated[IN_FORCE].judged
@@ -96,43 +98,45 @@ def moment_before(text: str, now_ns: int) -> int:
     return moment
 
 
-def gather(desk: Desk, rules: TrustRules, since_ns: int, now_ns: int, source: Source) -> Gathered:
+def gather(desk: Workspace, rules: TrustRules, since_ns: int, now_ns: int, source: SimulationSource) -> SimulationInput:
     """Records, and git history until the first of them; where records reach back far enough, records alone."""
-    records: list[Past] = []
+    records: list[PastDecision] = []
     if source != "git":
         with desk.reading() as store, settled(store):
             records = recorded(store, rules, now_ns)
         records = list(_looked_at(desk, records, rules, since_ns))
     first_ns = min((past.opened_ns for past in records), default=now_ns)
-    wants_git = source == "git" or (source == "auto" and first_ns > since_ns and not isinstance(desk, FolderDesk))
-    before = history(desk, rules, since_ns, first_ns) if wants_git else History(())
+    wants_git = source == "git" or (source == "auto" and first_ns > since_ns and not isinstance(desk, FolderWorkspace))
+    before = history(desk, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
     pasts = (*before.pasts, *records)
     if not any(past.is_change and past.opened_ns >= since_ns for past in pasts):
         raise InputError(
             f"nothing was decided and nothing was committed since {text_from(since_ns)[:10]}",
             hint="look further back, or record decisions with 'custody trust record'",
         )
-    return Gathered(pasts, before)
+    return SimulationInput(pasts, before)
 
 
-def _looked_at(desk: Desk, pasts: Sequence[Past], rules: TrustRules, since_ns: int) -> Iterator[Past]:
+def _looked_at(
+    desk: Workspace, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
+) -> Iterator[PastDecision]:
     """The same, those of the period with what their commits touch, where the commits are here."""
     wanted = {str(sha) for past in pasts if past.is_change and past.opened_ns >= since_ns for sha in _commits(past)}
-    if isinstance(desk, FolderDesk) or desk.home is None or not wanted:
+    if isinstance(desk, FolderWorkspace) or desk.home is None or not wanted:
         yield from pasts
         return
     repository = desk.repository
     names = sorted(wanted)
     here = [sha for sha, found in zip(names, repository.look_up(names), strict=True) if not isinstance(found, NoObject)]
     desk.progress.start("reading commits", len(here))
-    seen: dict[str, Past] = {}
+    seen: dict[str, PastDecision] = {}
     by_commit = {str(sha): past for past in pasts if past.is_change for sha in _commits(past)}
     with repository.diffs([Comparison(CommitSha(sha)) for sha in here], renames=True) as diffs:
         for diff in diffs:
             desk.progress.step(1)
             past = by_commit[diff.commit]
             entry = past.entry
-            assert isinstance(entry, Decided), "only decisions are about commits"
+            assert isinstance(entry, DecisionEntry), "only decisions are about commits"
             lines = max(entry.stakes.lines or 0, proposed_lines(diff.files, rules))
             areas = entry.areas or areas_of(diff.files, rules)
             stakes = Stakes(entry.stakes.complexity, lines, entry.stakes.review_ms)
@@ -143,18 +147,20 @@ def _looked_at(desk: Desk, pasts: Sequence[Past], rules: TrustRules, since_ns: i
     yield from (seen.get(past.entry.id + past.agent, past) for past in pasts)
 
 
-def _commits(past: Past) -> Iterator[CommitSha]:
-    commit = past.entry.commit if isinstance(past.entry, Decided) else None
+def _commits(past: PastDecision) -> Iterator[CommitSha]:
+    commit = past.entry.commit if isinstance(past.entry, DecisionEntry) else None
     if commit is not None and _SHA.fullmatch(commit):
         yield CommitSha(commit)
 
 
-def _simulated(desk: Desk, name: str, pasts: Sequence[Past], rules: TrustRules, since_ns: int) -> Simulated:
+def _simulated(
+    desk: Workspace, name: str, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
+) -> SimulationResult:
     desk.progress.start(f"replaying {name}", len(pasts))
     return simulate(pasts, rules, since_ns, desk.progress.step)
 
 
-def _policy(name: str, simulated: Simulated) -> SimulatedPolicy:
+def _policy(name: str, simulated: SimulationResult) -> SimulatedPolicy:
     landing, target = simulated.tally(), simulated.rules.reverted_share_max
     share = landing.bad_share
     return SimulatedPolicy(
@@ -166,14 +172,14 @@ def _policy(name: str, simulated: Simulated) -> SimulatedPolicy:
         controlled=_landing(simulated.controlled),
         reasons=simulated.reasons(),
         agents=[
-            AgentLanding(agent=agent, landing=_landing(one))
+            AgentMergeShare(agent=agent, landing=_landing(one))
             for agent, one in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
         ],
     )
 
 
-def _landing(tally: Tally) -> Landing:
-    return Landing(
+def _landing(tally: PolicyTally) -> MergeShare:
+    return MergeShare(
         changes=tally.changes,
         approved=tally.approved,
         lines=tally.lines,
@@ -184,7 +190,7 @@ def _landing(tally: Tally) -> Landing:
     )
 
 
-def _examples(simulated: Mapping[str, Simulated]) -> Iterator[SimulatedExample]:
+def _examples(simulated: Mapping[str, SimulationResult]) -> Iterator[SimulatedExample]:
     """Changes worth looking at: the largest bad ones that would land, then those about which the policies differ."""
     rows = list(zip(*(one.judged for one in simulated.values()), strict=True))
     bad = [row for row in rows if row[0].bad and any(one.approved for one in row)]
@@ -194,7 +200,7 @@ def _examples(simulated: Mapping[str, Simulated]) -> Iterator[SimulatedExample]:
             yield _example(dict(zip(simulated, row, strict=True)), why)
 
 
-def _example(by_policy: Mapping[str, Judged], why: str) -> SimulatedExample:
+def _example(by_policy: Mapping[str, SimulatedChange], why: str) -> SimulatedExample:
     judged = next(iter(by_policy.values()))
     return SimulatedExample(
         agent=judged.agent,

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.core.views import Decision
-from custody.store import Seen, Store, StoreUnwritable
-from custody.trust.app.decisions import Asked, entries_from, entries_of, settled
+from custody.store import ObservedView, Store, StoreUnwritable
+from custody.trust.app.decisions import TrustQuery, entries_from, entries_of, settled
 from custody.trust.engine import beginning, carry, follows, standing_at
-from custody.trust.model import Decided, Entry, Folded, Running, Standing
+from custody.trust.model import CurrentModel, DecisionEntry, Entry, FoldState, TrustStanding
 from custody.trust.queries.decisions import decisions_after
 from custody.trust.queries.standing import StandingTables
-from custody.trust.wire.standing import KeptStanding, decode_standing, encode_standing
+from custody.trust.wire.standing import StoredStanding, decode_standing, encode_standing
 
 VERSION = 1
 """Of the fold: raised when the same entries and rules give another standing."""
@@ -26,12 +26,12 @@ TAIL_MAX = 100
 class Position:
     """A fold with how far it read each chain; ``fresh`` decisions of it are not in what is kept."""
 
-    folded: Folded
+    folded: FoldState
     read: Mapping[StoreId, int]
     fresh: int = 0
 
 
-def standing_of(store: Store, agent: str, asked: Asked) -> Standing:
+def standing_of(store: Store, agent: str, asked: TrustQuery) -> TrustStanding:
     """Where ``agent`` stands; what was folded is kept for the next question, where the store can be written."""
     with settled(store):
         generation = StandingTables(store).generation()
@@ -40,14 +40,18 @@ def standing_of(store: Store, agent: str, asked: Asked) -> Standing:
     return standing_at(AgentName(agent), position.folded, asked.now_ns, asked.rules)
 
 
-def position_of(store: Store, agent: str, asked: Asked) -> Position:
+def position_of(store: Store, agent: str, asked: TrustQuery) -> Position:
     """The fold of everything about ``agent``, from what was kept if that may be carried on. Inside one moment."""
     kept = _kept(store, agent, asked)
     return anew(store, agent, asked) if kept is None else carried_on(store, agent, asked, kept)
 
 
 def anew(
-    store: Store, agent: str, asked: Asked, running: Running | None = None, seen: Sequence[Seen[Decision]] | None = None
+    store: Store,
+    agent: str,
+    asked: TrustQuery,
+    running: CurrentModel | None = None,
+    seen: Sequence[ObservedView[Decision]] | None = None,
 ) -> Position:
     """The fold of everything about ``agent``, whatever was kept; from ``seen`` where all of it was read already."""
     entries = entries_of(store, agent) if seen is None else list(entries_from(seen))
@@ -55,7 +59,9 @@ def anew(
     return Position(folded, _read(store), len(entries))
 
 
-def carried_on(store: Store, agent: str, asked: Asked, position: Position, running: Running | None = None) -> Position:
+def carried_on(
+    store: Store, agent: str, asked: TrustQuery, position: Position, running: CurrentModel | None = None
+) -> Position:
     """The fold of everything, from ``position`` where what came since allows it."""
     read = _read(store)
     if any(seq > read.get(chain, 0) for chain, seq in position.read.items()):
@@ -70,7 +76,7 @@ def carried_on(store: Store, agent: str, asked: Asked, position: Position, runni
     return Position(carried.folded, read, position.fresh + len(tail))
 
 
-def may_follow(store: Store, agent: str, folded: Folded, tail: list[Entry]) -> bool:
+def may_follow(store: Store, agent: str, folded: FoldState, tail: list[Entry]) -> bool:
     """Whether a fold may be carried on with ``tail``: all of it later, and nothing of it about what was before."""
     return follows(folded, tail) and not _concerns(store, agent, tail)
 
@@ -83,7 +89,7 @@ def _concerns(store: Store, agent: str, tail: list[Entry]) -> bool:
     """Whether something in ``tail`` has a name that an older decision uses: what it does then depends on that one."""
     own = {entry.record for entry in tail}
     ids = {entry.id for entry in tail}
-    heads = {name for entry in tail if isinstance(entry, Decided) and entry.unreviewed for name in entry.names}
+    heads = {name for entry in tail if isinstance(entry, DecisionEntry) and entry.unreviewed for name in entry.names}
     asked = (("id", ids), ("target", ids), ("commit_sha", heads), ("head", heads))
     return any(StandingTables(store).named(agent, column, names) - own for column, names in asked if names)
 
@@ -92,7 +98,7 @@ def _read(store: Store) -> dict[StoreId, int]:
     return {head.store: int(head.seq) for head in store.tables.chains()}
 
 
-def _kept(store: Store, agent: str, asked: Asked) -> Position | None:
+def _kept(store: Store, agent: str, asked: TrustQuery) -> Position | None:
     text = StandingTables(store).kept(agent, _rules(asked))
     kept = None if text is None else decode_standing(text)
     if kept is None:
@@ -100,23 +106,23 @@ def _kept(store: Store, agent: str, asked: Asked) -> Position | None:
     waiting = [_decided(store, *place) for place in kept.waiting]
     if None in waiting:
         return None
-    folded = Folded(_standing(kept), tuple(one for one in waiting if one is not None), (kept.last_ns, kept.last_ref))
+    folded = FoldState(_standing(kept), tuple(one for one in waiting if one is not None), (kept.last_ns, kept.last_ref))
     return Position(folded, {StoreId(chain): seq for chain, seq in kept.read.items()})
 
 
-def _decided(store: Store, chain: str, seq: int, n: int) -> Decided | None:
+def _decided(store: Store, chain: str, seq: int, n: int) -> DecisionEntry | None:
     seen = store.views.at(RecordRef(StoreId(chain), Seq(seq)), n)
     entries = [] if seen is None else list(entries_from([seen]))
-    return entries[0] if entries and isinstance(entries[0], Decided) else None
+    return entries[0] if entries and isinstance(entries[0], DecisionEntry) else None
 
 
-def keep_due(store: Store, agent: str, asked: Asked, position: Position, generation: int) -> None:
+def keep_due(store: Store, agent: str, asked: TrustQuery, position: Position, generation: int) -> None:
     """Keep where a fold stands once there is enough in it that is not kept; ``generation`` is that of its moment."""
     folded = position.folded
     if folded.last is None or position.fresh < TAIL_MAX:
         return
     standing = folded.standing
-    kept = KeptStanding(
+    kept = StoredStanding(
         read={str(chain): seq for chain, seq in position.read.items()},
         last_ns=folded.last[0],
         last=(folded.last[1].store, int(folded.last[1].seq)),
@@ -138,12 +144,12 @@ def keep_due(store: Store, agent: str, asked: Asked, position: Position, generat
         return  # the next question folds it again
 
 
-def _rules(asked: Asked) -> str:
+def _rules(asked: TrustQuery) -> str:
     return f"{VERSION} {asked.digest}"
 
 
-def _standing(kept: KeptStanding) -> Standing:
-    return Standing(
+def _standing(kept: StoredStanding) -> TrustStanding:
+    return TrustStanding(
         score=kept.score,
         since_ns=kept.since_ns,
         active_ns=kept.active_ns,

@@ -13,7 +13,7 @@ BRANCHES = ("refs/heads/", "refs/remotes/")
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class OutcomeSubject:
     """From ``base`` to ``head``; ``landed`` is what it became where that is another commit.
 
     ``names`` are all commits under which somebody may have decided about it.
@@ -36,7 +36,7 @@ class Subject:
         return tuple(dict.fromkeys((self.change, self.head, *self.brought)))
 
 
-def subject_of(repository: Repository, typed: str, landed_as: str | None = None) -> Subject:
+def subject_of(repository: Repository, typed: str, landed_as: str | None = None) -> OutcomeSubject:
     """The change called ``typed``; ``landed_as`` is the commit that it became by a squash, a rebase or a merge."""
     landed = None if landed_as is None else repository.resolve(landed_as)
     if ".." in typed:
@@ -47,7 +47,7 @@ def subject_of(repository: Repository, typed: str, landed_as: str | None = None)
 
 def commit_subject(
     repository: Repository, commit: CommitSha, landed: CommitSha | None = None, base: CommitSha | None = None
-) -> Subject:
+) -> OutcomeSubject:
     """One commit against its first parent; a merge against the parent that stayed, ``base`` or else the first."""
     with repository.log([commit], walk=Walk(count_max=1)) as answers:
         (found,) = answers
@@ -57,17 +57,17 @@ def commit_subject(
     else:
         files = change_of(repository, f"{stayed}..{commit}").files
     brought = [parent for parent in found.parents if parent != stayed] if len(found.parents) > 1 else []
-    return Subject(stayed, commit, files, landed, brought)
+    return OutcomeSubject(stayed, commit, files, landed, brought)
 
 
-def _range(repository: Repository, typed: str, landed: CommitSha | None) -> Subject:
+def _range(repository: Repository, typed: str, landed: CommitSha | None) -> OutcomeSubject:
     change = change_of(repository, typed)
     if not change.files:
         raise InputError(f"'{typed}' changes nothing", hint="name a change, such as 'main..topic'")
-    return Subject(change.fork, change.head, change.files, landed)
+    return OutcomeSubject(change.fork, change.head, change.files, landed)
 
 
-def _branch(repository: Repository, typed: str) -> Subject | None:
+def _branch(repository: Repository, typed: str) -> OutcomeSubject | None:
     """What a branch has over HEAD's, or had over it when it was merged; None where no other branch has this name."""
     tip = next((sha for name, sha in _branches(repository) if name == typed), None)
     head = repository.head()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.git import Comparison, FileAt, FileChange, NoObject, Object, ObjectInfo, ObjectReader, Repository
-from custody.trust.undo_check import UNDONE_NOTHING, Lines, States, Undone, lines_of, undone_lines, undone_whole
+from custody.trust.undo_check import UNDONE_NOTHING, LineCounts, States, Undone, lines_of, undone_lines, undone_whole
 from custody.workspace.workspace import Progress
 
 FILES_MAX = 2000
@@ -17,7 +17,7 @@ BINARY_BYTES = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RevertPair:
     """A commit and the parent that it is compared with, and a later one that may have taken it back."""
 
     target: CommitSha
@@ -27,7 +27,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _FourStates:
     """The names of one file's four states; None where there is no file."""
 
     old: str | None
@@ -36,7 +36,7 @@ class _File:
     now: str | None
 
 
-def undone_by(repository: Repository, pairs: Sequence[Pair], progress: Progress) -> Iterator[Undone]:
+def undone_by(repository: Repository, pairs: Sequence[RevertPair], progress: Progress) -> Iterator[Undone]:
     """What each pair's later commit took back of the earlier one, in their order."""
     progress.start("comparing commits", len(pairs))
     changed = _changed(repository, pairs)
@@ -49,14 +49,14 @@ def undone_by(repository: Repository, pairs: Sequence[Pair], progress: Progress)
 
 
 def _changed(
-    repository: Repository, pairs: Sequence[Pair]
+    repository: Repository, pairs: Sequence[RevertPair]
 ) -> dict[tuple[CommitSha, CommitSha | None], tuple[FileChange, ...]]:
     wanted = list(dict.fromkeys((pair.target, pair.parent) for pair in pairs))
     with repository.changes([Comparison(*one) for one in wanted], renames=False) as answers:
         return {one: answer.files[:FILES_MAX] for one, answer in zip(wanted, answers, strict=True)}
 
 
-def _names(looked: Iterable[tuple[Pair, Sequence[FileChange]]]) -> Iterator[FileAt]:
+def _names(looked: Iterable[tuple[RevertPair, Sequence[FileChange]]]) -> Iterator[FileAt]:
     """Every file of every pair before and after the later commit."""
     for pair, changes in looked:
         for change in changes:
@@ -64,14 +64,14 @@ def _names(looked: Iterable[tuple[Pair, Sequence[FileChange]]]) -> Iterator[File
             yield FileAt(pair.by, change.path)
 
 
-def _files(changes: Sequence[FileChange], found: Iterator[ObjectInfo | NoObject]) -> Iterator[_File]:
+def _files(changes: Sequence[FileChange], found: Iterator[ObjectInfo | NoObject]) -> Iterator[_FourStates]:
     for change in changes:
         then, now = (None if isinstance(one, NoObject) else one.id for one in (next(found), next(found)))
         old, new = (None if side is None else side.blob for side in (change.old, change.new))
-        yield _File(old, new, then, now)
+        yield _FourStates(old, new, then, now)
 
 
-def _undone(objects: ObjectReader[Object], file: _File) -> Undone:
+def _undone(objects: ObjectReader[Object], file: _FourStates) -> Undone:
     texts = {name: _lines(objects, name) for name in {file.old, file.new, file.then, file.now}}
     old, new, then, now = (texts[name] for name in (file.old, file.new, file.then, file.now))
     if old is None or new is None or then is None or now is None:
@@ -81,7 +81,7 @@ def _undone(objects: ObjectReader[Object], file: _File) -> Undone:
     return by_lines if by_lines.changed else undone_whole((file.old, file.new, file.then, file.now))
 
 
-def _lines(objects: ObjectReader[Object], name: str | None) -> Lines | None:
+def _lines(objects: ObjectReader[Object], name: str | None) -> LineCounts | None:
     """The lines of a file; none of one that is not there, None of what has no lines."""
     if name is None:
         return {}

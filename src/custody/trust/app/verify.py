@@ -4,21 +4,21 @@ from collections.abc import Iterator
 
 from custody.core.ids import AgentName
 from custody.core.views import Decision
-from custody.core.wire.report import Finding
+from custody.core.wire.report import IntegrityFinding
 from custody.ledger.verify import verify
-from custody.store import Seen, Store, StoreDamaged
-from custody.trust.app.decisions import Asked, agents_in, asked_at, entries_from, entries_of, settled
+from custody.store import DamagedStoreError, ObservedView, Store
+from custody.trust.app.decisions import TrustQuery, agents_in, asked_at, entries_from, entries_of, settled
 from custody.trust.app.standing import position_of
-from custody.trust.engine import Carried, beginning, carry
+from custody.trust.engine import FoldResult, beginning, carry
 from custody.trust.model import Entry
 from custody.trust.wire.report import TrustVerifyReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 KIND = "decision"
 DIFFERS = "TRUST-DIFFERS"
 
 
-def trust_verify(desk: Desk) -> TrustVerifyReport:
+def trust_verify(desk: Workspace) -> TrustVerifyReport:
     """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
     checked = verify(desk)
     recorded, differing = _replayed(desk, asked_at(desk))
@@ -33,13 +33,13 @@ def trust_verify(desk: Desk) -> TrustVerifyReport:
     )
 
 
-def _replayed(desk: Desk, asked: Asked) -> tuple[dict[AgentName, list[Entry]], list[Finding]]:
+def _replayed(desk: Workspace, asked: TrustQuery) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
     """What the records say about each agent, and where the index says otherwise."""
     try:
         with desk.reading() as store, settled(store):
             recorded = _recorded(store)
             return recorded, list(_differing(store, recorded, asked))
-    except StoreDamaged:
+    except DamagedStoreError:
         return {}, []  # verify has named what cannot be read
 
 
@@ -48,18 +48,20 @@ def _recorded(store: Store) -> dict[AgentName, list[Entry]]:
     for record in store.tables.records_of_kind(KIND):
         for view in store.views.of(record):
             if isinstance(view, Decision):
-                found.setdefault(view.agent, []).extend(entries_from([Seen(record, view)]))
+                found.setdefault(view.agent, []).extend(entries_from([ObservedView(record, view)]))
     return found
 
 
-def _differing(store: Store, recorded: dict[AgentName, list[Entry]], asked: Asked) -> Iterator[Finding]:
+def _differing(store: Store, recorded: dict[AgentName, list[Entry]], asked: TrustQuery) -> Iterator[IntegrityFinding]:
     """The agents whose records give another fold than the index does, or than what was kept of it does."""
     for agent in sorted({*recorded, *agents_in(store)}):
         right = _carried(agent, recorded.get(agent, []), asked)
         shown = _carried(agent, entries_of(store, agent), asked)
         if shown != right or position_of(store, agent, asked).folded != right.folded:
-            yield Finding(DIFFERS, f"the records about '{agent}' give another score than the one that is shown")
+            yield IntegrityFinding(
+                DIFFERS, f"the records about '{agent}' give another score than the one that is shown"
+            )
 
 
-def _carried(agent: AgentName, entries: list[Entry], asked: Asked) -> Carried:
+def _carried(agent: AgentName, entries: list[Entry], asked: TrustQuery) -> FoldResult:
     return carry(agent, beginning(asked.rules), entries, asked.rules)

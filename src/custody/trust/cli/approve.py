@@ -6,8 +6,8 @@ import click
 
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, the_desk
-from custody.trust.app.approve import Request, trust_approve
-from custody.trust.wire.report import AgentAsked, TrustApproveReport
+from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.wire.report import AgentApproval, TrustApproveReport
 
 SHA_DIGITS = 12
 
@@ -37,7 +37,9 @@ def approve(
     """
     if ctx.meta.get("custody.trust.cli.trust") is not None:
         raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
-    report = trust_approve(the_desk(ctx), Request(change=change, agent=agent, approver=approver, dry_run=dry_run))
+    report = trust_approve(
+        the_desk(ctx), ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
+    )
     return answer(report, "\n".join(_words(report)), as_json=as_json)
 
 
@@ -52,7 +54,7 @@ def _words(report: TrustApproveReport) -> Iterator[str]:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new was recorded"
 
 
-def standing_words(agent: AgentAsked) -> str:
+def standing_words(agent: AgentApproval) -> str:
     """One agent of a change in a line."""
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""
@@ -64,7 +66,7 @@ def standing_words(agent: AgentAsked) -> str:
     )
 
 
-def _realised(agent: AgentAsked) -> str:
+def _realised(agent: AgentApproval) -> str:
     chance = agent.chance
     if chance is None:
         return ""

@@ -9,12 +9,12 @@ import click
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, the_desk
 from custody.trust.app.folder import folder_desk
-from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
-from custody.trust.app.record import Wanted, override, record_commit, revert
+from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.record import DecisionRequest, override, record_commit, revert
 from custody.trust.app.vocabulary import complexity_named, decision_named
 from custody.trust.cli.vocabulary import SHORT_DIGITS, standing_line, step_line
 from custody.trust.wire.report import AgentOutcome, TrustOutcomeReport, TrustRecordReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 
 DECISIONS = ("accepted", "modified", "rejected")
 COMPLEXITIES = ("trivial", "minor", "moderate", "major", "critical")
@@ -84,7 +84,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     if outcome is not None:
         _check_alone(overrides, reverts)
         agent, change = _agent_and_change(words)
-        told = Told(
+        told = OutcomeRequest(
             change=change,
             outcome=outcome,
             agent=agent,
@@ -113,7 +113,7 @@ def record(  # noqa: PLR0913 - one argument for each option
         by, said = _said(actor, reason)
         done = revert(desk, agent, reverts, actor=by, reason=said)
     else:
-        wanted = Wanted(
+        wanted = DecisionRequest(
             agent=agent,
             decision=decision_named(decision),
             commit=commit,
@@ -129,7 +129,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     return answer(made, "\n".join(record_words(made)), as_json=as_json)
 
 
-def trust_desk(ctx: click.Context) -> Desk:
+def trust_desk(ctx: click.Context) -> Workspace:
     """The repository, or the folder of the library's that the user named."""
     storage: Path | None = ctx.meta[STORED]
     if storage is None:
@@ -138,7 +138,7 @@ def trust_desk(ctx: click.Context) -> Desk:
     return folder_desk(Path(folder) / storage)
 
 
-def repository_desk(ctx: click.Context) -> Desk:
+def repository_desk(ctx: click.Context) -> Workspace:
     """The repository; a folder of the library's has no changes."""
     if ctx.meta.get(STORED) is not None:
         raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")

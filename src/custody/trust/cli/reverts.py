@@ -9,7 +9,7 @@ from custody.terminal.frame import answer, json_option
 from custody.trust.app.reverts import trust_reverts
 from custody.trust.cli.record import agent_words, repository_desk
 from custody.trust.cli.vocabulary import SHORT_DIGITS
-from custody.trust.wire.report import RevertFound, TrustRevertsReport
+from custody.trust.wire.report import RevertReport, TrustRevertsReport
 
 SHOWN_MAX = 50
 SUBJECT_SIGNS = 60
@@ -66,7 +66,7 @@ def _words(report: TrustRevertsReport) -> Iterator[str]:
         yield f"{report.recorded:,} decision(s) recorded"
 
 
-def _found_words(one: RevertFound) -> Iterator[str]:
+def _found_words(one: RevertReport) -> Iterator[str]:
     named = one.said or "" if one.target is None else _commit(one.target, one.target_subject or "")
     share = f" ({one.undone} of {one.left} line(s))" if one.state == "partial" else ""
     by = f" (by {one.cancelled_by[:SHORT_DIGITS]})" if one.cancelled_by else ""

@@ -10,7 +10,7 @@ from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, the_desk
 from custody.trust.app.folder import folder_desk
 from custody.trust.app.simulate import trust_simulate
-from custody.trust.wire.chance import Landing, SimulatedExample, SimulatedPolicy, TrustSimulateReport
+from custody.trust.wire.chance import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
 
 AGENTS_MAX = 10
 EXAMPLES_MAX = 10
@@ -90,7 +90,7 @@ def _policy_words(policy: SimulatedPolicy) -> Iterator[str]:
         yield f"  … and {len(policy.agents) - AGENTS_MAX:,} more agents"
 
 
-def _landing_words(landing: Landing) -> str:
+def _landing_words(landing: MergeShare) -> str:
     bad = "–" if landing.bad_share is None else f"{landing.bad_share:.2%}"
     return (
         f"{landing.approved:,} of {landing.changes:,} land without review, {landing.lines:,} line(s);"

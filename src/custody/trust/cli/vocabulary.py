@@ -1,6 +1,6 @@
 """How where an agent stands, and what a decision did, are said in words."""
 
-from custody.trust.wire.report import StepTaken, TrustLine
+from custody.trust.wire.report import ScoreStepReport, TrustLine
 
 SHORT_DIGITS = 12
 SECOND_SIGNS = len("2026-01-31T12:00:00")
@@ -13,7 +13,7 @@ def standing_line(line: TrustLine) -> str:
     return f"{line.score:.4f} {line.tier.upper():<9} {counts} ({sure})"
 
 
-def step_line(step: StepTaken) -> str:
+def step_line(step: ScoreStepReport) -> str:
     """One record and what it did."""
     what = step.kind if step.kind == "recovery" else f"{step.kind} {step.decision}".removeprefix("decision ")
     size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.3f}"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from custody.core.ids import AgentName, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.record import Record
 from custody.store import DerivedTables, Store
-from custody.store.db import Row, Value
+from custody.store.db import Row, SqlValue
 from custody.store.tables import PAGE, batched, integer
 
 TRUST = "trust"
@@ -83,7 +83,7 @@ class StandingTables(DerivedTables):
         found: set[RecordRef] = set()
         for some in batched(sorted(names), PAGE):
             marks = ", ".join("?" * len(some))
-            values: Sequence[Value] = (agent, *some)
+            values: Sequence[SqlValue] = (agent, *some)
             found |= _refs(
                 self._db.rows(f"SELECT store_id, seq FROM decision WHERE agent = ? AND {column} IN ({marks})", values)
             )

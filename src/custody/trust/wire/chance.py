@@ -11,24 +11,24 @@ from custody.core.wire.time import checked_ns, ns_from
 
 NS_PER_SECOND = 1_000_000_000
 SECONDS_MAX = 1e12
-Name = Annotated[str, Meta(min_length=1, max_length=1000)]
-Moment = int | float | Name
+BoundedName = Annotated[str, Meta(min_length=1, max_length=1000)]
+DecisionTime = int | float | BoundedName
 """Seconds since 1970, or RFC 3339 with a zone."""
 
 
 class StreamRow(msgspec.Struct, frozen=True, kw_only=True):
     """One decided change of a stream; fields of no meaning to us are passed over."""
 
-    agent: Name
-    repo: Name | int
-    opened: Moment
-    time: Moment
+    agent: BoundedName
+    repo: BoundedName | int
+    opened: DecisionTime
+    time: DecisionTime
     decision: Literal["accepted", "modified", "rejected"]
-    pr: Name | int | None = None
+    pr: BoundedName | int | None = None
     lines: Annotated[int, Meta(ge=0)] | None = None
-    area: Name | None = None
-    areas: Annotated[list[Name], Meta(max_length=1000)] | None = None
-    operator: Name | None = None
+    area: BoundedName | None = None
+    areas: Annotated[list[BoundedName], Meta(max_length=1000)] | None = None
+    operator: BoundedName | None = None
 
 
 _ROWS = msgspec.json.Decoder(StreamRow)
@@ -42,7 +42,7 @@ def stream_row(line: bytes) -> StreamRow:
         raise InputError(str(error)) from error
 
 
-def moment_ns(moment: Moment) -> int:
+def moment_ns(moment: DecisionTime) -> int:
     """A moment of a stream in nanoseconds.
 
     >>> moment_ns(1.5), moment_ns("1970-01-01T00:00:01Z")
@@ -103,7 +103,7 @@ class ChancePart(msgspec.Struct, frozen=True):
     samples: float | None = None
 
 
-class ChanceTold(msgspec.Struct, frozen=True, kw_only=True):
+class ChanceReport(msgspec.Struct, frozen=True, kw_only=True):
     """A chance of acceptance with its account, which sums to ``logit``, and the control of risk beside it.
 
     ``threshold`` is the lower bound from which on risk control lets changes through, null while it can show nothing. Of
@@ -144,7 +144,7 @@ class TrustBenchReport(Report, frozen=True, kw_only=True, tag="trust-bench"):
     risk: list[RiskFigures]
 
 
-class Landing(msgspec.Struct, frozen=True, kw_only=True):
+class MergeShare(msgspec.Struct, frozen=True, kw_only=True):
     """Of so many changes: what would land without review, and what of that was rejected or taken back."""
 
     changes: int
@@ -156,11 +156,11 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     bad_share: float | None
 
 
-class AgentLanding(msgspec.Struct, frozen=True, kw_only=True):
+class AgentMergeShare(msgspec.Struct, frozen=True, kw_only=True):
     """What would land of one agent's changes."""
 
     agent: str
-    landing: Landing
+    landing: MergeShare
 
 
 class SimulatedPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,10 +174,10 @@ class SimulatedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     rules_digest: str
     target: float
     within: bool | None
-    landing: Landing
-    controlled: Landing
+    landing: MergeShare
+    controlled: MergeShare
     reasons: dict[str, int]
-    agents: list[AgentLanding]
+    agents: list[AgentMergeShare]
 
 
 class SimulatedExample(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from custody.core.wire.report import Finding, Report
-from custody.trust.wire.chance import ChanceTold
+from custody.core.wire.report import IntegrityFinding, Report
+from custody.trust.wire.chance import ChanceReport
 
 Tier = Literal["untrusted", "low", "medium", "high", "verified"]
 EntryKind = Literal["decision", "revert", "override", "recovery", "landing", "settlement"]
@@ -29,7 +29,7 @@ class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str | None
 
 
-class StepTaken(msgspec.Struct, frozen=True, kw_only=True):
+class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
     """What one record did to a score; one that does not count says why in its notes."""
 
     record: str
@@ -67,7 +67,7 @@ class TrustShowReport(Report, frozen=True, kw_only=True, tag="trust-show"):
     profile: str
     rules_digest: str
     standing: TrustLine
-    history: list[StepTaken]
+    history: list[ScoreStepReport]
     total: int
 
 
@@ -82,16 +82,16 @@ class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
     rules_digest: str
     standing: TrustLine
     start: float
-    steps: list[StepTaken]
+    steps: list[ScoreStepReport]
     idle_days: float
-    chance: ChanceTold
+    chance: ChanceReport
 
 
 class TrustRecordReport(Report, frozen=True, kw_only=True, tag="trust-record"):
     """What was recorded, what it did, and where that leaves the agent."""
 
     profile: str
-    taken: StepTaken
+    taken: ScoreStepReport
     standing: TrustLine
 
 
@@ -102,17 +102,17 @@ class TrustVerifyReport(Report, frozen=True, kw_only=True, tag="trust-verify"):
     agents: int
     records: int
     chains: int
-    findings: list[Finding]
+    findings: list[IntegrityFinding]
 
 
-class ReasonAgainst(msgspec.Struct, frozen=True):
+class ReviewReasonReport(msgspec.Struct, frozen=True):
     """Why a change may not land without review: the code, and a sentence."""
 
     code: str
     sentence: str
 
 
-class AgentAsked(msgspec.Struct, frozen=True, kw_only=True):
+class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that wrote a part of a change: how many lines, what its record is, and what is against it.
 
     ``budget`` is what may land without review in the window of the budget, ``budget_left`` what is left of it.
@@ -128,8 +128,8 @@ class AgentAsked(msgspec.Struct, frozen=True, kw_only=True):
     budget: int
     budget_left: int
     approved: bool
-    reasons: list[ReasonAgainst]
-    chance: ChanceTold | None = None
+    reasons: list[ReviewReasonReport]
+    chance: ChanceReport | None = None
 
 
 class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve"):
@@ -151,8 +151,8 @@ class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve")
     approved: bool
     dry_run: bool
     recorded: list[str]
-    agents: list[AgentAsked]
-    reasons: list[ReasonAgainst]
+    agents: list[AgentApproval]
+    reasons: list[ReviewReasonReport]
 
 
 class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,11 +167,11 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     state: Literal["recorded", "corrected", "known", "waiting"]
     note: str | None
-    taken: StepTaken | None
+    taken: ScoreStepReport | None
     standing: TrustLine
 
 
-class PairLabelled(msgspec.Struct, frozen=True, kw_only=True):
+class PairLabelReport(msgspec.Struct, frozen=True, kw_only=True):
     """What an outcome says about two changes, for the search for duplicates: the other one, the answer, its record."""
 
     other: str
@@ -195,10 +195,10 @@ class TrustOutcomeReport(Report, frozen=True, kw_only=True, tag="trust-outcome")
     unknown_lines: int
     profile: str
     agents: list[AgentOutcome]
-    labels: list[PairLabelled]
+    labels: list[PairLabelReport]
 
 
-class RevertFound(msgspec.Struct, frozen=True, kw_only=True):
+class RevertReport(msgspec.Struct, frozen=True, kw_only=True):
     """That the commit ``by`` takes back ``target``, how it says so, and what was found out; only ``whole`` counts.
 
     Of ``changed`` lines of the target ``left`` were there until then, and ``undone`` of these were taken back. ``base``
@@ -243,7 +243,7 @@ class TrustRevertsReport(Report, frozen=True, kw_only=True, tag="trust-reverts")
     tip: str | None
     base: str | None
     commits: int
-    found: list[RevertFound]
+    found: list[RevertReport]
     counts: dict[str, int]
     recording: bool
     recorded: int

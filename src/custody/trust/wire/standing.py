@@ -5,7 +5,7 @@ import msgspec
 from custody.core.ids import RecordRef, Seq, StoreId
 
 
-class KeptStanding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StoredStanding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A standing with how far each chain was read for it, the last entry in order, and the records of what waits."""
 
     read: dict[str, int]
@@ -27,14 +27,14 @@ class KeptStanding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return RecordRef(StoreId(self.last[0]), Seq(self.last[1]))
 
 
-def encode_standing(kept: KeptStanding) -> str:
+def encode_standing(kept: StoredStanding) -> str:
     """As text for a row."""
     return msgspec.json.encode(kept).decode()
 
 
-def decode_standing(text: str) -> KeptStanding | None:
+def decode_standing(text: str) -> StoredStanding | None:
     """From a row; None for what is not of this shape, which is folded anew."""
     try:
-        return msgspec.json.decode(text, type=KeptStanding)
+        return msgspec.json.decode(text, type=StoredStanding)
     except msgspec.MsgspecError:
         return None

@@ -13,8 +13,8 @@ from custody.why.cli.picture import Box, picture
 from custody.why.report import (
     AnyLink,
     CallLink,
+    ChainCommit,
     ChangeLink,
-    CommitLink,
     EndLink,
     LineLink,
     PromptLink,
@@ -92,9 +92,9 @@ def _words(link: AnyLink, *, verbose: bool) -> list[str]:
     match link:
         case LineLink():
             return [*_line(link), *_signals(link.attribution, verbose=verbose)]
-        case CommitLink(commit=None):
+        case ChainCommit(commit=None):
             return ["not committed"]
-        case CommitLink():
+        case ChainCommit():
             who = (
                 (link.commit or "")[:COMMIT_DIGITS],
                 (link.at or "at no readable moment")[:10],

@@ -9,7 +9,7 @@ from custody.attribution.answer_merge import merged
 from custody.attribution.app.blame_document import document_findings
 from custody.attribution.app.proposals import Proposals
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
-from custody.attribution.model import Attributed, Finding, Grade
+from custody.attribution.model import AttributionFinding, Grade, TraceAttribution
 from custody.attribution.queries.commits import links_of_commit
 from custody.attribution.queries.edits import edits_of_file_at, edits_of_file_by
 from custody.attribution.queries.traces import traced_files, traced_files_at, traced_files_between
@@ -23,7 +23,7 @@ from custody.core.wire.time import text_from
 from custody.intake.import_traces import reading_with_traces
 from custody.store import Store
 from custody.store.rows import TABLES
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_history, a_repository
@@ -52,7 +52,7 @@ class World:
         more = {name.encode().replace(b"__", b"/"): content for name, content in others.items()}
         self.first, self.second = a_history(self.built, {path: OLD, **more}, {path: NEW, **more})
         self.built.checkout()
-        self.desk = Desk(folder, now_ns=lambda: (SECOND_AT + 3600) * NS)
+        self.desk = Workspace(folder, now_ns=lambda: (SECOND_AT + 3600) * NS)
 
     def traces(self, *traces: dict[str, Any]) -> "World":
         written(self.built.path / ".agent-trace" / "traces.jsonl", *traces)
@@ -62,7 +62,7 @@ class World:
         written(self.built.path / ".agent-trace" / "commit-links.jsonl", *links)
         return self
 
-    def findings(self, commit: CommitSha | None = None, *lines: Lines) -> list[Finding]:
+    def findings(self, commit: CommitSha | None = None, *lines: Lines) -> list[AttributionFinding]:
         with reading_with_traces(self.desk) as store:
             return document_findings(self.desk, store, commit, self.path, lines)
 
@@ -71,12 +71,12 @@ class World:
         return [(str(one.segment.lines), _said(one)) for one in self.findings(commit, *lines)]
 
 
-def _said(finding: Finding) -> object:
-    return (finding.candidate.trace.id, finding.tier) if isinstance(finding, Attributed) else finding.reason
+def _said(finding: AttributionFinding) -> object:
+    return (finding.candidate.trace.id, finding.tier) if isinstance(finding, TraceAttribution) else finding.reason
 
 
-def signals(finding: Finding) -> list[str]:
-    assert isinstance(finding, Attributed), finding
+def signals(finding: AttributionFinding) -> list[str]:
+    assert isinstance(finding, TraceAttribution), finding
     return [signal.name for signal in finding.evidence.signals]
 
 
@@ -96,7 +96,7 @@ def test_everything_together_is_tier_1(world: World) -> None:
     before, added, after = world.findings(world.second)
     assert signals(added) == ["commit_link", "content_hash", "revision_parent", "range_match", "timestamp_match"]
     assert _said(added) == (TRACE, 1)
-    assert isinstance(added, Attributed)
+    assert isinstance(added, TraceAttribution)
     assert (added.candidate.grade, added.best_range) == (Grade.CLAIMED, Lines(2, 4))
     # The document's margin of 5 lines gives the lines around to the trace as well: this is why it is not the default.
     assert (_said(before), _said(after)) == ((TRACE, 6), (TRACE, 6))
@@ -224,7 +224,7 @@ def test_a_captured_edit_is_a_trace_too(world: World) -> None:
     spool.put(an_event("link", commit=world.second))
     finding = world.findings(world.second)[1]
     assert signals(finding) == ["commit_link", "content_hash", "revision_parent", "range_match", "timestamp_match"]
-    assert isinstance(finding, Attributed)
+    assert isinstance(finding, TraceAttribution)
     assert (finding.candidate.trace.id, finding.candidate.call, finding.candidate.supports) == ("s1", "c1", 3)
 
 
@@ -284,7 +284,7 @@ def test_a_file_that_git_does_not_know_is_uncommitted_as_a_whole(world: World) -
 def test_before_the_first_commit_everything_is_uncommitted(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "repository")
     (built.path / "a.py").write_bytes(b"a\n")
-    desk = Desk(built.path)
+    desk = Workspace(built.path)
     with reading_with_traces(desk) as store:
         (finding,) = document_findings(desk, store, None, RepoPath(b"a.py"))
     assert (finding.segment.commit, finding.segment.parent) == (None, None)

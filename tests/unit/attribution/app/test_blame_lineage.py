@@ -17,7 +17,7 @@ from custody.core.wire.report import encode_report
 from custody.ledger.erase import erase
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
@@ -706,7 +706,7 @@ def test_a_folder_inside_the_repository_names_files_from_there(scene: Scene) -> 
     base = scene.commit_of({b"src/app.py": OLD.encode()}, at=-100)
     scene.edited("src/app.py", OLD, NEW, at=10, head=base)
     scene.commit_of({b"src/app.py": NEW.encode()}, base, at=20)
-    report = blame(Desk(scene.built.path / "src", now_ns=scene.desk.now_ns), "app.py").report
+    report = blame(Workspace(scene.built.path / "src", now_ns=scene.desk.now_ns), "app.py").report
     assert (report.path, [one.kind for one in report.attributions]) == ("src/app.py", ["none", "agent"])
 
 

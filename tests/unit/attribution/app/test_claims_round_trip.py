@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.attribution.app.blame import blame
-from custody.attribution.app.context import Attributing
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.export_agent_trace import export_agent_trace
 from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
 from custody.attribution.carry import signs_of
 from custody.attribution.wire.blame import BlameReport
 from custody.capture.claims.git_ai import print_note
-from custody.capture.claims.git_ai_note import Author
+from custody.capture.claims.git_ai_note import NoteAuthor
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.intake.import_git_ai import import_gitai
@@ -125,7 +125,7 @@ def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[
     return [line for line, one, other in lines if one != other and signs_of(line)]
 
 
-def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[Author, list[Lines]]]]) -> None:
+def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[NoteAuthor, list[Lines]]]]) -> None:
     """Notes of another tool come in."""
     place.mkdir()
     for commit, files in notes.items():
@@ -135,7 +135,7 @@ def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[Aut
 
 DAYS = 24 * 3600
 OTHERS = {name: f"{name} = make_{name}()" for name in ("one", "two", "three", "four", "five")}
-CURSOR, CODEX = Author("cursor", "c1", "gpt-5.2"), Author("codex", "x1", None)
+CURSOR, CODEX = NoteAuthor("cursor", "c1", "gpt-5.2"), NoteAuthor("codex", "x1", None)
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
@@ -149,10 +149,10 @@ def test_what_others_claim_goes_out_again_without_reading_history(
     files = {"app.py": {CURSOR: [Lines(1, 2)], CODEX: [Lines(3, 3)]}, "b.py": {CODEX: [Lines(1, 1)]}}
     claimed(here, tmp_path / "first", {first: files, second: {"app.py": {CURSOR: [Lines(4, 4)]}}})
     # Two notes may say something else of the same line: one of them answers, here and elsewhere.
-    claimed(here, tmp_path / "other", {first: {"app.py": {Author("robot", "r1"): [Lines(2, 3)]}}})
+    claimed(here, tmp_path / "other", {first: {"app.py": {NoteAuthor("robot", "r1"): [Lines(2, 3)]}}})
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     with monkeypatch.context() as patched:
-        patched.setattr(Attributing, "version", None)
+        patched.setattr(AttributionContext, "version", None)
         travel(here, there, tmp_path)
     for path in ("app.py", "b.py"):
         assert told(there.report(path)) == told(here.report(path))

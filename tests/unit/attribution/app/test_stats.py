@@ -8,11 +8,11 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.attribution.app.history import History
-from custody.attribution.app.stats import DAYS_MAX, Count, stats
-from custody.attribution.wire.stats import Share, StatsReport
+from custody.attribution.app.stats import DAYS_MAX, LineStatistics, stats
+from custody.attribution.wire.stats import LineShare, StatsReport
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
-from custody.workspace.workspace import Desk, Progress
+from custody.workspace.workspace import Progress, Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import LINK, Built, a_repository
@@ -46,10 +46,10 @@ def built(tmp_path: Path) -> Built:
 
 
 def counted(built: Built, where: str | None = None, **more: str) -> StatsReport:
-    return stats(Desk(built.path), where, **more)
+    return stats(Workspace(built.path), where, **more)
 
 
-def lines(rows: list[Share]) -> Mapping[str, int]:
+def lines(rows: list[LineShare]) -> Mapping[str, int]:
     return {row.name: row.lines for row in rows}
 
 
@@ -73,7 +73,7 @@ def test_all_lines_are_counted_by_day_with_the_models_that_wrote_them(built: Bui
 
 
 def test_many_days_are_told_by_month() -> None:
-    count = Count()
+    count = LineStatistics()
     for day in range(DAYS_MAX + 1):
         count.add_unknown(2, "src/", f"2026-{1 + day // 28:02}-{1 + day % 28:02}")
     assert [(period.name, period.lines) for period in count.growth()] == [
@@ -97,7 +97,7 @@ def test_each_row_says_its_share_and_its_part_of_all(built: Built) -> None:
 
 
 def test_counting_agrees_with_blame(built: Built) -> None:
-    desk = Desk(built.path)
+    desk = Workspace(built.path)
     found = Counter[str]()
     for path in ("src/a.py", "src/b.py", "docs/x/old.txt"):
         for one in blame(desk, path, revision="HEAD").report.attributions:
@@ -116,7 +116,7 @@ def test_a_file_a_folder_and_the_root_can_be_asked_about(built: Built) -> None:
     assert lines(counted(built, "src/a.py").folders) == {".": 4}
     assert lines(counted(built, "docs").folders) == {"x/": 3}
     assert counted(built, ".").path is None
-    assert stats(Desk(built.path / "src"), "a.py").totals.lines == 4
+    assert stats(Workspace(built.path / "src"), "a.py").totals.lines == 4
 
 
 def test_another_revision_is_counted_as_it_was(built: Built) -> None:
@@ -152,7 +152,7 @@ def test_a_file_that_no_commit_changed_since_capture_needs_no_history(
 
 def test_progress_counts_files(built: Built) -> None:
     told: list[object] = []
-    desk = Desk(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
+    desk = Workspace(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
     stats(desk)
     assert told.count(1) >= 5
     assert ("counting", 5) in told

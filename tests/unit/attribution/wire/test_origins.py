@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.attribution.wire.origins import (
     FileOrigins,
-    StateTold,
+    StateOrigin,
     decode_origins,
     encode_origins,
     pack_keys,
@@ -18,7 +18,7 @@ from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import FileEdit, Observation, Prompt, SpanKind, SpanPhase, SpanSeen, Text, ToolCall, View
+from custody.core.views import FileEdit, Observation, ObservedSpan, Prompt, SpanKind, SpanPhase, Text, ToolCall, View
 from custody.core.wire.outline import VIEWS, outline_of, views_from
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -70,7 +70,7 @@ def test_an_outline_is_the_views_without_their_texts(views: tuple[View, ...]) ->
 
 
 def test_words_of_a_span_that_may_be_texts_stay_at_home() -> None:
-    span = SpanSeen(
+    span = ObservedSpan(
         ExecutionId("e"),
         SpanId("1"),
         SpanPhase.WHOLE,
@@ -80,7 +80,7 @@ def test_words_of_a_span_that_may_be_texts_stay_at_home() -> None:
         attributes=(("model", "m"), ("prompt", "a secret"), ("tokens", 3)),
     )
     (told,) = views_from(outline_of((span,)))
-    assert isinstance(told, SpanSeen)
+    assert isinstance(told, ObservedSpan)
     assert told.attributes == (("model", "m"), ("tokens", 3))
 
 
@@ -120,7 +120,7 @@ def test_keys_come_back(keys: list[int], last: list[int]) -> None:
     assert unpack_keys(pack_keys(keys, same), last) == keys
 
 
-def a_state(**fields: object) -> StateTold:
+def a_state(**fields: object) -> StateOrigin:
     usual: dict[str, object] = {
         **dict.fromkeys(("session", "call", "revision")),
         "seq": 1,
@@ -135,7 +135,7 @@ def a_state(**fields: object) -> StateTold:
         "brought": "",
         "order": 1,
     }
-    return StateTold(**{**usual, **fields})  # type: ignore[arg-type]
+    return StateOrigin(**{**usual, **fields})  # type: ignore[arg-type]
 
 
 def test_origins_come_back() -> None:
@@ -154,7 +154,7 @@ def test_origins_come_back() -> None:
         a_state(before=[(0, 9)]),
     ],
 )
-def test_origins_that_do_not_fit_are_refused(state: StateTold) -> None:
+def test_origins_that_do_not_fit_are_refused(state: StateOrigin) -> None:
     with pytest.raises(InputError):
         list(unpacked_states(FileOrigins(1, "a", [state], [])))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture.claims.git_ai import is_printable, parse_note, print_note
-from custody.capture.claims.git_ai_note import OURS, Author, Entry, claimed
+from custody.capture.claims.git_ai_note import OURS, NoteAuthor, NoteEntry, claimed
 from custody.core.errors import InputError
 from custody.core.lines import Lines
 
@@ -36,7 +36,7 @@ def test_every_shape_of_key_leads_to_its_session(key: str, where: str, name: str
     note = parse_note(a_note(f"src/main.rs\n  {key} 1-4,9\n", **{where: {name: {"agent_id": AGENT}}}))
     (entry,) = note.files["src/main.rs"]
     assert entry.lines == (Lines(1, 4), Lines(9, 9)) and not entry.is_persons
-    assert note.author(entry) == Author("claude-code", "conv_abc", "claude-sonnet-4-5")
+    assert note.author(entry) == NoteAuthor("claude-code", "conv_abc", "claude-sonnet-4-5")
 
 
 @pytest.mark.parametrize("key", ["h_31dce776f88375", "human"])
@@ -76,7 +76,7 @@ def test_a_model_that_is_not_known_is_none(model: str | None) -> None:
 def test_what_cannot_be_read_is_named_and_the_rest_is_used() -> None:
     sessions = {"s_1": {"agent_id": AGENT}, "s_2": {"agent_id": 5}, "s_3": {"agent_id": {**AGENT, "id": "a\nb"}}}
     note = parse_note(a_note("  s_1 1\na b.py\n  s_1 1,x,9-3,0,2-2\n  s_2\n", sessions=sessions))
-    assert note.files == {"a b.py": (Entry("s_1", (Lines(1, 1), Lines(2, 2))),)}
+    assert note.files == {"a b.py": (NoteEntry("s_1", (Lines(1, 1), Lines(2, 2))),)}
     assert set(note.authors) == {"s_1"}
     assert [what.split(":")[0] for what in note.problems] == [
         "session 's_2' cannot be read",
@@ -118,8 +118,8 @@ def test_the_first_version_names_tools_and_persons_alike() -> None:
     note = parse_note(json.dumps({"files": {"a.rs": {"file": "a.rs", "authors": authors}}}).encode())
     assert note.version == "authorship/0.0.1"
     tool, person, robot = note.files["a.rs"]
-    assert note.author(tool) == Author("cursor", "git-ai:Cursor") and tool.lines == (Lines(27, 38), Lines(42, 42))
-    assert person.is_persons and note.author(robot) == Author("Robot", "git-ai:Robot")
+    assert note.author(tool) == NoteAuthor("cursor", "git-ai:Cursor") and tool.lines == (Lines(27, 38), Lines(42, 42))
+    assert person.is_persons and note.author(robot) == NoteAuthor("Robot", "git-ai:Robot")
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "2.0.0"])
@@ -132,18 +132,18 @@ def test_the_json_versions_name_sessions_beside_persons(version: str) -> None:
     }
     note = parse_note(json.dumps(log).encode())
     agent, person = note.files["a.rs"]
-    assert note.author(agent) == Author("cursor", "session-1") and agent.lines == (Lines(1, 1), Lines(3, 9))
+    assert note.author(agent) == NoteAuthor("cursor", "session-1") and agent.lines == (Lines(1, 1), Lines(3, 9))
     assert person.is_persons
     assert note.problems == ("'bad': an entry that is no list of lines and an author",)
 
 
 def test_of_entries_for_the_same_line_the_last_counts_and_no_line_is_beyond_the_file() -> None:
-    entries = [Entry("a", (Lines(1, 4_000_000_000),)), Entry("h_1", (Lines(2, 2),))]
+    entries = [NoteEntry("a", (Lines(1, 4_000_000_000),)), NoteEntry("h_1", (Lines(2, 2),))]
     assert claimed(entries, 3) == ({"a": [Lines(1, 1), Lines(3, 3)], "h_1": [Lines(2, 2)]}, True)
 
 
 def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
-    entries = [Entry(f"{n}", (Lines(1, 20_000),)) for n in range(20_000)]
+    entries = [NoteEntry(f"{n}", (Lines(1, 20_000),)) for n in range(20_000)]
     assert claimed(entries, 20_000) == ({"19999": [Lines(1, 20_000)]}, False)
 
 
@@ -151,7 +151,7 @@ def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 12), st.integers(0, 6)), max_size=8), st.integers(0, 9)
 )
 def test_every_line_is_the_last_entrys_that_claims_it(told: list[tuple[str, int, int]], count: int) -> None:
-    entries = [Entry(key, (Lines(first, first + more),)) for key, first, more in told]
+    entries = [NoteEntry(key, (Lines(first, first + more),)) for key, first, more in told]
     whose, beyond = claimed(entries, count)
     slowly = {n: e.key for e in entries for n in range(e.lines[0].first, e.lines[0].last + 1) if n <= count}
     assert {n: key for key, runs in whose.items() for run in runs for n in range(run.first, run.last + 1)} == slowly
@@ -162,7 +162,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
     lambda name: name.strip('"') == name
 )
 AUTHORS = st.builds(
-    Author,
+    NoteAuthor,
     st.sampled_from(("claude-code", "claude", "copilot", "codex", "github-copilot")) | NAMES,
     NAMES,
     st.none() | NAMES.filter(lambda name: name not in ("unknown", "<synthetic>")),
@@ -172,7 +172,7 @@ PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @given(st.dictionaries(PATHS, st.dictionaries(AUTHORS, st.sets(st.integers(1, 50), min_size=1)), max_size=3))
-def test_what_is_written_is_read_as_the_same(told: dict[str, dict[Author, set[int]]]) -> None:
+def test_what_is_written_is_read_as_the_same(told: dict[str, dict[NoteAuthor, set[int]]]) -> None:
     files = {
         path: {author: [Lines(n, n) for n in numbers] for author, numbers in some.items()}
         for path, some in told.items()
@@ -204,7 +204,7 @@ def test_some_paths_cannot_stand_in_a_note(path: str) -> None:
 @pytest.mark.parametrize("path", ["---", '"a"', '"', "  a", "{x", "a b", "a\tb", "ä", "a\r", "s_1 1"])
 def test_odd_paths_can(path: str) -> None:
     assert is_printable(path)
-    assert list(parse_note(print_note(COMMIT, {path: {Author("a", "b"): [Lines(1, 1)]}})).files) == [path]
+    assert list(parse_note(print_note(COMMIT, {path: {NoteAuthor("a", "b"): [Lines(1, 1)]}})).files) == [path]
 
 
 # --- whose a note is --------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ THEIRS = {"agent_id": {**AGENT, "id": "another"}}
 
 
 def test_what_we_wrote_is_ours() -> None:
-    files = {"a": {Author("claude-code", "s1"): [Lines(1, 2)], Author("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
+    files = {"a": {NoteAuthor("claude-code", "s1"): [Lines(1, 2)], NoteAuthor("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
     assert parse_note(print_note(COMMIT, files)).ours
     assert parse_note(a_note("a\n  s_1::t_1 1\n", sessions={"s_1": MINE})).ours
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.redaction_growth import adversarial, seeds
-from custody.capture.hook.patterns import RULES, Rule
+from custody.capture.hook.patterns import RULES, SecretPattern
 from custody.capture.hook.redact import RedactionError, redact_text
 from custody.capture.hook.secret_scan import forget, trips
 
@@ -28,7 +28,7 @@ CALLS_SLACK = 400
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_nothing_must_follow_an_endless_repetition(rule: Rule) -> None:
+def test_nothing_must_follow_an_endless_repetition(rule: SecretPattern) -> None:
     (whole, *fallback) = _branches(PARSER.parse(rule.pattern))
     if fallback:
         return  # what fails after its beginning is taken up by the other half as a whole
@@ -47,7 +47,7 @@ def _branches(parsed: Any) -> list[list[Any]]:
 
 
 @given(st.data(), st.sampled_from(RULES), st.sampled_from(["", " ", "\n", '"', "\\n", "=", "é", "\t"]))
-def test_what_a_rule_takes_out_trips_the_wire(data: st.DataObject, rule: Rule, before: str) -> None:
+def test_what_a_rule_takes_out_trips_the_wire(data: st.DataObject, rule: SecretPattern, before: str) -> None:
     text = before + data.draw(st.from_regex(rule.pattern))
     if redact_text(text)[1]:
         assert trips(json.dumps({"a": text}).encode())

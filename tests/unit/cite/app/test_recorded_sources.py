@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS
-from custody.cite.app.recorded_sources import Told, decided
+from custody.cite.app.recorded_sources import RecordedSource, decided
 from custody.cite.app.registry import cite_list, cite_show
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.source_registry import SourceRegistry
@@ -20,9 +20,9 @@ from custody.cite.queries.registry import RegistryTables
 from custody.cite.shelf import MemoryShelf
 from custody.cite.wire.registry import CiteShowReport
 from custody.core.ids import AgentName, CallId, SessionId
-from custody.core.views import Reading, SourceRead
+from custody.core.views import Reading, SourceAccess
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.transcripts import START, Transcript, a_transcript
@@ -51,15 +51,15 @@ def a_session(folder: Path) -> Transcript:
 
 
 def imported(folder: Path, transcripts: Path) -> None:
-    import_transcripts(Desk(folder), TRANSCRIPT_READERS["claude-code"], transcripts)
+    import_transcripts(Workspace(folder), TRANSCRIPT_READERS["claude-code"], transcripts)
 
 
 def sources(folder: Path) -> list[tuple[str, str | None, str]]:
-    return [(one.id, one.url, one.reading) for one in cite_list(Desk(folder, talk=pytest.fail)).sources]
+    return [(one.id, one.url, one.reading) for one in cite_list(Workspace(folder, talk=pytest.fail)).sources]
 
 
 def shown(folder: Path, source_id: str) -> CiteShowReport:
-    return cite_show(Desk(folder, talk=pytest.fail), source_id)
+    return cite_show(Workspace(folder, talk=pytest.fail), source_id)
 
 
 def test_what_an_agent_read_is_registered_in_the_records_order_with_its_reading(folder: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
     for n in range(5):
         spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
     assert len(sources(folder)) == 5
-    with Desk(folder).reading() as store:
+    with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
         done = RegistryTables(store).adopted(own)
@@ -142,7 +142,7 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
             return look_up(kind, where, values)
 
         monkeypatch.setattr(store.views, "look_up", noted)
-        InStore(Desk(folder)).adopt(store)
+        InStore(Workspace(folder)).adopt(store)
     assert done == 5
     assert all(values[1] == done for values in asked), "only what came after the watermark is asked for"
 
@@ -163,7 +163,7 @@ def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
     for n in range(4):
         spool_of(folder).put(an_event(id=str(n)))
     assert sources(folder) == []
-    with Desk(folder).reading() as store:
+    with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
         assert RegistryTables(store).adopted(own) == 4
@@ -186,8 +186,12 @@ def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple
     told = []
     for n, (page, reading, call) in enumerate(drawn):
         url = f"https://example.org/{page}"
-        read = SourceRead(AgentName("a"), SessionId("s"), str(n), url, reading, n, CallId(f"c{call}"))
-        told.append(Told(Stamp(id=str(n), at_ns=n), ResearchSource(title=f"T{call}", url=url), None, read, f"x {page}"))
+        read = SourceAccess(AgentName("a"), SessionId("s"), str(n), url, reading, n, CallId(f"c{call}"))
+        told.append(
+            RecordedSource(
+                Stamp(id=str(n), at_ns=n), ResearchSource(title=f"T{call}", url=url), None, read, f"x {page}"
+            )
+        )
     one, other = MemoryShelf(), MemoryShelf()
     at_once = decided(told, one)
     assert one.last() == 0, "deciding changes nothing"
@@ -201,6 +205,6 @@ def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple
 
 def test_the_registry_of_a_program_sees_them_too(folder: Path) -> None:
     spool_of(folder).put(an_event("source_read"))
-    registry = SourceRegistry(InStore(Desk(folder, talk=pytest.fail)), "ana")
+    registry = SourceRegistry(InStore(Workspace(folder, talk=pytest.fail)), "ana")
     identity, is_new = registry.registered(ResearchSource(title="A", url="https://EXAMPLE.org/a"))
     assert (identity.source_id, is_new) == ("S1", False)

@@ -8,9 +8,9 @@ from custody.capture import TRANSCRIPT_READERS
 from custody.cite.app.audit import cite_audit
 from custody.cite.wire.audit import CiteAuditReport
 from custody.core.errors import InputError
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository
@@ -59,11 +59,11 @@ def a_session(built: Built) -> Transcript:
 
 def imported(built: Built, session: Transcript, folder: Path) -> None:
     session.put(folder)
-    import_transcripts(Desk(built.path), TRANSCRIPT_READERS["claude-code"], folder)
+    import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["claude-code"], folder)
 
 
 def audited(built: Built, name: str = "docs/report.md", session: str | None = None) -> CiteAuditReport:
-    return cite_audit(Desk(built.path, talk=pytest.fail), [name], REPORT.encode(), coverage_min=0, session=session)
+    return cite_audit(Workspace(built.path, talk=pytest.fail), [name], REPORT.encode(), coverage_min=0, session=session)
 
 
 def by_records(report: CiteAuditReport) -> list[tuple[str, int]]:
@@ -180,7 +180,7 @@ def test_nothing_recorded_is_said_and_nothing_is_claimed(built: Built, tmp_path:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "report.md").write_text(REPORT)
-    outside = cite_audit(Desk(elsewhere), ["report.md"], coverage_min=0)
+    outside = cite_audit(Workspace(elsewhere), ["report.md"], coverage_min=0)
     assert set(not_looked(outside).values()) == {"there is no repository here"}
     spool_of(built.path).put(an_event("prompt"))
     assert set(not_looked(audited(built)).values()) == {"no line of it is shown to be an agent's"}
@@ -278,10 +278,12 @@ def test_the_gate_says_the_same_of_the_lines_that_a_change_adds(built: Built, tm
     more = built.commit(
         files | {b"docs/report.md": f"{REPORT}\nMore.\n".encode()}, head, at=1_770_000_060, ref="refs/heads/topic"
     )
-    for request in (Request(change=f"{base}..{head}"), Request()):
-        reasons = {one.code: one for one in gate(Desk(built.path), request).reasons if one.code.startswith("CITE-")}
+    for request in (GateRequest(change=f"{base}..{head}"), GateRequest()):
+        reasons = {
+            one.code: one for one in gate(Workspace(built.path), request).reasons if one.code.startswith("CITE-")
+        }
         assert {"CITE-UNREAD", "CITE-MISSING"} <= set(reasons)
         assert [place.start_line for place in reasons["CITE-UNREAD"].places] == [5, 6, 6, 13]
         assert [place.start_line for place in reasons["CITE-MISSING"].places] == [7]
-    later = gate(Desk(built.path), Request(change=f"{head}..{more}"))
+    later = gate(Workspace(built.path), GateRequest(change=f"{head}..{more}"))
     assert not {"CITE-UNREAD", "CITE-MISSING"} & {one.code for one in later.reasons}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cite.app.registry_stores import InFile, InMemory, InStore, Keeper
+from custody.cite.app.registry_stores import InFile, InMemory, InStore, RegistryStore
 from custody.cite.app.source_context import AttentionAwareContextManager
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Level, Unrestorable
@@ -19,7 +19,7 @@ from custody.cite.source_texts import APART
 from custody.core.views import Reading
 from custody.sources import AppendOnlySourceRepository, InMemorySourceRepository
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.sources import StoreDesk, a_registry, a_source
 from tests.builders.stores import a_sqlite_store
@@ -29,7 +29,7 @@ FISH = "Mackerel swim north. Prices of mackerel rose by 4 percent in 2024. It ra
 
 
 @pytest.fixture(params=["memory", "file", "store"])
-def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Keeper]:
+def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryStore]:
     if request.param == "memory":
         yield InMemory()
     elif request.param == "file":
@@ -46,7 +46,7 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Keeper]:
             one.close()
 
 
-def filled(keeper: Keeper) -> SourceRegistry:
+def filled(keeper: RegistryStore) -> SourceRegistry:
     """Four sources: two with passages, one with a snippet, one of which nothing was kept."""
     registry = a_registry(keeper)
     for n in range(1, 5):
@@ -64,13 +64,13 @@ def a_manager(registry: SourceRegistry, **fields: object) -> AttentionAwareConte
     return AttentionAwareContextManager(registry, clock=lambda: next(ticks), **fields)  # type: ignore[arg-type]
 
 
-def test_texts_and_accesses_are_those_that_were_kept_wherever_it_is_kept(keeper: Keeper) -> None:
+def test_texts_and_accesses_are_those_that_were_kept_wherever_it_is_kept(keeper: RegistryStore) -> None:
     found = filled(keeper).candidates()
     assert [one.text for one in found] == [CACHES, f"{FISH}{APART}A second passage.", "Some words.", None]
     assert [(len(one.accesses), one.uses) for one in found] == [(2, 1), (4, 0), (1, 0), (1, 0)]
 
 
-def test_every_store_gives_the_same_context(keeper: Keeper) -> None:
+def test_every_store_gives_the_same_context(keeper: RegistryStore) -> None:
     made = a_manager(filled(keeper)).context()
     assert made.text == (
         f"{HEAD}S1 – Title 1 (https://example.org/1)\n    {CACHES}\n"
@@ -80,7 +80,7 @@ def test_every_store_gives_the_same_context(keeper: Keeper) -> None:
     )
 
 
-def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: Keeper) -> None:
+def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: RegistryStore) -> None:
     registry = filled(keeper)
     registry.merge("S1", "S2", "the same")
     manager = a_manager(registry)
@@ -90,7 +90,7 @@ def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: Keepe
     assert manager.restore("S2") == f"{FISH}{APART}A second passage."
 
 
-def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: Keeper) -> None:
+def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: RegistryStore) -> None:
     registry = filled(keeper)
     manager = a_manager(registry, rules=CiteRules(recent_sources=0, full_tokens_max=500, brief_sentences=1))
     made = manager.context(400)
@@ -106,12 +106,12 @@ def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: Keeper) -> None:
 
 def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
-    registry = SourceRegistry(InStore(Desk(folder)), "ana")
+    registry = SourceRegistry(InStore(Workspace(folder)), "ana")
     registry.register(a_source(1))
     registry.excerpt("S1", "words " * 2000)
     manager = a_manager(registry)
     shown = manager.compressor.compress(*registry.known("S1") or (a_source(1), None), Level.ID)
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         own = store.own()
         assert own is not None
         (*_, record) = store.tables.records(own)
@@ -136,7 +136,7 @@ def full(made: Context) -> list[str]:
     return [source_id for source_id, level in made.levels.items() if level is Level.FULL]
 
 
-def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: Keeper) -> None:
+def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: RegistryStore) -> None:
     manager = a_manager(filled(keeper), rules=CiteRules(recent_sources=1, brief_sentences=1))
     manager.aim("how caches store answers")
     assert full(manager.context()) == ["S1"]
@@ -151,7 +151,7 @@ def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: Keeper) 
     assert full(manager.context()) == ["S1"]
 
 
-def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: Keeper) -> None:
+def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: RegistryStore) -> None:
     registry = filled(keeper)
     # Of what was accessed last two stay whole: planned anew, the earlier ones would lose their texts.
     rules = CiteRules(recent_sources=2, access_decay=0.1)

@@ -14,7 +14,7 @@ from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from
 from custody.core.wire.canonical import Json
 from custody.store import Store
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_arrival, an_event
 from tests.builders.sources import a_source
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path, talk: Callable[[str], None] = pytest.fail) -> SourceRegistry:
-    return SourceRegistry(InStore(Desk(folder, talk=talk)), "ana")
+    return SourceRegistry(InStore(Workspace(folder, talk=talk)), "ana")
 
 
 def ids(registry: SourceRegistry) -> list[str]:
@@ -50,7 +50,7 @@ def a_shelf(folder: Path) -> SourceRegistry:
 
 def test_registrations_are_records_of_the_chain(folder: Path) -> None:
     a_shelf(folder)
-    with Desk(folder).reading() as store:
+    with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
         kinds = [record.entry.kind for record in store.tables.records(own)]
@@ -69,7 +69,7 @@ def test_registrations_are_records_of_the_chain(folder: Path) -> None:
 
 def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
     before = a_shelf(folder).all()
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         store.views.rebuild(lambda _: None)
         assert store.views.current()
     registry = opened(folder)
@@ -79,7 +79,7 @@ def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
 
 def test_rows_made_by_another_version_are_made_again(folder: Path) -> None:
     before = a_shelf(folder).all()
-    with Desk(folder).writing() as store, store.writing():
+    with Workspace(folder).writing() as store, store.writing():
         store.db.run("DELETE FROM registry_key")
         store.db.run("UPDATE state SET version = '0' WHERE view = 'registry'")
     assert opened(folder).all() == before
@@ -94,7 +94,7 @@ def test_a_copied_store_goes_on_with_the_same_numbers(folder: Path, tmp_path: Pa
     assert opened(copy).register(a_source(2)).source_id == "S2"
     assert opened(copy).register(a_source(4)).source_id == "S4"
     assert opened(folder).register(a_source(5)).source_id == "S4", "each store is a registry of its own"
-    with Desk(copy).writing() as store:
+    with Workspace(copy).writing() as store:
         assert len(store.tables.owned()) == 2, "the copy began a chain that continues the other"
         store.views.rebuild(lambda _: None)
     assert ids(opened(copy)) == ["S1", "S2", "S4"]
@@ -106,7 +106,7 @@ def test_an_erased_registration_keeps_its_number(folder: Path) -> None:
     registry = opened(folder)
     for n in (1, 2, 3):
         registry.register(a_source(n, author="A Secret Name" if n == 2 else None))
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         own = store.own()
         assert own is not None
         second = list(store.tables.records(own))[1]
@@ -127,7 +127,7 @@ def test_an_erased_passage_is_known_to_have_been_there(folder: Path) -> None:
     registry = opened(folder)
     registry.register(a_source(1))
     registry.excerpt("S1", "words " * 2000)
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         own = store.own()
         assert own is not None
         (*_, record) = store.tables.records(own)
@@ -147,7 +147,7 @@ def test_a_registry_moves_with_its_chain_and_stays_apart(folder: Path, tmp_path:
     opened(other).register(a_source(9))
     assert custody(other, "import", str(file)).status == 0
     assert ids(opened(other)) == ["S1"], "another store's numbers are not ours"
-    with Desk(folder).reading() as here, Desk(other).reading() as there:
+    with Workspace(folder).reading() as here, Workspace(other).reading() as there:
         own = here.own()
         mine, theirs = (list(RegistryTables(store).shelf(own).entries()) for store in (here, there))
     assert mine == theirs
@@ -187,7 +187,7 @@ def test_records_that_fit_nothing_are_passed_over(folder: Path) -> None:
         {**event, "op": "merge", "number": 1, "id": "y"},
         {**event, "op": "register", "number": 2**31 - 1, "how": "new", "source": {}, "keys": {"canonical": "text:x"}},
     ]
-    with Desk(folder).writing() as store:
+    with Workspace(folder).writing() as store:
         store.append([arrival_from(EventId(f"strange-{n}"), one) for n, one in enumerate(strange)])
         store.append([an_arrival("prompt")])
     assert ids(opened(folder)) == ["S1"]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from custody.cite.app import links as cite_links
-from custody.cite.links import Found
+from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client, look_at_all
 from custody.cli.main import cli
@@ -37,9 +37,9 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     with a_web(PAGES) as made:
 
         def ask(
-            urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[Found], None]
+            urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[LinkOutcome], None]
         ) -> None:
-            def note(found: Found) -> None:
+            def note(found: LinkOutcome) -> None:
                 tell(found)
                 made.told.append(found.url)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from custody.cite.links import Found
+from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client, look_at
 from tests.builders.stores import NOON
@@ -13,15 +13,17 @@ from tests.builders.web import Names, Web, names
 QUICK = CiteRules(link_connect_seconds=5, link_read_seconds=5, link_total_seconds=5)
 
 
-def looked(web: Web, *urls: str, rules: CiteRules = QUICK, resolver: Names | None = None, **more: Any) -> list[Found]:
+def looked(
+    web: Web, *urls: str, rules: CiteRules = QUICK, resolver: Names | None = None, **more: Any
+) -> list[LinkOutcome]:
     """What a look at each address says, in the order of the addresses."""
-    found: list[Found] = []
+    found: list[LinkOutcome] = []
     asyncio.run(_look(web, urls, found, rules, names() if resolver is None else resolver, more))
     return sorted(found, key=lambda one: urls.index(one.url))
 
 
 async def _look(
-    web: Web, urls: Sequence[str], found: list[Found], rules: CiteRules, resolver: Names, more: dict[str, Any]
+    web: Web, urls: Sequence[str], found: list[LinkOutcome], rules: CiteRules, resolver: Names, more: dict[str, Any]
 ) -> None:
     through = {name: more.pop(name) for name in ("policy", "tls", "dial") if name in more}
     client = guarded_client(rules, resolver=resolver, **{"dial": web.dial, **through})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.addresses import why_not_public
-from custody.cite.links import Found
+from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client
 from tests.builders.stores import NOON
@@ -43,7 +43,7 @@ class Said(httpcore2.AsyncNetworkStream):
         return None
 
 
-def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tuple[Found, list[str]]:
+def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tuple[LinkOutcome, list[str]]:
     """The look at an address whose servers say these things, one after the other."""
     dialled: list[str] = []
 
@@ -54,7 +54,7 @@ def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tu
     async def resolver(_: str) -> list[str]:
         return [PUBLIC]
 
-    async def story() -> Found:
+    async def story() -> LinkOutcome:
         async with guarded_client(RULES, resolver=resolver, dial=dial, tls=TLS) as client:
             return await LinkChecker(client=client, now_ns=lambda: NOON, rules=RULES).look(url)
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from custody.cite.addresses import PORTS, AddressPolicy
-from custody.cite.links import Answer, Found, Look
+from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome
 from custody.cite.web import Forbidden, LinkChecker, backend, guarded_client, look_at
 from custody.cite.web.backend import GuardedBackend, dial_tcp
 from tests.builders.stores import NOON
@@ -105,9 +105,9 @@ def policy_for(trap: Web) -> AddressPolicy:
     return AddressPolicy(PORTS | {trap.port})
 
 
-def looked_for_real(trap: Web, *urls: str, resolver: Names | None = None) -> list[Found]:
+def looked_for_real(trap: Web, *urls: str, resolver: Names | None = None) -> list[LinkOutcome]:
     """Looks that make real connections, to whatever they are let through to."""
-    found: list[Found] = []
+    found: list[LinkOutcome] = []
 
     async def story() -> None:
         policy = policy_for(trap)
@@ -119,8 +119,8 @@ def looked_for_real(trap: Web, *urls: str, resolver: Names | None = None) -> lis
     return found
 
 
-def is_refused(found: Found) -> bool:
-    return isinstance(found, Look) and found.answer is Answer.REFUSED and found.status is None
+def is_refused(found: LinkOutcome) -> bool:
+    return isinstance(found, LinkCheck) and found.answer is LinkAnswer.REFUSED and found.status is None
 
 
 def test_the_trap_is_open(trap: Web) -> None:
@@ -150,7 +150,7 @@ def test_a_name_that_turns_private_after_it_was_checked_is_not_followed(monkeypa
     resolver = names(a=[[PUBLIC], ["127.0.0.1"]])
     with a_web({"/": lambda asked: said(405 if asked.method == "HEAD" else 200)}) as web:
         (found,) = looked(web, "http://a.example.net/", resolver=resolver)
-        assert isinstance(found, Look) and found.answer is Answer.HERE
+        assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.HERE
         assert (web.dialled, resolver.looked_up) == ([(PUBLIC, 80)] * 2, ["a.example.net"])
     monkeypatch.setattr(backend, "NAMES_KEPT_SECONDS", 0.0)
     resolver = names(a=[[PUBLIC], ["127.0.0.1"]])
@@ -170,8 +170,8 @@ def test_no_redirect_leads_to_what_is_not_public(trap: Web) -> None:
         assert {address for address, _ in web.dialled} == {PUBLIC}
         assert web.lines == sorted(web.lines, key=web.lines.index)
         assert len([line for line in web.lines if line.removeprefix("HEAD /").isdecimal()]) == len(aims)
-    answers = {one.answer for one in found if isinstance(one, Look)}
-    assert answers <= {Answer.REFUSED, Answer.SILENT, Answer.ABSENT}
+    answers = {one.answer for one in found if isinstance(one, LinkCheck)}
+    assert answers <= {LinkAnswer.REFUSED, LinkAnswer.SILENT, LinkAnswer.ABSENT}
     assert trap.accepted == 0
 
 

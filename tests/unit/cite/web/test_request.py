@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from custody.cite.addresses import AddressPolicy
-from custody.cite.links import Answer, Found, Look, NotAsked
+from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client
 from tests.builders.stores import NOON
@@ -20,11 +20,11 @@ from tests.unit.cite.web.link_checks import QUICK, looked
 HOST = "http://a.example.net"
 
 
-def the_look(pages: dict[str, Page], path: str = "/a", **more: Any) -> tuple[Look, list[str]]:
+def the_look(pages: dict[str, Page], path: str = "/a", **more: Any) -> tuple[LinkCheck, list[str]]:
     """The look at one page, and what was asked for it."""
     with a_web(pages) as web:
         (found,) = looked(web, HOST + path, **more)
-        assert isinstance(found, Look)
+        assert isinstance(found, LinkCheck)
         return found, web.lines
 
 
@@ -34,18 +34,25 @@ def by_method(head: int, get: int) -> Page:
 
 @pytest.mark.parametrize(
     ("status", "answer"),
-    [(200, Answer.HERE), (204, Answer.HERE), (404, Answer.ABSENT), (410, Answer.ABSENT), (401, Answer.REFUSED)],
+    [
+        (200, LinkAnswer.HERE),
+        (204, LinkAnswer.HERE),
+        (404, LinkAnswer.ABSENT),
+        (410, LinkAnswer.ABSENT),
+        (401, LinkAnswer.REFUSED),
+    ],
 )
-def test_head_is_enough(status: int, answer: Answer) -> None:
+def test_head_is_enough(status: int, answer: LinkAnswer) -> None:
     look, lines = the_look({"/a": said(status)})
     assert (look.answer, look.status, lines) == (answer, status, ["HEAD /a"])
 
 
 @pytest.mark.parametrize("status", [403, 405, 501])
 @pytest.mark.parametrize(
-    ("get", "answer"), [(206, Answer.HERE), (200, Answer.HERE), (416, Answer.HERE), (404, Answer.ABSENT)]
+    ("get", "answer"),
+    [(206, LinkAnswer.HERE), (200, LinkAnswer.HERE), (416, LinkAnswer.HERE), (404, LinkAnswer.ABSENT)],
 )
-def test_where_head_is_turned_away_one_byte_is_asked_for(status: int, get: int, answer: Answer) -> None:
+def test_where_head_is_turned_away_one_byte_is_asked_for(status: int, get: int, answer: LinkAnswer) -> None:
     look, lines = the_look({"/a": by_method(status, get)})
     assert (look.answer, lines) == (answer, ["HEAD /a", "GET /a"])
 
@@ -74,7 +81,7 @@ def test_cookies_proxies_and_passwords_are_nobodys_business(monkeypatch: pytest.
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with a_web({"/a": said(200, "Set-Cookie: c=1"), "/b": said(200)}) as web:
         found = looked(web, f"{HOST}/a", f"{HOST}/b", f"{HOST}/a?again")
-        assert [type(one) for one in found] == [Look] * 3
+        assert [type(one) for one in found] == [LinkCheck] * 3
         assert not any({"cookie", "authorization", "referer"} & set(asked.headers) for asked in web.asked)
         assert web.accepted == 3
 
@@ -86,7 +93,7 @@ def test_redirects_are_followed_and_each_place_is_asked_once() -> None:
         "/c": said(200),
     }
     look, lines = the_look(pages)
-    assert (look.answer, look.location) == (Answer.MOVED, f"{HOST}/b")
+    assert (look.answer, look.location) == (LinkAnswer.MOVED, f"{HOST}/b")
     assert lines == ["HEAD /a", "HEAD /b", "HEAD /c"]
 
 
@@ -104,7 +111,7 @@ def test_redirects_are_followed_and_each_place_is_asked_once() -> None:
 )
 def test_redirects_that_come_to_nothing(pages: dict[str, Page], why: str) -> None:
     look, lines = the_look(pages)
-    assert (look.answer, look.why) == (Answer.SILENT, why)
+    assert (look.answer, look.why) == (LinkAnswer.SILENT, why)
     assert len(lines) <= 6
 
 
@@ -116,7 +123,7 @@ def test_a_server_that_asks_for_a_moment_is_asked_once_more() -> None:
 
     answers = [said(429, "Retry-After: 2"), said(200)]
     look, lines = the_look({"/a": lambda _: answers.pop(0)}, sleep=sleep)
-    assert (look.answer, slept, lines) == (Answer.HERE, [2], ["HEAD /a", "HEAD /a"])
+    assert (look.answer, slept, lines) == (LinkAnswer.HERE, [2], ["HEAD /a", "HEAD /a"])
 
 
 @pytest.mark.parametrize(("wait_max", "total"), [(1, 60), (10, 1)])
@@ -128,7 +135,7 @@ def test_more_patience_than_the_rules_have_is_not_waited_for(wait_max: float, to
 
     rules = CiteRules(link_wait_seconds_max=wait_max, link_total_seconds=total)
     look, lines = the_look({"/a": said(429, "Retry-After: 2")}, sleep=sleep, rules=rules)
-    assert (look.answer, look.retry_seconds, slept, lines) == (Answer.REFUSED, 2, [], ["HEAD /a"])
+    assert (look.answer, look.retry_seconds, slept, lines) == (LinkAnswer.REFUSED, 2, [], ["HEAD /a"])
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -136,9 +143,9 @@ def test_a_server_that_asks_for_patience_is_left_alone(status: int) -> None:
     with a_web({"/a": said(status, "Retry-After: 3600"), "/b": said(200)}) as web:
         first, second, other = looked(web, f"{HOST}/a", f"{HOST}/b", "http://b.example.net/b")
         assert web.lines.count("HEAD /a") == 1 and web.accepted == 2
-    assert isinstance(first, Look) and first.retry_seconds == 3600
-    assert second == NotAsked(f"{HOST}/b", "'a.example.net' asked for patience")
-    assert isinstance(other, Look) and other.answer is Answer.HERE
+    assert isinstance(first, LinkCheck) and first.retry_seconds == 3600
+    assert second == SkippedLink(f"{HOST}/b", "'a.example.net' asked for patience")
+    assert isinstance(other, LinkCheck) and other.answer is LinkAnswer.HERE
 
 
 def test_patience_until_a_date() -> None:
@@ -150,19 +157,19 @@ def test_a_server_is_not_asked_a_third_time() -> None:
     async def sleep(_: float) -> None: ...
 
     look, lines = the_look({"/a": said(429, "Retry-After: 0")}, sleep=sleep)
-    assert (look.answer, lines) == (Answer.REFUSED, ["HEAD /a", "HEAD /a"])
+    assert (look.answer, lines) == (LinkAnswer.REFUSED, ["HEAD /a", "HEAD /a"])
 
 
 def test_what_never_answers_is_given_up() -> None:
     look, _ = the_look({"/a": HANG}, rules=CiteRules(link_read_seconds=0.2))
-    assert (look.answer, look.why) == (Answer.SILENT, "ReadTimeout")
+    assert (look.answer, look.why) == (LinkAnswer.SILENT, "ReadTimeout")
 
 
 def test_what_sends_a_little_now_and_then_is_given_up_too() -> None:
     rules = CiteRules(link_total_seconds=0.5, link_read_seconds=5)
     began = time.monotonic()
     look, _ = the_look({"/a": DRIP}, rules=rules)
-    assert (look.answer, look.why) == (Answer.SILENT, "no answer in 0.5 seconds")
+    assert (look.answer, look.why) == (LinkAnswer.SILENT, "no answer in 0.5 seconds")
     assert time.monotonic() - began < 5
 
 
@@ -170,7 +177,7 @@ def test_hosts_that_take_all_the_time_open_the_breaker_too() -> None:
     rules = CiteRules(link_total_seconds=0.2, link_failures_max=2)
     with a_web({f"/{n}": DRIP for n in range(4)}) as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(4)), rules=rules)
-    assert [type(one) for one in found] == [Look, Look, NotAsked, NotAsked]
+    assert [type(one) for one in found] == [LinkCheck, LinkCheck, SkippedLink, SkippedLink]
 
 
 @pytest.mark.parametrize(
@@ -183,13 +190,13 @@ def test_hosts_that_take_all_the_time_open_the_breaker_too() -> None:
 )
 def test_a_header_has_a_size_limit(page: bytes) -> None:
     look, _ = the_look({"/a": page}, rules=CiteRules(link_bytes_max=65_536))
-    assert look.answer is Answer.SILENT
+    assert look.answer is LinkAnswer.SILENT
     assert "more than 65,536 bytes" in look.why
 
 
 @pytest.mark.parametrize("page", [b"garbage\r\n\r\n", b"HTTP/1.1 2000 OK\r\n\r\n", b"SSH-2.0-OpenSSH\r\n"])
 def test_what_is_no_answer_is_silence(page: bytes) -> None:
-    assert the_look({"/a": page})[0].answer is Answer.SILENT
+    assert the_look({"/a": page})[0].answer is LinkAnswer.SILENT
 
 
 def test_no_body_is_read_and_nothing_is_unpacked() -> None:
@@ -198,7 +205,7 @@ def test_no_body_is_read_and_nothing_is_unpacked() -> None:
     with a_web({"/a": lambda asked: said(405) if asked.method == "HEAD" else page}) as web:
         read: list[int] = []
         (found,) = looked(web, f"{HOST}/a", dial=counting(web.dial, read))
-    assert isinstance(found, Look) and found.answer is Answer.HERE
+    assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.HERE
     assert sum(read) < QUICK.link_bytes_max
 
 
@@ -235,15 +242,15 @@ def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
     with a_web({f"/{n}": said(500) for n in range(9)} | {"/fine": said(200)}) as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(9)), "http://b.example.net/fine")
         assert web.accepted == 4
-    assert [type(one) for one in found] == [Look] * 3 + [NotAsked] * 6 + [Look]
-    assert found[3] == NotAsked(f"{HOST}/3", "'a.example.net' failed too often just now")
+    assert [type(one) for one in found] == [LinkCheck] * 3 + [SkippedLink] * 6 + [LinkCheck]
+    assert found[3] == SkippedLink(f"{HOST}/3", "'a.example.net' failed too often just now")
 
 
 def test_a_page_that_is_missing_is_no_failure_of_its_host() -> None:
     with a_web() as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(9)))
         assert web.accepted == 9
-    assert {one.answer for one in found if isinstance(one, Look)} == {Answer.ABSENT}
+    assert {one.answer for one in found if isinstance(one, LinkCheck)} == {LinkAnswer.ABSENT}
 
 
 def test_after_the_cool_down_one_probe_is_made() -> None:
@@ -272,8 +279,8 @@ def test_tls_is_checked_against_the_name_and_the_name_is_told(tmp_path: Path) ->
         right, wrong = looked(web, "https://a.example.net/a", "https://b.example.net/a", tls=client)
         assert web.dialled == [(PUBLIC, 443)] * 2
         assert web.asked[0].headers["host"] == "a.example.net" and len(web.asked) == 1
-    assert isinstance(right, Look) and right.answer is Answer.HERE
-    assert isinstance(wrong, Look) and wrong.answer is Answer.SILENT and "certificate" in wrong.why.lower()
+    assert isinstance(right, LinkCheck) and right.answer is LinkAnswer.HERE
+    assert isinstance(wrong, LinkCheck) and wrong.answer is LinkAnswer.SILENT and "certificate" in wrong.why.lower()
 
 
 def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -> None:
@@ -281,7 +288,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -
     with a_web({"/a": said(200)}, tls=server) as web:
         (found,) = looked(web, "https://a.example.net/a")
         assert web.asked == []
-    assert isinstance(found, Look) and found.answer is Answer.SILENT
+    assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.SILENT
 
 
 def test_the_second_address_is_tried_when_the_first_takes_no_connection() -> None:
@@ -298,7 +305,7 @@ def test_the_second_address_is_tried_when_the_first_takes_no_connection() -> Non
             return await web.dial(address, port, timeout)
 
         (found,) = looked(web, f"{HOST}/a", resolver=resolver, dial=dial)
-    assert isinstance(found, Look) and (found.answer, tried) == (Answer.HERE, ["8.8.8.8", "9.9.9.9"])
+    assert isinstance(found, LinkCheck) and (found.answer, tried) == (LinkAnswer.HERE, ["8.8.8.8", "9.9.9.9"])
 
 
 def test_a_name_is_looked_up_once_for_all_its_pages() -> None:
@@ -314,35 +321,35 @@ def test_a_closed_port_is_unreachable() -> None:
         port = web.port
     policy = AddressPolicy(frozenset((port,)), frozenset(("127.0.0.1",)))
 
-    async def story() -> Found:
+    async def story() -> LinkOutcome:
         async with guarded_client(QUICK, policy=policy) as client:
             checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
             return await checker.look(f"http://127.0.0.1:{port}/")
 
     found = asyncio.run(story())
-    assert isinstance(found, Look) and found.answer is Answer.SILENT and found.why.startswith("ConnectError")
+    assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.SILENT and found.why.startswith("ConnectError")
 
 
 def test_the_real_way_to_a_connection_works_where_a_policy_lets_it() -> None:
     with a_web({"/a": said(200)}) as web:
         policy = AddressPolicy(frozenset((web.port,)), frozenset(("127.0.0.1",)))
 
-        async def story() -> Found:
+        async def story() -> LinkOutcome:
             async with guarded_client(QUICK, policy=policy) as client:
                 checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
                 return await checker.look(f"http://127.0.0.1:{web.port}/a")
 
         found = asyncio.run(story())
-    assert isinstance(found, Look) and found.answer is Answer.HERE
+    assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.HERE
 
 
 def test_a_client_of_somebody_else_is_held_to_the_addresses_that_urls_name() -> None:
     with a_web({"/a": said(200)}) as web:
 
-        async def story() -> Found:
+        async def story() -> LinkOutcome:
             async with httpx2.AsyncClient(trust_env=False) as client:
                 return await LinkChecker(client=client, now_ns=lambda: NOON).look(f"http://127.0.0.1:{web.port}/a")
 
         found = asyncio.run(story())
         assert web.accepted == 0
-    assert isinstance(found, Look) and found.answer is Answer.REFUSED
+    assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.REFUSED

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from custody.cite.wire.writing import (
     BESIDE_BYTES_MAX,
-    Beside,
     ReportFinding,
     ReportSource,
+    SavedReportInfo,
     decode_beside,
     encode_beside,
 )
@@ -17,7 +17,7 @@ from custody.core.errors import InputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 BESIDES = st.builds(
-    Beside,
+    SavedReportInfo,
     name=TEXT,
     digest=TEXT,
     passed=st.booleans(),
@@ -32,7 +32,7 @@ BESIDES = st.builds(
 
 
 @given(BESIDES)
-def test_it_comes_back_as_it_was_written_and_the_same_value_has_the_same_bytes(value: Beside) -> None:
+def test_it_comes_back_as_it_was_written_and_the_same_value_has_the_same_bytes(value: SavedReportInfo) -> None:
     data = encode_beside(value)
     assert decode_beside(data) == value
     assert encode_beside(decode_beside(data)) == data
@@ -58,7 +58,7 @@ def test_what_is_something_else_is_refused(data: bytes) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    value = Beside(name="a", digest="b", passed=True, quality_metrics={}, findings=[], answers=[], sources=[])
+    value = SavedReportInfo(name="a", digest="b", passed=True, quality_metrics={}, findings=[], answers=[], sources=[])
     later = encode_beside(value).replace(b'"version": 1', b'"version": 2')
     assert msgspec.json.decode(later)["version"] == 2
     with pytest.raises(InputError, match="version"):

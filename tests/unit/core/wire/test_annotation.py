@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.blame import Attribution, BlameReport, ClaimBeside
+from custody.attribution.wire.blame import Attribution, BlameReport, CompetingClaim
 from custody.attribution.wire.blame_forms import encode_blame_annotations, encode_blame_sarif
 from custody.core.wire.annotation import Annotation, encode_annotations
 from custody.gate.wire.forms import encode_gate_annotations
-from custody.gate.wire.report import PlaceGiven, ReasonGiven
+from custody.gate.wire.report import PlaceReport, ReasonReport
 from tests.builders.cli import a_git_folder, custody
 from tests.unit.gate.wire.test_forms import HOSTILE, a_report
 
@@ -27,11 +27,16 @@ def test_nothing_that_a_finding_says_ends_its_line(title: str, message: str, fil
 
 
 def test_reasons_stand_at_their_lines_and_neighbours_as_one() -> None:
-    places = [PlaceGiven("a.py", 4, 4), PlaceGiven("a.py", 2, 3), PlaceGiven("b.py", 5, 5), PlaceGiven("a.py", 9, 9)]
+    places = [
+        PlaceReport("a.py", 4, 4),
+        PlaceReport("a.py", 2, 3),
+        PlaceReport("b.py", 5, 5),
+        PlaceReport("a.py", 9, 9),
+    ]
     made = encode_gate_annotations(
         a_report(
-            ReasonGiven("ATTR-WEAK", "block", "weak", "read it", places),
-            ReasonGiven("TRUST-NEW", "review", HOSTILE, "wait", []),
+            ReasonReport("ATTR-WEAK", "block", "weak", "read it", places),
+            ReasonReport("TRUST-NEW", "review", HOSTILE, "wait", []),
         )
     ).decode()
     assert [line.partition("::")[2].partition("::")[0] for line in made.splitlines()] == [
@@ -70,7 +75,7 @@ def a_blame(*found: Attribution) -> BlameReport:
 
 
 def test_only_agents_lines_are_told_and_both_of_two_claims() -> None:
-    claim = ClaimBeside("git-ai 1.0", "cursor", None, "s9", "claimed", "r")
+    claim = CompetingClaim("git-ai 1.0", "cursor", None, "s9", "claimed", "r")
     report = a_blame(
         an_attribution(1, 3, "agent"),
         an_attribution(4, 4, "none"),

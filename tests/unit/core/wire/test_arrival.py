@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, Seq
-from custody.core.record import Head
+from custody.core.record import ChainTip
 from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, erased
 from custody.core.wire.body import join, parts
 from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
@@ -215,7 +215,7 @@ def test_what_is_no_event_does_not_arrive(data: bytes) -> None:
 
 @given(moments_ns, st.integers(1, 2**63 - 1), st.binary(min_size=32, max_size=32))
 def test_a_store_that_continues_another_says_where_it_left_off(at_ns: int, seq: int, link: bytes) -> None:
-    arrival = continues(EventId("e7"), Head(STORE, Seq(seq), Link(link)), at_ns)
+    arrival = continues(EventId("e7"), ChainTip(STORE, Seq(seq), Link(link)), at_ns)
     payload = whole(arrival)
     assert isinstance(payload, dict)
     assert (payload["kind"], payload["store"], payload["seq"], payload["link"]) == ("continues", STORE, seq, link.hex())

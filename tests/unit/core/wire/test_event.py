@@ -16,7 +16,7 @@ from custody.core.wire.event import (
     EVENTS,
     GENERIC,
     EditEvent,
-    Erased,
+    ErasedText,
     Event,
     Name,
     Sha,
@@ -367,7 +367,7 @@ def test_a_text_may_be_anything_or_erased_but_the_mark_must_name_a_digest(kind: 
     for fine in ("", "\0\ud800\x1b\n", "x" * 100_000):
         assert getattr(event_from(a_value(kind, **{name: fine})), name) == fine
     erased = event_from(a_value(kind, **{name: ERASED}))
-    assert getattr(erased, name) == Erased("sha256:" + "0" * 64)
+    assert getattr(erased, name) == ErasedText("sha256:" + "0" * 64)
     for digest in ("junk", "", "sha256:" + "A" * 64, "sha256:" + "0" * 63, "sha256:" + "0" * 64 + "\n", None, 1):
         assert f"$.{name}" in refusal(a_value(kind, **{name: {"$erased": digest}}))
     wrongs: list[Json] = [{}, {"$body": "x"}, ERASED | {"more": "1"}, {"\ud800": 1}, [{**ERASED}]]

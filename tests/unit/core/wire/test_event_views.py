@@ -25,7 +25,6 @@ from custody.core.views import (
     CallStatus,
     Change,
     CommitLink,
-    CommitSeen,
     Decision,
     DecisionKind,
     DuplicateAnswer,
@@ -33,16 +32,17 @@ from custody.core.views import (
     FileState,
     LinkOrigin,
     Observation,
+    ObservedCommit,
+    ObservedSpan,
     Prompt,
     PullRequestFact,
     Reading,
     Session,
     Source,
-    SourceRead,
+    SourceAccess,
     SpanKind,
     SpanPhase,
     SpanRef,
-    SpanSeen,
     SpanStatus,
     Text,
     ToolCall,
@@ -101,7 +101,7 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
     ),
     "source_read": (
         {"reading": "attempted", "call": "c1", "title": "A page", "text": "words", "code": 404},
-        SourceRead(
+        SourceAccess(
             ROBOT, S1, "1", "https://example.org/a", Reading.ATTEMPTED, NOON, CallId("c1"), "A page", text("words"),
             404, True,
         ),
@@ -144,7 +144,7 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
             "attributes": {"path": "a.py", "bytes": 3, "again": None, "sure": True, "part": 0.5}, "dropped": 2,
             "agent": "robot",
         },
-        SpanSeen(
+        ObservedSpan(
             ExecutionId("e1"), SpanId("b2"), SpanPhase.WHOLE, "read_file", SpanKind.TOOL, NOON, LATER_NS, SpanId("a1"),
             (SpanRef(None, SpanId("z")), SpanRef(ExecutionId("e0"), SpanId("y"))), SpanStatus.ERROR, "filesystem",
             (("again", None), ("bytes", 3), ("part", 0.5), ("path", "a.py"), ("sure", True)), 2, ROBOT, S1,
@@ -165,7 +165,7 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
     "prompt": ((), Prompt(ROBOT, S1, PromptId("1"), NOON, text("please write it"))),
     "call": (("status",), ToolCall(ROBOT, S1, CallId("1"), "Edit", NOON)),
     "edit": (("after", "head"), FileEdit(ROBOT, S1, "1", RepoPath(b"src/app.py"), NOON)),
-    "source_read": ((), SourceRead(ROBOT, S1, "1", "https://example.org/a", Reading.VERBATIM, NOON)),
+    "source_read": ((), SourceAccess(ROBOT, S1, "1", "https://example.org/a", Reading.VERBATIM, NOON)),
     "link": ((), CommitLink(ROBOT, S1, CommitSha(OTHER_SHA), LinkOrigin.HOOK, NOON)),
     "decision": (("actor",), Decision(ROBOT, "1", DecisionKind.ACCEPTED, NOON)),
     "duplicate_answer": (
@@ -176,7 +176,7 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
     "change": (("title",), Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA))),
     "span": (
         ("parent", "server", "session", "attributes"),
-        SpanSeen(ExecutionId("e1"), SpanId("b2"), SpanPhase.START, "read_file", SpanKind.TOOL, NOON),
+        ObservedSpan(ExecutionId("e1"), SpanId("b2"), SpanPhase.START, "read_file", SpanKind.TOOL, NOON),
     ),
 }
 
@@ -230,7 +230,7 @@ def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, wo
 
 def test_every_event_has_a_view() -> None:
     assert set(VIEWS) == set(GENERIC)
-    read_elsewhere = {FileState, Observation, TracedFile, PullRequestFact, CommitSeen}
+    read_elsewhere = {FileState, Observation, TracedFile, PullRequestFact, ObservedCommit}
     assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - read_elsewhere
 
 

@@ -12,9 +12,9 @@ from custody.core.errors import Outcome
 from custody.core.wire.canonical import NESTING_MAX, Json, dump, parse
 from custody.core.wire.report import (
     EraseReport,
-    Finding,
     ImportReport,
-    Kept,
+    IntegrityFinding,
+    RecordSummary,
     Report,
     ShowReport,
     encode_report,
@@ -23,7 +23,9 @@ from custody.gate.wire.report import ChainName, CommitId
 from tests.builders.drawn import exactly, json_values, texts
 
 STORE = "5" * 32
-KEPT = Kept(f"{STORE}:1", 1, "2026-01-31T12:00:00Z", "edit", "event:robot:s1:edit:1", "e1", "sha256:" + "0" * 64)
+KEPT = RecordSummary(
+    f"{STORE}:1", 1, "2026-01-31T12:00:00Z", "edit", "event:robot:s1:edit:1", "e1", "sha256:" + "0" * 64
+)
 
 PATTERNED: dict[Any, str] = {CommitId: "c" * 40, ChainName: STORE}
 
@@ -83,7 +85,7 @@ def test_a_report_by_hand() -> None:
 
 @given(texts, texts)
 def test_whatever_a_finding_says_can_be_read_again(what: str, path: str) -> None:
-    report = ImportReport(path=path, chains=[], pending=0, findings=[Finding("X", what)])
+    report = ImportReport(path=path, chains=[], pending=0, findings=[IntegrityFinding("X", what)])
     value = parse(encode_report(report))
     assert isinstance(value, dict)
     assert (value["path"], value["findings"]) == (path, [{"code": "X", "what": what, "record": None}])

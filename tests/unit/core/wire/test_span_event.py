@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.views import SpanKind, SpanPhase, SpanSeen, SpanStatus
+from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanStatus
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.canonical import parse
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX, SpanEvent, decode_event
@@ -26,9 +26,9 @@ def refusal(**fields: Any) -> str:
     return refused.value.message
 
 
-def seen(**fields: Any) -> SpanSeen:
+def seen(**fields: Any) -> ObservedSpan:
     view = views_of(parse(an_event("span", **fields)))[0]
-    assert isinstance(view, SpanSeen)
+    assert isinstance(view, ObservedSpan)
     return view
 
 

@@ -11,18 +11,18 @@ from custody.dupes.app.bench import dupes_bench
 from custody.dupes.app.change_reader import Unread
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.app.index import Wanted, dupes_index, sketch_all
+from custody.dupes.app.index import IndexRequest, dupes_index, sketch_all
 from custody.dupes.app.labels import dupes_label
 from custody.dupes.app.select import REFS, changes_in, typed_change
 from custody.dupes.app.show import dupes_show
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire.report import DupesCheckReport
-from custody.gate.app.gate import Request, gate
-from custody.workspace.workspace import Desk
+from custody.gate.app.gate import GateRequest, gate
+from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, Files, a_repository
 
 RULES = DedupeRules()
-INDEX = Wanted(workers=1)
+INDEX = IndexRequest(workers=1)
 
 APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
 PARSER = b"import json\n\n\ndef parse(text):\n    return json.loads(text)\n"
@@ -44,7 +44,7 @@ class World:
         self.built: Built = a_repository(folder)
         self.root = self.built.commit(BASE)
         self.main = self.built.commit({**BASE, b"LICENSE": b"free\n"}, self.root, message=b"Add a licence")
-        self.desk = Desk(folder, now_ns=lambda: 1_800_000_000_000_000_000)
+        self.desk = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
 
     def propose(self, number: int, files: Files, message: str, *, on: CommitSha | None = None) -> CommitSha:
         """A pull request as a mirror has it."""
@@ -154,7 +154,7 @@ def test_what_has_landed_on_the_same_line_since_its_base_is_no_backport(world: W
         world.index()
         found = {one.evidence.other.head: one.evidence for one in world.check(stale).suggestions}
         assert [one.relation for one in found[landed].relations] == ["already on main"]
-        reasons = gate(world.desk, Request(change=f"main..{stale}")).reasons
+        reasons = gate(world.desk, GateRequest(change=f"main..{stale}")).reasons
         assert [one.sentence for one in reasons if one.code == "DUPE-SAME" and landed[:12] in one.sentence]
 
 
@@ -209,7 +209,7 @@ def test_indexing_goes_on_where_it_was_left_and_reads_nothing_twice(world: World
     second = dupes_index(world.desk, INDEX)
     assert (first.indexed, first.known) == (7, 0)
     assert (second.indexed, second.known, second.changes) == (1, 7, 8)
-    assert dupes_index(world.desk, Wanted(workers=1, anew=True)).indexed == 8
+    assert dupes_index(world.desk, IndexRequest(workers=1, anew=True)).indexed == 8
 
 
 def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> None:
@@ -313,7 +313,7 @@ def test_without_an_index_or_a_change_it_is_said_what_to_do(world: World) -> Non
     with pytest.raises(InputError, match="has no base"):
         dupes_check(world.desk, "..main")
     with pytest.raises(InputError, match="is no pattern of refs"):
-        dupes_index(world.desk, Wanted(refs=("pull/*",), workers=1))
+        dupes_index(world.desk, IndexRequest(refs=("pull/*",), workers=1))
     with pytest.raises(InputError, match="no evidence is stored"):
         dupes_show(world.index().desk, "abcdef")
     with pytest.raises(InputError, match="no indexed change is called"):
@@ -333,7 +333,7 @@ def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world:
     def codes(base: str = "main") -> set[str]:
         return {
             reason.code
-            for reason in gate(world.desk, Request(change=f"{base}..{twin}")).reasons
+            for reason in gate(world.desk, GateRequest(change=f"{base}..{twin}")).reasons
             if reason.code.startswith("DUPE")
         }
 
@@ -346,7 +346,9 @@ def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world:
 def test_the_gate_says_that_nobody_could_look_where_it_shall(world: World) -> None:
     head = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     base = world.ruled(b'[gate]\nduplicates = "always"\n')
-    reasons = [one for one in gate(world.desk, Request(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"]
+    reasons = [
+        one for one in gate(world.desk, GateRequest(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"
+    ]
     assert len(reasons) == 1
     assert "no change is indexed yet" in reasons[0].sentence
 
@@ -356,5 +358,5 @@ def test_a_backport_is_no_reason_for_the_gate(world: World) -> None:
     pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
     backport = world.propose(6, {b"src/app.py": RETRY}, pick)
     world.index()
-    report = gate(world.desk, Request(change=f"{world.root}..{backport}"))
+    report = gate(world.desk, GateRequest(change=f"{world.root}..{backport}"))
     assert not [one for one in report.reasons if one.code.startswith("DUPE")]

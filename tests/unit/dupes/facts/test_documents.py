@@ -5,7 +5,7 @@ import pytest
 from custody.core.lines import Lines
 from custody.dupes.facts.extractor import facts_of
 from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import Block, Heading, Reference, Structure
+from custody.dupes.facts.model import DocumentHeading, FencedCode, Reference, Structure
 
 
 def headings(structure: Structure) -> list[str]:
@@ -61,12 +61,12 @@ def test_a_markdown_document() -> None:
         "3 Indented 19",
     ]
     assert structure.blocks == (
-        Block(
+        FencedCode(
             "ts", ("#", "no", "heading", ",", "no", "reference", "#", "99", "const", "a", "=", "1", ";"), Lines(15, 18)
         ),
-        Block("python", ("print", "(", '"', "x", '"', ")", "~", "~", "~", "still", "code"), Lines(23, 27)),
-        Block("sh", ("npm", "i"), Lines(29, 31)),
-        Block("", ("open", "to", "the", "end"), Lines(34, 36)),
+        FencedCode("python", ("print", "(", '"', "x", '"', ")", "~", "~", "~", "still", "code"), Lines(23, 27)),
+        FencedCode("sh", ("npm", "i"), Lines(29, 31)),
+        FencedCode("", ("open", "to", "the", "end"), Lines(34, 36)),
     )
     assert [f"{one.name} {one.lines}" for one in structure.references] == [
         *("#12 3", "django/django#34 3", "pallets/flask#5678 32", "a/b#9 32"),
@@ -110,14 +110,16 @@ def test_a_restructured_document() -> None:
     structure = facts_of("docs/a.rst", RESTRUCTURED).structure
     assert headings(structure) == ["1 Title 1-3", "2 Section 5-6", "3 Deeper 10-11", "2 Other section 23-24"]
     assert structure.blocks == (
-        Block("", ("x", "=", "1", "y", "=", "2"), Lines(12, 15)),
-        Block("python", ("import", "os", "os", ".", "getcwd", "(", ")"), Lines(17, 21)),
+        FencedCode("", ("x", "=", "1", "y", "=", "2"), Lines(12, 15)),
+        FencedCode("python", ("import", "os", "os", ".", "getcwd", "(", ")"), Lines(17, 21)),
     )
     assert structure.references == (Reference("#12", Lines(8, 8)), Reference("#34", Lines(8, 8)))
 
 
 def test_a_text_is_read_as_restructured() -> None:
-    assert facts_of("docs/intro.txt", b"Title\n=====\n").structure.headings == (Heading(1, "Title", Lines(1, 2)),)
+    assert facts_of("docs/intro.txt", b"Title\n=====\n").structure.headings == (
+        DocumentHeading(1, "Title", Lines(1, 2)),
+    )
 
 
 @pytest.mark.parametrize("path", ["a.md", "a.rst"])
@@ -128,4 +130,4 @@ def test_line_ends_and_marks_of_the_beginning_change_nothing(path: str) -> None:
 
 def test_only_the_first_tokens_of_a_block_count() -> None:
     found = facts_of("a.md", b"```\n" + b"a b c\n" * 99 + b"```\n", FactLimits(block_tokens_max=4))
-    assert found.structure.blocks == (Block("", ("a", "b", "c", "a"), Lines(1, 101)),)
+    assert found.structure.blocks == (FencedCode("", ("a", "b", "c", "a"), Lines(1, 101)),)

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from custody.core.lines import Lines
 from custody.dupes.facts.extractor import facts_of
-from custody.dupes.facts.model import Declared, Facts
-from custody.dupes.facts.touched_facts import Changed, changed
+from custody.dupes.facts.model import Declaration, Facts
+from custody.dupes.facts.touched_facts import TouchedFacts, changed
 
 SOURCE = b"""\
 import a from './a.js';
@@ -56,20 +56,20 @@ def test_those_on_one_line_are_all_meant() -> None:
 
 def test_what_ended_holds_nothing_any_more() -> None:
     places = {"a": Lines(1, 5), "b": Lines(5, 9)}
-    facts = Facts(declared=tuple(Declared(name, "function", lines, False) for name, lines in places.items()))
+    facts = Facts(declared=tuple(Declaration(name, "function", lines, False) for name, lines in places.items()))
     assert changed(facts, [Lines(5, 5)]).symbols == {"a", "b"}
     assert changed(facts, [Lines(6, 6)]).symbols == {"b"}
 
 
 def test_exports_and_imports_by_their_lines() -> None:
-    assert changed(FACTS, [Lines(2, 3)]) == Changed(imports=frozenset({"./b"}))
+    assert changed(FACTS, [Lines(2, 3)]) == TouchedFacts(imports=frozenset({"./b"}))
     assert changed(FACTS, [Lines(13, 13)]).exports == {"Store"}
     assert changed(FACTS, [Lines(18, 18)]).exports == frozenset()
 
 
 def test_no_lines_no_changes() -> None:
-    assert changed(FACTS, []) == Changed()
-    assert changed(Facts(), [Lines(1, 9)]) == Changed()
+    assert changed(FACTS, []) == TouchedFacts()
+    assert changed(Facts(), [Lines(1, 9)]) == TouchedFacts()
 
 
 def test_changed_tests() -> None:
@@ -96,7 +96,7 @@ stretches = st.builds(lambda first, more: Lines(first, first + more), st.integer
 
 @given(st.lists(stretches, max_size=8), st.lists(stretches, max_size=5))
 def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks: list[Lines]) -> None:
-    facts = Facts(declared=tuple(Declared(str(n), "function", lines, False) for n, lines in enumerate(places)))
+    facts = Facts(declared=tuple(Declaration(str(n), "function", lines, False) for n, lines in enumerate(places)))
     found = changed(facts, hunks).symbols
     touched = {one.name for one in facts.declared if any(one.lines.overlaps(hunk) for hunk in hunks)}
     assert found <= touched

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import CustodyError, InputError, WorldError, exit_status
-from custody.dupes.pool import WorkerDied, WorkFailed, pool_map
+from custody.dupes.pool import WorkerLost, WorkError, pool_map
 from custody.dupes.pool.window import HELD_PER_WORKER_MAX
 from tests.unit.dupes.pool import work
 
@@ -89,7 +89,7 @@ def results_and_error(fn: Callable[[int], object], workers: int) -> tuple[list[o
 def test_what_the_function_raises_names_the_item_and_keeps_the_way_there(workers: int) -> None:
     found, error = results_and_error(work.no_threes, workers)
     assert found == [0, 1, 2]
-    assert isinstance(error, WorkFailed) and error.position == 3
+    assert isinstance(error, WorkError) and error.position == 3
     assert str(error) == "cannot work on item 4, 3: ValueError: three is not to be had"
     assert exit_status(error) == 4
     assert "in no_threes" in error.__notes__[0]
@@ -113,16 +113,16 @@ def test_our_own_errors_keep_their_family_and_their_hint(workers: int) -> None:
 def test_a_worker_that_dies_names_the_item_it_died_on(fn: Callable[[int], object]) -> None:
     found, error = results_and_error(fn, 2)
     assert found == [0, 1, 2]
-    assert isinstance(error, WorkerDied) and error.position == 3
+    assert isinstance(error, WorkerLost) and error.position == 3
     assert error.message == "a worker died on item 4, 3: its process ended"
     assert exit_status(error) == 3
 
 
 def test_what_cannot_be_sent_is_said() -> None:
     _, error = results_and_error(work.gives_what_cannot_be_sent, 2)
-    assert isinstance(error, WorkFailed) and error.position == 0
+    assert isinstance(error, WorkError) and error.position == 0
     _, error = results_and_error(lambda number: number, 2)
-    assert isinstance(error, WorkFailed) and "pickle" in str(error)
+    assert isinstance(error, WorkError) and "pickle" in str(error)
 
 
 def test_who_stops_early_leaves_nobody_behind() -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.dupes.app.change_reader import Asked, Unread
+from custody.dupes.app.change_reader import ChangeRef, Unread
 from custody.dupes.app.index import sketch_all
-from custody.dupes.pool import WorkerDied, WorkFailed, pool_map
+from custody.dupes.pool import WorkerLost, WorkError, pool_map
 from custody.dupes.pool.ray_cluster import FOLDER_CHARACTERS_MAX
 from custody.dupes.rules import DedupeRules
 from custody.git import discover
@@ -82,7 +82,7 @@ def test_changes_of_a_repository_are_sketched_alike_by_a_cluster(tmp_path: Path)
     rules, names = DedupeRules(), ["a.py", "b.ts", "README.md", "broken.py", "data.bin"]
     versions = [{f"src/{name}".encode(): _content(name, number) for name in names} for number in range(40)]
     commits = a_history(built, *versions)
-    asked = [Asked(base=base, head=head) for base, head in pairwise(commits)]
+    asked = [ChangeRef(base=base, head=head) for base, head in pairwise(commits)]
     folder = str(discover(built.path).git_dir)
     alone = list(sketch_all(folder, asked, rules, workers=1))
     together = list(sketch_all(folder, asked, rules, workers=2, backend="ray"))
@@ -108,11 +108,11 @@ def test_two_workers_do_the_work_and_we_do_none() -> None:
 @pytest.mark.usefixtures("_ray")
 def test_failures_are_those_of_processes() -> None:
     found: list[int] = []
-    with pytest.raises(WorkFailed, match="cannot work on item 4, 3: ValueError: three is not to be had"):
+    with pytest.raises(WorkError, match="cannot work on item 4, 3: ValueError: three is not to be had"):
         found.extend(pool_map(work.no_threes, range(9), workers=2, backend="ray"))
     with pytest.raises(InputError, match="cannot work on item 4, 3: three is too many"):
         found.extend(pool_map(work.refuses_threes, range(9), workers=2, backend="ray"))
-    with pytest.raises(WorkerDied, match="a worker died on item 4, 3: Ray says WorkerCrashedError"):
+    with pytest.raises(WorkerLost, match="a worker died on item 4, 3: Ray says WorkerCrashedError"):
         found.extend(pool_map(work.dies_of_threes, range(9), workers=2, backend="ray"))
     assert found == [0, 1, 2] * 3
 

@@ -8,9 +8,9 @@ import pytest
 from custody.attribution.app import history
 from custody.core.errors import CustodyError, InputError
 from custody.core.ids import CommitSha
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody, spool_of
 from tests.builders.judged import NEW, OLD, Judged, codes
 from tests.builders.processes import started_from_now
@@ -28,7 +28,7 @@ def world(tmp_path: Path) -> Judged:
 
 
 def said(world: Judged, change: str) -> GateReport:
-    return gate(world.desk, Request(change=change))
+    return gate(world.desk, GateRequest(change=change))
 
 
 class TestRange:
@@ -71,26 +71,26 @@ class TestRange:
     def test_a_shallow_clone_without_the_base_is_told(self, world: Judged, tmp_path: Path) -> None:
         clone = a_clone(world.built, tmp_path / "clone", "--depth=1")
         with pytest.raises(InputError):
-            gate(Desk(clone.path), Request(change=f"{world.first}..HEAD"))
-        report = gate(Desk(clone.path), Request(change="HEAD..HEAD"))
+            gate(Workspace(clone.path), GateRequest(change=f"{world.first}..HEAD"))
+        report = gate(Workspace(clone.path), GateRequest(change="HEAD..HEAD"))
         assert (report.level, report.reasons) == ("approve", [])
 
     def test_a_bare_repository_can_be_judged(self, world: Judged, tmp_path: Path) -> None:
         bare = a_clone(world.built, tmp_path / "bare", "--bare")
-        report = gate(Desk(bare.path), Request(change=f"{world.first}..{world.second}"))
+        report = gate(Workspace(bare.path), GateRequest(change=f"{world.first}..{world.second}"))
         assert codes(report) == ["ATTR-UNSEEN"]
         with pytest.raises(CustodyError):
-            gate(Desk(bare.path), Request(change=None))
+            gate(Workspace(bare.path), GateRequest(change=None))
 
     def test_there_is_nothing_to_judge_before_the_first_commit(self, tmp_path: Path) -> None:
         empty = a_repository(tmp_path / "empty")
         for change in (None, "HEAD"):
             with pytest.raises(InputError):
-                gate(Desk(empty.path), Request(change=change))
+                gate(Workspace(empty.path), GateRequest(change=change))
 
     def test_outside_a_repository_it_is_the_callers_turn(self, tmp_path: Path) -> None:
         with pytest.raises(InputError):
-            gate(Desk(tmp_path), Request(change="HEAD~1..HEAD"))
+            gate(Workspace(tmp_path), GateRequest(change="HEAD~1..HEAD"))
 
 
 class TestPolicy:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from custody.core.wire.time import text_from
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, a_repository
@@ -54,8 +54,8 @@ class World:
             **call,
         )
         spool_of(self.built.path).put(edit)
-        desk = Desk(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
-        return gate(desk, Request(change=f"{self.base}..{self.head}"))
+        desk = Workspace(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
+        return gate(desk, GateRequest(change=f"{self.base}..{self.head}"))
 
 
 def codes(report: GateReport) -> list[str]:

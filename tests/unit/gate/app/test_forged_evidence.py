@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.lineage import UNKNOWN, Origin
-from custody.attribution.origin_search import Line
+from custody.attribution.lineage import UNKNOWN, LineOrigin
+from custody.attribution.origin_search import VersionLine
 from custody.attribution.packing import pack_version
 from custody.capture import TRANSCRIPT_READERS
 from custody.core.errors import InputError
@@ -32,7 +32,7 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.share.export import export_to
 from custody.share.import_ import import_export
 from custody.store import open_sqlite
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.hooks import an_edit, installed, run_hook
 from tests.builders.judged import ADDED, DAY, LEVELS, NEW, NS, OLD, Judged, codes, shown
@@ -354,7 +354,7 @@ def forked(world: Judged) -> None:
         db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
     spool_of(copy).put(world.event("decision", -90, id="theirs"))
     world.tell("decision", -80, id="ours")
-    export_to(Desk(copy, now_ns=world.desk.now_ns), copy.parent / "export")
+    export_to(Workspace(copy, now_ns=world.desk.now_ns), copy.parent / "export")
     world.answers.append(encode_report(import_export(world.desk, copy.parent / "export")).decode())
 
 
@@ -517,7 +517,7 @@ def origins_in_what_is_kept(world: Judged) -> None:
 
 
 def _origins_of(state: int) -> bytes:
-    lines = [Line(0, False, UNKNOWN, ())] * 2 + [Line(0, False, Origin(state, 1.0), ())] * 2
+    lines = [VersionLine(0, False, UNKNOWN, ())] * 2 + [VersionLine(0, False, LineOrigin(state, 1.0), ())] * 2
     return pack_version(lines, 1)
 
 

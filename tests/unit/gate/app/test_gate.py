@@ -12,13 +12,13 @@ import pytest
 from custody.capture.hook.event_home import add_gap
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.gate.codes import CODES
 from custody.gate.wire.report import GateReport
 from custody.ledger.erase import erase
 from custody.trust.app.show import trust_list
 from custody.workspace.change import change_of
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import home_of
@@ -39,7 +39,7 @@ class World:
         self.first, self.second = a_history(self.built, {b"a.py": OLD}, {b"a.py": NEW, **more})
         self.base = self.first
         self.built.checkout()
-        self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * NS)
+        self.desk = Workspace(folder, now_ns=lambda: (NOON + 3600) * NS)
 
     def proven(self, count: int = 12) -> "World":
         """The agent has a good record."""
@@ -65,7 +65,7 @@ class World:
         return self
 
     def said(self, change: str | None = None) -> GateReport:
-        return gate(self.desk, Request(change=f"{self.base}..{self.second}" if change is None else change))
+        return gate(self.desk, GateRequest(change=f"{self.base}..{self.second}" if change is None else change))
 
     def rules(self, text: str) -> "World":
         """The base sets these rules meanwhile."""
@@ -369,7 +369,7 @@ class TestChange:
     def test_a_bare_repository_can_be_judged(self, tmp_path: Path) -> None:
         built = a_repository(tmp_path / "bare", bare=True)
         first, second = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
-        assert codes(gate(Desk(built.path), Request(change=f"{first}..{second}"))) == ["ATTR-UNSEEN"]
+        assert codes(gate(Workspace(built.path), GateRequest(change=f"{first}..{second}"))) == ["ATTR-UNSEEN"]
 
 
 def gap(world: World, at: int, words: str) -> None:

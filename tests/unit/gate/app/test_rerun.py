@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.report import encode_report
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app import gate as gate_module
 from custody.gate.app import gather as gate_seen
 from custody.gate.app.evidence_basis import head_of, rests_on
-from custody.gate.app.gate import Request, gate
-from custody.gate.app.verify_verdict import Relied, verify_verdict
+from custody.gate.app.gate import GateRequest, gate
+from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.gate.wire.report import GateReport
 from custody.ledger.erase import erase
 from custody.ledger.verify import verify
 from custody.share.pull import pull_git
 from custody.share.push import push_git
 from custody.store import StoreUnwritable
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.hooks import home_of
 from tests.builders.repo import NOON
 from tests.builders.team import Team, ana_of
@@ -54,7 +54,7 @@ class TestBound:
 
     def test_a_change_that_adds_nothing_is_bound_too(self, court: Court) -> None:
         court.said()
-        verdict = gate(court.desk, Request(change=f"{court.head}..{court.base}"))
+        verdict = gate(court.desk, GateRequest(change=f"{court.head}..{court.base}"))
         assert (verdict.level, verdict.added.agent) == ("approve", 0)
         assert verdict.chain_head is not None and len(verdict.chains) == 1
 
@@ -79,7 +79,7 @@ class TestBound:
         index = court.said().index
         assert index is not None and index.changes > 1
         off = court.built.commit({b"custody.toml": b'[gate]\nduplicates = "off"\n'}, court.base, ref="refs/heads/off")
-        assert gate(court.desk, Request(change=f"{off}..{court.head}")).index is None
+        assert gate(court.desk, GateRequest(change=f"{off}..{court.head}")).index is None
 
     def test_a_description_is_named_by_its_digest(self, court: Court) -> None:
         said, other = court.said(b"one"), court.said(b"other")
@@ -92,7 +92,7 @@ class TestBound:
         looks: list[str] = []
         real = gate_seen.looked_at
 
-        def looking(desk: Desk, *rest: object) -> object:
+        def looking(desk: Workspace, *rest: object) -> object:
             looked = real(desk, *rest)  # type: ignore[arg-type]
             looks.append(type(desk).__name__)
             court.happens("rejected")
@@ -182,12 +182,12 @@ class TestAgain:
     def test_a_colleague_who_pulled_the_records_without_their_texts_has_it_again(self, tmp_path: Path) -> None:
         team = Team(tmp_path)
         ana = ana_of(team)
-        verdict = encode_report(gate(ana, Request(change="HEAD~1..HEAD")))
+        verdict = encode_report(gate(ana, GateRequest(change="HEAD~1..HEAD")))
         push_git(ana, None)
         bob = team.clone("bob")
-        assert verify_verdict(bob, Relied(verdict=verdict)).again == "not"
+        assert verify_verdict(bob, VerdictCheck(verdict=verdict)).again == "not"
         pull_git(bob, None)
-        checked = verify_verdict(bob, Relied(verdict=verdict))
+        checked = verify_verdict(bob, VerdictCheck(verdict=verdict))
         assert (checked.again, checked.findings) == ("identical", [])
 
     def test_nothing_is_written_to_the_store(self, court: Court) -> None:
@@ -265,7 +265,7 @@ class TestCannot:
         court.indexed()
         court.happens("indexed")
         verdict = court.said()
-        dupes_index(court.desk, Wanted(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
+        dupes_index(court.desk, IndexRequest(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
         assert "indexed change(s) that it was compared with are not those" in self.because(court, verdict)
 
     def test_a_description(self, court: Court) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from custody.cite.app.registry import cite_list
-from custody.gate.app.gate import Request, gate
-from custody.gate.wire.report import ReasonGiven
-from custody.workspace.workspace import Desk
+from custody.gate.app.gate import GateRequest, gate
+from custody.gate.wire.report import ReasonReport
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_history, a_repository
@@ -30,10 +30,10 @@ class World:
         self.built: Built = a_repository(folder)
         self.commits = a_history(self.built, *versions)
         self.built.checkout()
-        self.desk = Desk(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
+        self.desk = Workspace(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
 
-    def reasons(self, description: bytes | None = None) -> list[ReasonGiven]:
-        report = gate(self.desk, Request(change=f"{self.commits[0]}..{self.commits[-1]}", description=description))
+    def reasons(self, description: bytes | None = None) -> list[ReasonReport]:
+        report = gate(self.desk, GateRequest(change=f"{self.commits[0]}..{self.commits[-1]}", description=description))
         return [reason for reason in report.reasons if reason.code.startswith("CITE-")]
 
     def codes(self, description: bytes | None = None) -> list[str]:
@@ -98,7 +98,7 @@ def test_the_messages_of_its_commits(tmp_path: Path) -> None:
     second = built.commit({b"a.py": b"a = 2\n"}, first, message=message)
     (reason,) = (
         one
-        for one in gate(Desk(tmp_path), Request(change=f"{first}..{second}")).reasons
+        for one in gate(Workspace(tmp_path), GateRequest(change=f"{first}..{second}")).reasons
         if one.code.startswith("CITE-")
     )
     assert reason.sentence.startswith(f"the message of {second[:12]}: line 3: [2] is not listed")

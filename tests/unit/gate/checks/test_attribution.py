@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from custody.attribution.model import Grade
-from custody.gate.model import Stretch, Unseen, Whose
-from custody.ledger.gap import Gap
+from custody.gate.model import AddedRange, LineOwner, MissingEvidence
+from custody.ledger.gap import RecordingGap
 from tests.unit.gate.builders import (
     HOUR_NS,
     NOON_NS,
@@ -30,7 +30,7 @@ def test_lines_whose_writers_are_well_shown_give_no_reason() -> None:
 def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> None:
     assert codes(replace(a_change(period=None), recorded=None)) == []
     assert codes(a_change(recorded=UNSEEN, period=None)) == ["INTEG-UNSEEN"]
-    assert codes(a_change(gaps=[Gap(None, "lost")])) == []
+    assert codes(a_change(gaps=[RecordingGap(None, "lost")])) == []
 
 
 def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:
@@ -40,7 +40,7 @@ def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:
 
 
 def test_files_that_could_not_be_read_are_named_and_from_the_fourth_on_counted() -> None:
-    unread = [Unseen(f"is binary {n}", "read it") for n in range(1, 6)]
+    unread = [MissingEvidence(f"is binary {n}", "read it") for n in range(1, 6)]
     (reason,) = verdict(a_change(*unread)).reasons
     assert reason.sentence == (
         "nothing is known of what 5 file(s) got: 'file1.py' is binary 1; 'file2.py' is binary 2;"
@@ -60,22 +60,26 @@ def test_files_that_could_not_be_read_are_named_and_from_the_fourth_on_counted()
     ],
 )
 def test_a_gap_counts_unless_it_was_surely_at_another_time(at_ns: int | None, counts: bool) -> None:
-    assert codes(a_change(agents(), gaps=[Gap(at_ns, "lost")])) == (["ATTR-UNSEEN"] if counts else [])
+    assert codes(a_change(agents(), gaps=[RecordingGap(at_ns, "lost")])) == (["ATTR-UNSEEN"] if counts else [])
 
 
 def test_a_gap_counts_from_an_older_base_on() -> None:
-    old = a_change(agents(), gaps=[Gap(PERIOD.base_ns, "lost")])
+    old = a_change(agents(), gaps=[RecordingGap(PERIOD.base_ns, "lost")])
     assert codes(old, rules_with(gap_hours_before=1.0)) == ["ATTR-UNSEEN"]
-    older = a_change(agents(), gaps=[Gap(PERIOD.base_ns - 1, "lost")])
+    older = a_change(agents(), gaps=[RecordingGap(PERIOD.base_ns - 1, "lost")])
     assert codes(older, rules_with(gap_hours_before=1.0)) == []
 
 
 def test_every_gap_counts_where_the_changes_time_cannot_be_told() -> None:
-    assert codes(a_change(agents(), gaps=[Gap(0, "lost long ago")], period=None)) == ["ATTR-UNSEEN"]
+    assert codes(a_change(agents(), gaps=[RecordingGap(0, "lost long ago")], period=None)) == ["ATTR-UNSEEN"]
 
 
 def test_gaps_are_counted_and_the_last_one_told() -> None:
-    gaps = [Gap(NOON_NS, "the later"), Gap(NOON_NS - 1, "the earlier"), Gap(None, "the timeless")]
+    gaps = [
+        RecordingGap(NOON_NS, "the later"),
+        RecordingGap(NOON_NS - 1, "the earlier"),
+        RecordingGap(None, "the timeless"),
+    ]
     (reason,) = verdict(a_change(agents(), gaps=gaps)).reasons
     assert reason.sentence == (
         "3 gap(s) while the change was made: something could not be recorded; the last one: the later"
@@ -126,13 +130,13 @@ def test_no_agents_have_no_share() -> None:
 
 
 def test_every_kind_of_reason_can_stand_beside_the_others() -> None:
-    seen = a_change(UNSEEN, nobodys(), agents(tier=6), gaps=[Gap(None, "lost")])
+    seen = a_change(UNSEEN, nobodys(), agents(tier=6), gaps=[RecordingGap(None, "lost")])
     rules = rules_with(agent_share_max=0.1)
     assert codes(seen, rules) == ["ATTR-UNSEEN", "ATTR-UNSEEN", "ATTR-NONE", "ATTR-WEAK", "ATTR-SHARE"]
 
 
-@pytest.mark.parametrize("whose", Whose)
-def test_whatever_is_not_known_of_an_answer_is_said(whose: Whose) -> None:
-    bare = a_change(Stretch(agents().lines, whose))
-    said = {Whose.NONE: ["ATTR-NONE"], Whose.PERSON: ["ATTR-WEAK"]}
+@pytest.mark.parametrize("whose", LineOwner)
+def test_whatever_is_not_known_of_an_answer_is_said(whose: LineOwner) -> None:
+    bare = a_change(AddedRange(agents().lines, whose))
+    said = {LineOwner.NONE: ["ATTR-NONE"], LineOwner.PERSON: ["ATTR-WEAK"]}
     assert codes(bare) == said.get(whose, ["ATTR-WEAK", "TRUST-UNKNOWN"])

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from custody.gate.model import Before, Unseen
+from custody.gate.model import Before, MissingEvidence
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, rules_with, verdict
 
 
-def with_befores(befores: tuple[Before, ...] | Unseen | None, **rules: object) -> list[str]:
+def with_befores(befores: tuple[Before, ...] | MissingEvidence | None, **rules: object) -> list[str]:
     return codes(replace(a_change(agents()), befores=befores), rules_with(None, **rules))
 
 

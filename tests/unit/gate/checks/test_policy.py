@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from custody.gate.checks.policy import policy
-from custody.gate.codes import CODES, Code, Level, Reason
+from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 
@@ -30,10 +30,12 @@ def test_no_reason_for_a_change_that_sets_no_rule() -> None:
 )
 def test_five_rules_are_named_and_the_others_counted(count: int, sentence: str) -> None:
     (reason,) = reasons(tuple(f"r{number}" for number in range(1, count + 1)))
-    assert reason == Reason(Code.POLICY_CHANGED, Level.REVIEW, sentence, CODES[Code.POLICY_CHANGED].remedy, spots=())
+    assert reason == Reason(
+        ReasonCode.POLICY_CHANGED, VerdictLevel.REVIEW, sentence, CODES[ReasonCode.POLICY_CHANGED].remedy, spots=()
+    )
 
 
 @pytest.mark.parametrize("level", ["approve", "review", "block"])
 def test_the_rules_set_its_level(level: LevelName) -> None:
-    (reason,) = reasons(("gate.calls from 'off' to 'on'",), rules_with({Code.POLICY_CHANGED: level}))
-    assert reason.level is Level(level)
+    (reason,) = reasons(("gate.calls from 'off' to 'on'",), rules_with({ReasonCode.POLICY_CHANGED: level}))
+    assert reason.level is VerdictLevel(level)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from custody.gate.codes import Code, Level
-from custody.gate.model import Stretch, Unseen, Whose
-from custody.trust.model import Against, Approval, Never
+from custody.gate.codes import ReasonCode, VerdictLevel
+from custody.gate.model import AddedRange, LineOwner, MissingEvidence
+from custody.trust.model import Approval, Never, ReviewReason
 from tests.unit.gate.builders import (
     FINE,
     OTHER,
@@ -33,7 +33,7 @@ def test_every_reason_is_told_with_the_agent_that_it_is_about() -> None:
         ("TRUST-SAMPLES", "robot: the agent is new"),
         ("TRUST-SIZE", "robot: the change is large"),
     ]
-    assert found.level is Level.REVIEW
+    assert found.level is VerdictLevel.REVIEW
 
 
 def test_of_several_agents_each_is_asked() -> None:
@@ -53,24 +53,24 @@ def test_nothing_is_said_of_lines_that_no_agent_wrote() -> None:
 
 @pytest.mark.parametrize("author", [None, OTHER])
 def test_an_agent_that_was_not_asked_about_is_not_known(author: object) -> None:
-    stretch = Stretch(agents(7, 9).lines, Whose.AGENT, 1, agents().grade, author)  # type: ignore[arg-type]
+    stretch = AddedRange(agents(7, 9).lines, LineOwner.AGENT, 1, agents().grade, author)  # type: ignore[arg-type]
     (reason,) = verdict(a_change(stretch, answers={ROBOT: FINE})).reasons
-    assert reason.code is Code.TRUST_UNKNOWN
+    assert reason.code is ReasonCode.TRUST_UNKNOWN
     assert reason.sentence == "it is not known whose record speaks for 3 added line(s), the first at 'file1.py:7'"
 
 
 def test_records_that_could_not_be_read_are_not_good_records() -> None:
-    (reason,) = verdict(a_change(agents(), trust=Unseen("the store is gone", "find it"))).reasons
-    assert (reason.code, reason.sentence, reason.remedy) == (Code.TRUST_UNKNOWN, "the store is gone", "find it")
+    (reason,) = verdict(a_change(agents(), trust=MissingEvidence("the store is gone", "find it"))).reasons
+    assert (reason.code, reason.sentence, reason.remedy) == (ReasonCode.TRUST_UNKNOWN, "the store is gone", "find it")
 
 
 @pytest.mark.parametrize("never", [never for never in Never if never not in (Never.SELF, Never.LOG)])
 def test_every_never_has_its_code_in_the_gate(never: Never) -> None:
-    assert codes(a_change(agents(), answers={ROBOT: Approval((Against(never, "because"),))})) == [never.value]
+    assert codes(a_change(agents(), answers={ROBOT: Approval((ReviewReason(never, "because"),))})) == [never.value]
 
 
 def test_by_default_it_never_blocks_and_a_policy_may() -> None:
     seen = a_change(agents(), answers={ROBOT: REFUSED})
-    assert level(seen) is Level.REVIEW
-    blocking = {Code.ATTR_UNSEEN, Code.ATTR_NONE, Code.TRUST_UNKNOWN, Code.TRUST_SAMPLES}
-    assert level(seen, rules_with({code: "block" for code in blocking})) is Level.BLOCK
+    assert level(seen) is VerdictLevel.REVIEW
+    blocking = {ReasonCode.ATTR_UNSEEN, ReasonCode.ATTR_NONE, ReasonCode.TRUST_UNKNOWN, ReasonCode.TRUST_SAMPLES}
+    assert level(seen, rules_with({code: "block" for code in blocking})) is VerdictLevel.BLOCK

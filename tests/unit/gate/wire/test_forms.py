@@ -19,14 +19,14 @@ from custody.gate.wire.forms import (
     encode_markdown,
     escaped,
 )
-from custody.gate.wire.report import AddedLines, GateReport, PlaceGiven, ReasonGiven
+from custody.gate.wire.report import AddedLines, GateReport, PlaceReport, ReasonReport
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) @everyone #12 `code` **b** | ~~s~~ \x1b[2J\u202e\n# H"
-HERE = PlaceGiven("src/first.py", 7, 7)
+HERE = PlaceReport("src/first.py", 7, 7)
 RULES = [SarifRule(code.value, code.value, about.meaning, about.remedy) for code, about in CODES.items()]
 
 
-def a_report(*reasons: ReasonGiven, level: str = "review") -> GateReport:
+def a_report(*reasons: ReasonReport, level: str = "review") -> GateReport:
     return GateReport(
         outcome="found" if level == "block" else "fine",
         base="a" * 40,
@@ -51,8 +51,8 @@ def a_report(*reasons: ReasonGiven, level: str = "review") -> GateReport:
     )
 
 
-def a_reason(sentence: str, *places: PlaceGiven, level: str = "review") -> ReasonGiven:
-    return ReasonGiven("ATTR-NONE", level, sentence, "read it", list(places))  # type: ignore[arg-type]
+def a_reason(sentence: str, *places: PlaceReport, level: str = "review") -> ReasonReport:
+    return ReasonReport("ATTR-NONE", level, sentence, "read it", list(places))  # type: ignore[arg-type]
 
 
 def regions(report: GateReport) -> list[dict[str, int]]:
@@ -115,7 +115,7 @@ def test_a_check_run_gives_its_moment_to_the_second_as_github_has_it() -> None:
 
 
 def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
-    places = [PlaceGiven(f"src/file{n:03}.py", n + 1, n + 2) for n in range(500)]
+    places = [PlaceReport(f"src/file{n:03}.py", n + 1, n + 2) for n in range(500)]
     many = [a_reason("ä" * 2000, *places) for _ in range(40)]
     output = json.loads(encode_check_run(a_report(*many)))["output"]
     assert len(output["annotations"]) == 50
@@ -131,7 +131,7 @@ def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
 
 
 def test_places_that_are_not_marked_are_counted() -> None:
-    places = [PlaceGiven("a.py", 2 * n + 1, 2 * n + 1) for n in range(53)]
+    places = [PlaceReport("a.py", 2 * n + 1, 2 * n + 1) for n in range(53)]
     assert (
         "3 more place(s) are not marked"
         in json.loads(encode_check_run(a_report(a_reason("so", *places))))["output"]["summary"]
@@ -139,7 +139,7 @@ def test_places_that_are_not_marked_are_counted() -> None:
 
 
 def test_neighbouring_lines_are_one_place_in_every_shape() -> None:
-    report = a_report(a_reason("so", *(PlaceGiven("a.py", n, n) for n in (*range(1, 200), 300))))
+    report = a_report(a_reason("so", *(PlaceReport("a.py", n, n) for n in (*range(1, 200), 300))))
     marks = json.loads(encode_check_run(report))["output"]["annotations"]
     assert [(one["start_line"], one["end_line"]) for one in marks] == [(1, 199), (300, 300)]
     assert [(one["startLine"], one["endLine"]) for one in regions(report)] == [(1, 199), (300, 300)]
@@ -147,7 +147,7 @@ def test_neighbouring_lines_are_one_place_in_every_shape() -> None:
 
 
 def test_sarif_has_a_result_for_each_stretch() -> None:
-    report = a_report(a_reason("so", PlaceGiven("a b.py", 3, 4), PlaceGiven("logo", None, None)))
+    report = a_report(a_reason("so", PlaceReport("a b.py", 3, 4), PlaceReport("logo", None, None)))
     run = json.loads(encode_gate_sarif(report, "1.0", RULES, HERE))["runs"][0]
     placed, file = run["results"]
     assert placed["level"] == "warning"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.gate.wire.report import AddedLines, ChainRead, GateReport
+from custody.gate.wire.report import AddedLines, ChainExtent, GateReport
 from custody.gate.wire.ssh_signature import fingerprint, public_key_of, public_line, strict_base64
 from custody.gate.wire.statement import decode_verdict, encode_envelope, encode_statement, pae
 
@@ -42,7 +42,7 @@ def a_verdict(head: str = "b" * 40, *, worktree: bool = False) -> GateReport:
         rules_from=[],
         as_of="2026-11-16T09:00:00Z",
         chain_head="sha256:" + "1" * 64,
-        chains=[ChainRead("c" * 32, 3, "d" * 64)],
+        chains=[ChainExtent("c" * 32, 3, "d" * 64)],
         index=None,
         gaps=0,
         description=None,

@@ -7,7 +7,15 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.graph.app.learn import OPEN
-from custody.graph.app.questions import Look, graph_dag, graph_diff, graph_next, graph_path, graph_related, graph_show
+from custody.graph.app.questions import (
+    ViewOptions,
+    graph_dag,
+    graph_diff,
+    graph_next,
+    graph_path,
+    graph_related,
+    graph_show,
+)
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from tests.builders.calls import HOUR, NS, World
@@ -17,7 +25,7 @@ from tests.builders.repo import NOON
 
 
 def shown(world: World) -> GraphShowReport:
-    return graph_show(world.desk, Look())
+    return graph_show(world.desk, ViewOptions())
 
 
 def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
@@ -138,7 +146,7 @@ def test_a_session_of_traced_programs_is_all_of_their_executions(world: World) -
     world.span("e1", "1", "Read", 0, 1, session="traced")
     world.span("e2", "1", "Edit", 2, 3, session="traced")
     world.span("e3", "1", "Bash", 4, 5)
-    found = graph_show(world.desk, Look(session="traced"))
+    found = graph_show(world.desk, ViewOptions(session="traced"))
     assert [node.name for node in found.nodes] == ["tool:Edit", "tool:Read"]
     assert graph_next(world.desk, "traced", (), None).after == ["Read", "Edit"]
 
@@ -181,12 +189,12 @@ def test_an_order_without_circles_says_what_it_removed(world: World) -> None:
 def test_a_session_is_a_tree(world: World) -> None:
     world.calls("abc1", *(["Read"] * 5), "Edit")
     world.calls("xyz", "Bash")
-    report = graph_show(world.desk, Look(session="abc"))
+    report = graph_show(world.desk, ViewOptions(session="abc"))
     labels = [row["label"] for row in report.elements["table"]]
     assert "Read ×5" in labels and "Edit" in labels and "Bash" not in labels
-    assert graph_show(world.desk, Look(session="abc1", lanes=True)).view == "lanes"
+    assert graph_show(world.desk, ViewOptions(session="abc1", lanes=True)).view == "lanes"
     with pytest.raises(InputError, match="no session"):
-        graph_show(world.desk, Look(session="nowhere"))
+        graph_show(world.desk, ViewOptions(session="nowhere"))
 
 
 def test_periods_and_agents_differ(world: World) -> None:
@@ -194,11 +202,11 @@ def test_periods_and_agents_differ(world: World) -> None:
     world.calls("s2", "Read", "Bash", at=NOON + HOUR, agent="other")
     noon = text_from((NOON + 60) * NS)
     for sides in ((f"..{noon}", f"{noon}.."), ("robot", "other")):
-        report = graph_diff(world.desk, *sides, Look())
+        report = graph_diff(world.desk, *sides, ViewOptions())
         changes = {(one.start, one.end): one.change for one in report.changes if one.type == "sequence"}
         assert changes == {("tool:Read", "tool:Edit"): "gone", ("tool:Read", "tool:Bash"): "new"}
     with pytest.raises(InputError) as caught:
-        graph_diff(world.desk, "robot", "nobody", Look())
+        graph_diff(world.desk, "robot", "nobody", ViewOptions())
     assert "other, robot" in (caught.value.hint or "")
 
 

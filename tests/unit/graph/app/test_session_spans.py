@@ -13,23 +13,23 @@ from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.view_merge import merged_calls
 from custody.core.views import (
     CallStatus,
+    ObservedSpan,
     Prompt,
     Session,
     SpanKind,
     SpanPhase,
     SpanRef,
-    SpanSeen,
     SpanStatus,
     Text,
     ToolCall,
 )
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event_views import views_of
-from custody.graph.app.session_spans import Captured, call_span, execution_of, spans_from, spans_of_session
+from custody.graph.app.session_spans import CapturedSession, call_span, execution_of, spans_from, spans_of_session
 from custody.graph.otlp.event import event_of
 from custody.graph.otlp.span_export import otlp_of
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.transcripts import Transcript
@@ -46,8 +46,8 @@ def a_prompt(name: str, at: int) -> Prompt:
     return Prompt(AGENT, S, PromptId(name), at, Text(digest_of(b"x"), "x"))
 
 
-def told(*calls: ToolCall, prompts: tuple[Prompt, ...] = (), session: Session | None = None) -> dict[str, SpanSeen]:
-    spans = spans_from(Captured(AGENT, S, session, prompts, merged_calls(calls)))
+def told(*calls: ToolCall, prompts: tuple[Prompt, ...] = (), session: Session | None = None) -> dict[str, ObservedSpan]:
+    spans = spans_from(CapturedSession(AGENT, S, session, prompts, merged_calls(calls)))
     assert len({one.id for one in spans}) == len(spans)
     return {one.id: one for one in spans}
 
@@ -157,11 +157,11 @@ def test_every_call_has_one_span_and_every_parent_is_there(
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(a_git_folder(tmp_path / "repo"))
+def desk(tmp_path: Path) -> Workspace:
+    return Workspace(a_git_folder(tmp_path / "repo"))
 
 
-def test_a_real_transcript_with_a_subagent(desk: Desk, tmp_path: Path) -> None:
+def test_a_real_transcript_with_a_subagent(desk: Workspace, tmp_path: Path) -> None:
     made = Transcript("5d2f0c3e", desk.folder).prompt("look").read("a.py", "x\n")
     helper = made.subagent("a1")
     helper.read("b.py", "y\n")
@@ -174,7 +174,7 @@ def test_a_real_transcript_with_a_subagent(desk: Desk, tmp_path: Path) -> None:
         assert spans_of_session(store, SessionId("5d2f0c3e"), AgentName("another")) == []
     by_id = {one.id: one for one in spans}
 
-    def way(span: SpanSeen) -> list[str]:
+    def way(span: ObservedSpan) -> list[str]:
         return [span.node, *([] if span.parent is None else way(by_id[span.parent]))]
 
     assert [way(one) for one in spans if one.kind is SpanKind.TOOL] == [
@@ -189,7 +189,7 @@ def test_a_real_transcript_with_a_subagent(desk: Desk, tmp_path: Path) -> None:
     assert (dict(written.attributes)["file"], written.status) == ("c.py", SpanStatus.OK)
 
 
-def test_a_session_of_which_only_spans_or_edits_were_recorded_gives_none(desk: Desk) -> None:
+def test_a_session_of_which_only_spans_or_edits_were_recorded_gives_none(desk: Workspace) -> None:
     spool_of(desk.folder).put(an_event("span", agent="robot"))
     spool_of(desk.folder).put(an_event("edit"))
     with desk.reading() as store:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
-from custody.core.views import SpanSeen
+from custody.core.views import ObservedSpan
 from custody.graph.otlp import import_ as importing
 from custody.graph.otlp import span_file as otlp_files
 from custody.graph.otlp.event import event_of
@@ -22,8 +22,8 @@ from custody.graph.otlp.protobuf_spans import dump_proto
 from custody.graph.otlp.report import ImportOtlpReport
 from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
-from custody.graph.wire.otlp_span import Mend, Trouble
-from custody.workspace.workspace import Desk
+from custody.graph.wire.otlp_span import Mend, OtlpProblem
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.otlp import TRACE, a_request, an_otlp_span
 
@@ -31,8 +31,8 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(a_git_folder(tmp_path / "repo"))
+def desk(tmp_path: Path) -> Workspace:
+    return Workspace(a_git_folder(tmp_path / "repo"))
 
 
 def a_file(tmp_path: Path, *values: object, name: str = "spans.jsonl") -> Path:
@@ -45,12 +45,12 @@ def mended(report: ImportOtlpReport) -> dict[str, int]:
     return {one.code: one.count for one in report.repairs}
 
 
-def kept(desk: Desk, execution: str = TRACE) -> list[SpanSeen]:
+def kept(desk: Workspace, execution: str = TRACE) -> list[ObservedSpan]:
     with desk.reading() as store:
         return [seen.view for seen in spans_of_execution(store, ExecutionId(execution))]
 
 
-def test_spans_are_kept_once_however_often_they_are_brought(desk: Desk, tmp_path: Path) -> None:
+def test_spans_are_kept_once_however_often_they_are_brought(desk: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(1), an_otlp_span(2, parent=1)), a_request(an_otlp_span(3, parent=1)))
     first, second = import_otlp(desk, [file]), import_otlp(desk, [file])
     assert (first.spans, first.new, first.known, first.repairs) == (3, 3, 0, [])
@@ -58,7 +58,7 @@ def test_spans_are_kept_once_however_often_they_are_brought(desk: Desk, tmp_path
     assert [(one.id[-1], one.parent and one.parent[-1]) for one in kept(desk)] == [("1", None), ("2", "1"), ("3", "1")]
 
 
-def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(desk: Desk, tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(desk: Workspace, tmp_path: Path) -> None:
     report = import_otlp(
         desk,
         [
@@ -93,7 +93,7 @@ def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(desk: Desk, tmp_
 
 
 def test_repairs_are_the_same_when_batches_are_small(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "BATCH_SPANS", 2)
     spans = [an_otlp_span(n, parent=n // 2 or None) for n in range(7, 0, -1)]
@@ -101,7 +101,7 @@ def test_repairs_are_the_same_when_batches_are_small(
     assert mended(report) == {"late-parent": 6, "repeated": 3, "same-id": 1}
 
 
-def test_a_parent_may_come_in_another_file_or_another_import(desk: Desk, tmp_path: Path) -> None:
+def test_a_parent_may_come_in_another_file_or_another_import(desk: Workspace, tmp_path: Path) -> None:
     child = a_file(tmp_path, an_otlp_span(2, parent=1), name="child.jsonl")
     parent = a_file(tmp_path, an_otlp_span(1), name="parent.jsonl")
     assert mended(import_otlp(desk, [child, parent])) == {"late-parent": 1}
@@ -110,20 +110,20 @@ def test_a_parent_may_come_in_another_file_or_another_import(desk: Desk, tmp_pat
 
 
 def test_more_parents_than_are_waited_for_are_counted(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "WAITING_MAX", 2)
     report = import_otlp(desk, [a_file(tmp_path, *(an_otlp_span(n, parent=n + 100) for n in range(1, 6)))])
     assert (mended(report), report.unfollowed) == ({"no-parent": 2}, 3)
 
 
-def test_places_are_bounded_and_counts_are_not(desk: Desk, tmp_path: Path) -> None:
+def test_places_are_bounded_and_counts_are_not(desk: Workspace, tmp_path: Path) -> None:
     report = import_otlp(desk, [a_file(tmp_path, *[b"{"] * 50, an_otlp_span())])
     (unreadable,) = report.repairs
     assert (unreadable.count, len(unreadable.places), report.new) == (50, 20, 1)
 
 
-def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(desk: Desk, tmp_path: Path) -> None:
+def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(desk: Workspace, tmp_path: Path) -> None:
     hidden = " password=hunter2"
     span = an_otlp_span(name="x" * 180 + hidden, attributes={"token": SECRET, "note": "x" * 980 + hidden})
     report = import_otlp(desk, [a_file(tmp_path, a_request(span))])
@@ -134,7 +134,7 @@ def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(desk: Desk,
     assert SECRET not in str(payload) and "hunter2" not in str(payload)
 
 
-def test_texts_are_kept_when_they_are_asked_for(desk: Desk, tmp_path: Path) -> None:
+def test_texts_are_kept_when_they_are_asked_for(desk: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(attributes={"input.value": "why?"})))
     without, with_texts = import_otlp(desk, [file]), import_otlp(desk, [file], texts=True)
     assert (without.attributes_left_out, with_texts.attributes_left_out) == (1, 0)
@@ -143,7 +143,7 @@ def test_texts_are_kept_when_they_are_asked_for(desk: Desk, tmp_path: Path) -> N
 
 def as_protobuf(*values: dict[str, Any]) -> bytes:
     spans = [one for value in values for one in spans_in(value)]
-    return dump_proto(one for one in spans if not isinstance(one, Trouble))
+    return dump_proto(one for one in spans if not isinstance(one, OtlpProblem))
 
 
 def framed(data: bytes) -> bytes:
@@ -163,10 +163,10 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_is_known_by_its_content(desk: Desk, tmp_path: Path, shape: str) -> None:
+def test_every_shape_is_known_by_its_content(desk: Workspace, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape])
-    assert what_is(file) == (What.OTLP, None)
+    assert what_is(file) == (ImportKind.OTLP, None)
     report = import_otlp(desk, [file])
     assert (report.new, report.repairs) == (3 if shape == "frames" else 2, [])
 
@@ -176,11 +176,11 @@ def test_every_shape_is_known_by_its_content(desk: Desk, tmp_path: Path, shape: 
 )
 def test_other_files_are_not_taken_for_spans(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "other").write_bytes(content)
-    assert what_is(tmp_path / "other")[0] is not What.OTLP
+    assert what_is(tmp_path / "other")[0] is not ImportKind.OTLP
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(desk: Desk, tmp_path: Path, shape: str) -> None:
+def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(desk: Workspace, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape][:-9])
     report = import_otlp(desk, [file])
@@ -188,7 +188,7 @@ def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(desk: Desk, tmp
 
 
 def test_one_value_that_is_too_large_is_refused_and_lines_are_not(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp_files, "OBJECT_BYTES_MAX", 2000)
     wide = a_request(*(an_otlp_span(n) for n in range(1, 20)))
@@ -200,7 +200,7 @@ def test_one_value_that_is_too_large_is_refused_and_lines_are_not(
 
 
 def test_protobuf_of_any_size_is_read_a_message_at_a_time(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp_files, "OBJECT_BYTES_MAX", 500)
     data = b"".join(as_protobuf(a_request(an_otlp_span(n))) for n in range(1, 20))
@@ -211,7 +211,7 @@ def test_protobuf_of_any_size_is_read_a_message_at_a_time(
     assert (wide.known, mended(wide)["unreadable"]) == (19, 1)
 
 
-def test_a_file_that_is_not_there_is_refused(desk: Desk, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_refused(desk: Workspace, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         import_otlp(desk, [tmp_path / "none"])
 
@@ -249,7 +249,7 @@ def test_nothing_aborts_and_every_span_is_accounted_for(
     lines: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("spans")
-    desk = Desk(a_git_folder(folder / "repo"))
+    desk = Workspace(a_git_folder(folder / "repo"))
     file = folder / "spans.jsonl"
     file.write_bytes(json.dumps(a_request(an_otlp_span(1))).encode() + b"\n" + b"\n".join(lines))
     first, second = import_otlp(desk, [file]), import_otlp(desk, [file])
@@ -265,7 +265,7 @@ def test_nothing_aborts_and_every_span_is_accounted_for(
 def test_codes_have_sentences_and_mending_is_deterministic() -> None:
     assert len({code.value for code in Mend}) == len(Mend)
     (span,) = spans_in(an_otlp_span(1, parent=1))
-    assert not isinstance(span, Trouble) and event_of(span) == event_of(span)
+    assert not isinstance(span, OtlpProblem) and event_of(span) == event_of(span)
 
 
 def test_every_code_and_every_word_of_the_conventions_has_its_place_on_the_page() -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event import SpanEvent, decode_event
-from custody.graph.otlp.event import Made, event_of
+from custody.graph.otlp.event import SpanEventResult, event_of
 from custody.graph.otlp.json_reader import is_otlp, spans_in
 from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
-from custody.graph.wire.otlp_span import Mend, OtlpLink, OtlpSpan, Trouble
+from custody.graph.wire.otlp_span import Mend, OtlpLink, OtlpProblem, OtlpSpan
 from tests.builders.otlp import START_NS, TRACE, a_request, an_otlp_span
 
 SPAN = "0000000000000001"
@@ -25,17 +25,17 @@ def the_span(value: Any) -> OtlpSpan:
     return span
 
 
-def made_of(**more: Any) -> Made:
+def made_of(**more: Any) -> SpanEventResult:
     return event_of(the_span(a_request(an_otlp_span(**more))), texts=more.pop("texts", False))
 
 
-def the_event(made: Made) -> SpanEvent:
+def the_event(made: SpanEventResult) -> SpanEvent:
     event = decode_event(dump(made.event))
     assert isinstance(event, SpanEvent)
     return event
 
 
-def codes(made: Made) -> list[Mend]:
+def codes(made: SpanEventResult) -> list[Mend]:
     return [code for code, _ in made.mended]
 
 
@@ -76,7 +76,7 @@ def test_ids_come_in_hex_in_base64_and_as_they_are(given: str, kept: str) -> Non
 @pytest.mark.parametrize("missing", ["", "0" * 16, "AAAAAAAAAAA="])
 def test_a_span_without_an_id_is_none_and_an_empty_parent_is_no_parent(missing: str) -> None:
     (found,) = spans_in(an_otlp_span(spanId=missing))
-    assert found == Trouble("a span without an id of its own")
+    assert found == OtlpProblem("a span without an id of its own")
     assert the_span(an_otlp_span(parentSpanId=missing)).parent is None
 
 
@@ -155,7 +155,7 @@ def test_spans_inside_spans_have_them_as_parents() -> None:
         ("b", "a"),
         ("c", "b"),
     ]
-    assert isinstance(found[-1], Trouble)
+    assert isinstance(found[-1], OtlpProblem)
 
 
 @pytest.mark.parametrize("value", [5, "x", [1], {}, {"resourceSpans": 5}, {"files": []}])

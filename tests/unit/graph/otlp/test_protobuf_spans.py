@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custody.graph.otlp.protobuf import fields_of, put, put_fixed64
 from custody.graph.otlp.protobuf_spans import dump_proto, looks_like_proto, proto_spans
-from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, Trouble, Value
+from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpSpan, OtlpValue
 from tests.builders.otlp import START_NS, TRACE
 from tests.house.not_run import not_run
 
@@ -47,7 +47,7 @@ def test_what_is_cut_short_keeps_what_came_before_the_cut() -> None:
     whole = dump_proto([a_span("0000000000000001")]) + dump_proto([a_span("0000000000000002")])
     first, second = proto_spans(whole[:-3])
     assert isinstance(first, OtlpSpan) and first.id == "0000000000000001"
-    assert isinstance(second, Trouble) and "cut short" in second.what
+    assert isinstance(second, OtlpProblem) and "cut short" in second.what
 
 
 def test_spans_of_one_message_are_kept_up_to_the_cut() -> None:
@@ -63,7 +63,7 @@ def test_spans_of_one_message_are_kept_up_to_the_cut() -> None:
 def test_a_span_that_makes_no_sense_costs_only_itself() -> None:
     spans = (put(2, put(1, b"\x01" * 16)), put(2, b"\x0a\xff"), put(2, put(1, b"\x01" * 16) + put(2, b"\x02" * 8)))
     found = list(proto_spans(put(1, put(2, b"".join(spans)))))
-    assert [type(one) for one in found] == [Trouble, Trouble, OtlpSpan]
+    assert [type(one) for one in found] == [OtlpProblem, OtlpProblem, OtlpSpan]
 
 
 def test_values_that_are_nested_too_deep_are_refused() -> None:
@@ -73,7 +73,7 @@ def test_values_that_are_nested_too_deep_are_refused() -> None:
     pair = put(1, b"deep") + put(2, value)
     span = put(1, b"\x01" * 16) + put(2, b"\x02" * 8) + put(9, pair)
     (found,) = proto_spans(put(1, put(2, put(2, span))))
-    assert isinstance(found, Trouble) and "nested" in found.what
+    assert isinstance(found, OtlpProblem) and "nested" in found.what
 
 
 def test_a_time_beyond_every_store_counts_as_missing() -> None:
@@ -90,18 +90,18 @@ def test_its_first_bytes_tell_it_from_text() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_give_spans_or_say_why_not(data: bytes) -> None:
-    assert all(isinstance(one, OtlpSpan | Trouble) for one in proto_spans(data))
+    assert all(isinstance(one, OtlpSpan | OtlpProblem) for one in proto_spans(data))
 
 
 @given(st.data())
 def test_a_damaged_message_gives_spans_or_says_why_not(data: st.DataObject) -> None:
     whole = bytearray(dump_proto([a_span("0000000000000001")]))
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    assert all(isinstance(one, OtlpSpan | Trouble) for one in proto_spans(bytes(whole)))
+    assert all(isinstance(one, OtlpSpan | OtlpProblem) for one in proto_spans(bytes(whole)))
 
 
 def a_span(own: str, **more: Any) -> OtlpSpan:
-    given: dict[str, Value] = {
+    given: dict[str, OtlpValue] = {
         "text": "é",
         "yes": True,
         "whole": -5,
@@ -251,7 +251,7 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _values, max_size=4))
-def test_the_real_library_writes_again_what_we_wrote(real: Any, attributes: dict[str, Value]) -> None:
+def test_the_real_library_writes_again_what_we_wrote(real: Any, attributes: dict[str, OtlpValue]) -> None:
     ours = dump_proto([a_span("0000000000000001", attributes=attributes)])
     again = real.FromString(ours).SerializeToString(deterministic=True)
     assert list(proto_spans(again)) == list(proto_spans(ours))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.views import SpanSeen, View
+from custody.core.views import ObservedSpan, View
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event_views import views_of
 from custody.graph.otlp.event import event_of
@@ -11,11 +11,11 @@ from custody.graph.otlp.json_reader import spans_in
 from custody.graph.otlp.json_writer import dump_json
 from custody.graph.otlp.protobuf_spans import dump_proto, proto_spans
 from custody.graph.otlp.span_export import otlp_of
-from custody.graph.wire.otlp_span import OtlpSpan, Trouble
+from custody.graph.wire.otlp_span import OtlpProblem, OtlpSpan
 from tests.builders.otlp import spans_seen
 
 
-def kept(spans: list[OtlpSpan | Trouble]) -> list[View]:
+def kept(spans: list[OtlpSpan | OtlpProblem]) -> list[View]:
     """The views of what the spans become, as a store would make them."""
     found = []
     for span in spans:
@@ -25,28 +25,28 @@ def kept(spans: list[OtlpSpan | Trouble]) -> list[View]:
 
 
 @given(st.lists(spans_seen(), max_size=4))
-def test_json_brings_back_what_went_out(seen: list[SpanSeen]) -> None:
+def test_json_brings_back_what_went_out(seen: list[ObservedSpan]) -> None:
     assert kept(list(spans_in(parse(dump_json(otlp_of(one) for one in seen))))) == seen
 
 
 @given(st.lists(spans_seen(), max_size=4))
-def test_protobuf_brings_back_what_went_out(seen: list[SpanSeen]) -> None:
+def test_protobuf_brings_back_what_went_out(seen: list[ObservedSpan]) -> None:
     assert kept(list(proto_spans(dump_proto(otlp_of(one) for one in seen)))) == seen
 
 
 @given(st.lists(spans_seen(), max_size=3), st.lists(spans_seen(), max_size=3))
-def test_messages_one_after_another_are_one(first: list[SpanSeen], second: list[SpanSeen]) -> None:
+def test_messages_one_after_another_are_one(first: list[ObservedSpan], second: list[ObservedSpan]) -> None:
     data = b"".join(dump_proto(otlp_of(one) for one in some) for some in (first, second))
     assert kept(list(proto_spans(data))) == first + second
 
 
 @given(spans_seen())
-def test_what_goes_out_has_ids_of_the_right_size(seen: SpanSeen) -> None:
+def test_what_goes_out_has_ids_of_the_right_size(seen: ObservedSpan) -> None:
     made = otlp_of(seen)
     assert (len(bytes.fromhex(made.trace)), len(bytes.fromhex(made.id))) == (16, 8)
     assert all(len(bytes.fromhex(link.span)) == 8 for link in made.links)
 
 
 @given(spans_seen())
-def test_the_same_bytes_for_the_same_span(seen: SpanSeen) -> None:
+def test_the_same_bytes_for_the_same_span(seen: ObservedSpan) -> None:
     assert dump_json([otlp_of(seen)]) == dump_json([otlp_of(seen)])

@@ -12,8 +12,8 @@ import pytest
 
 from custody.capture.hook.event_home import add_gap, fallback_of
 from custody.intake.install.hook_check import look_at_hooks
-from custody.intake.install.init import Wanted, init
-from custody.workspace.workspace import Desk
+from custody.intake.install.init import InitRequest, init
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.hooks import home_of
 
@@ -113,7 +113,7 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
 
     def looked() -> list[tuple[str, str, str | None]]:
         """What of the hook is not well, as the doctor itself sees it."""
-        return [found for found in look_at_hooks(Desk(repository)) if found[0] != "well"]
+        return [found for found in look_at_hooks(Workspace(repository)) if found[0] != "well"]
 
     assert looked() == []
     file.write_text(json.dumps({"hooks": {name: events[name] for name in list(events)[2:]}}))
@@ -145,16 +145,16 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
 
 
 def test_a_work_tree_in_which_an_agent_is_not_recorded_is_named(repository: Path, tmp_path: Path) -> None:
-    init(Desk(repository), Wanted(agents=("claude-code", "codex"), git_hooks=False))
+    init(Workspace(repository), InitRequest(agents=("claude-code", "codex"), git_hooks=False))
     for words in (
         ["commit", "--quiet", "--allow-empty", "-m", "x"],
         ["worktree", "add", "--quiet", str(tmp_path / "w")],
     ):
         subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True)
-    (_, (state_, what, _)) = look_at_hooks(Desk(repository))
+    (_, (state_, what, _)) = look_at_hooks(Workspace(repository))
     assert (state_, what) == ("note", f"not recorded in the work tree '{tmp_path / 'w'}': Claude Code")
-    init(Desk(tmp_path / "w"), Wanted(agents=("claude-code",), git_hooks=False))
-    assert [found[0] for found in look_at_hooks(Desk(repository))] == ["well"]
+    init(Workspace(tmp_path / "w"), InitRequest(agents=("claude-code",), git_hooks=False))
+    assert [found[0] for found in look_at_hooks(Workspace(repository))] == ["well"]
 
 
 @pytest.mark.parametrize(
@@ -169,14 +169,14 @@ def test_a_work_tree_in_which_an_agent_is_not_recorded_is_named(repository: Path
 def test_a_setting_that_turns_hooks_off_is_found_where_the_agent_looks(
     repository: Path, agent: str, file: str, text: str
 ) -> None:
-    init(Desk(repository), Wanted(agents=(agent,), git_hooks=False))
+    init(Workspace(repository), InitRequest(agents=(agent,), git_hooks=False))
     place = Path(os.environ["HOME"]) / file
     place.parent.mkdir(exist_ok=True)
     place.write_text(text)
-    assert [what for state_, what, _ in look_at_hooks(Desk(repository)) if state_ == "ill" and str(place) in what]
+    assert [what for state_, what, _ in look_at_hooks(Workspace(repository)) if state_ == "ill" and str(place) in what]
     if agent == "claude-code":  # what is nearer counts
         (repository / ".claude/settings.json").write_text('{"disableAllHooks": false}')
-        assert [found for found in look_at_hooks(Desk(repository)) if found[0] == "ill"] == []
+        assert [found for found in look_at_hooks(Workspace(repository)) if found[0] == "ill"] == []
 
 
 def test_every_file_of_gaps_is_counted_and_named(repository: Path) -> None:

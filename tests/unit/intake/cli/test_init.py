@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from custody.core.errors import WorldError
-from custody.intake.install.init import Recorder, Wanted, init, installed_agents
+from custody.intake.install.init import InitRequest, Recorder, init, installed_agents
 from custody.intake.install.uninstall import uninstall
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder, custody
 from tests.settings.plain import said
 
@@ -300,7 +300,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(repository: Path) -> None
         return True
 
     with pytest.raises(WorldError, match="changed by somebody else"):
-        init(Desk(repository), Wanted(agents=("cursor", "claude-code")), Recorder(install=meddle))
+        init(Workspace(repository), InitRequest(agents=("cursor", "claude-code")), Recorder(install=meddle))
     (repository / LOCAL).write_text("{}")
     assert not (repository / ".git/custody/hook").exists() and not (repository / ".git/custody/backup").exists()
     assert {path: what for path, what in tree(repository, home()).items() if "custody" not in path} == before
@@ -313,7 +313,7 @@ def test_a_recorder_that_cannot_be_copied_stops_everything(repository: Path) -> 
         raise OSError(28, "No space left on device")
 
     with pytest.raises(WorldError, match="cannot put the recorder into '.*custody': No space left on device"):
-        init(Desk(repository), Wanted(agents=ALL), Recorder(install=full))
+        init(Workspace(repository), InitRequest(agents=ALL), Recorder(install=full))
     assert {path: what for path, what in tree(repository, home()).items() if not path.endswith("custody")} == before
 
 
@@ -542,7 +542,7 @@ def test_a_broken_file_of_codex_does_not_keep_the_user_in(tmp_path: Path, reposi
     (home() / ".codex").mkdir()
     (home() / ".codex/config.toml").write_text("[broken")
     assert custody(tmp_path, "init", "--user", "--agent", "codex").status == 2
-    assert installed_agents(Desk(repository)) == ["gemini"]
+    assert installed_agents(Workspace(repository)) == ["gemini"]
     assert custody(tmp_path, "uninstall", "--user").status == 0
     assert not (home() / ".gemini").exists()
 
@@ -612,11 +612,11 @@ def test_lost_notes_do_not_keep_us_in(repository: Path) -> None:
     (repository / LOCAL).write_text('{\n  "model": "opus"\n}\n')
     custody(repository, "init", "--agent", "claude-code")
     shutil.rmtree(repository / ".git/custody/backup")
-    assert installed_agents(Desk(repository)) == ["claude-code"]
+    assert installed_agents(Workspace(repository)) == ["claude-code"]
     custody(repository, "uninstall")
     assert (repository / LOCAL).read_text() == '{\n  "model": "opus"\n}\n'
     assert not (repository / ".git/hooks/post-commit").exists()
-    assert installed_agents(Desk(repository)) == []
+    assert installed_agents(Workspace(repository)) == []
 
 
 def test_a_file_that_others_broke_does_not_stop_the_rest(repository: Path) -> None:
@@ -636,5 +636,5 @@ def test_a_copy_of_every_changed_file_is_kept_out_of_the_work_tree(repository: P
     copies = repository / ".git/custody/backup"
     assert (copies / "1-settings.local.json").read_text() == '{"model": "opus"}'
     assert sorted(path.name for path in (repository / ".claude").iterdir()) == ["settings.local.json"]
-    assert uninstall(Desk(repository)).outcome == "fine"
+    assert uninstall(Workspace(repository)).outcome == "fine"
     assert not copies.exists()

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from custody.capture import TRANSCRIPT_READERS
-from custody.core.wire.report import AgentSeen
+from custody.core.wire.report import AgentReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.install.doctor import doctor
-from custody.intake.install.init import TITLES, Wanted, init
-from custody.workspace.workspace import Desk
+from custody.intake.install.init import TITLES, InitRequest, init
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.gemini import Gemini, run_gemini_hook
 from tests.builders.repo import Built, a_repository
@@ -39,19 +39,19 @@ def a_session(built: Built) -> Gemini:
     return Gemini(built.path, at=text_from(time.time_ns())).prompt("please").write("src/new.py", None, "x = 1\n")
 
 
-def seen(built: Built, agent: str = "gemini") -> AgentSeen:
-    return next(one for one in doctor(Desk(built.path)).agents if one.name == agent)
+def seen(built: Built, agent: str = "gemini") -> AgentReport:
+    return next(one for one in doctor(Workspace(built.path)).agents if one.name == agent)
 
 
 def test_every_agent_that_can_be_set_up_is_told_of(built: Built) -> None:
-    told = doctor(Desk(built.path)).agents
+    told = doctor(Workspace(built.path)).agents
     assert [one.name for one in told] == list(TITLES)
     assert all(one.last is None and one.sessions == 0 for one in told)
 
 
 def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path) -> None:
     assert seen(built).hooks == "not set up"
-    init(Desk(built.path), Wanted(agents=("gemini",)))
+    init(Workspace(built.path), InitRequest(agents=("gemini",)))
     assert (seen(built).hooks, seen(built).last_live) == ("set up", None)
     for said in a_session(built).hooks:
         run_gemini_hook(built.path, said)
@@ -61,7 +61,7 @@ def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path
 
 
 def test_hooks_that_are_there_only_in_part_are_told_and_why_new_ones_may_not_fire(built: Built, home: Path) -> None:
-    init(Desk(built.path), Wanted(agents=("gemini", "codex"), git_hooks=False))
+    init(Workspace(built.path), InitRequest(agents=("gemini", "codex"), git_hooks=False))
     file = built.path / ".gemini/settings.json"
     settings = json.loads(file.read_text())
     del settings["hooks"]["AfterTool"]
@@ -78,7 +78,7 @@ def test_what_back_fill_would_add_is_counted_until_it_is_there(built: Built, hom
     assert left is not None and (left.transcripts, left.new_sessions, left.trouble) == (1, 1, None)
     ran = custody(built.path, "doctor")
     assert "'custody import gemini' would add 1 session(s)" in ran.out
-    import_transcripts(Desk(built.path), TRANSCRIPT_READERS["gemini"], None)
+    import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["gemini"], None)
     found = seen(built)
     assert found.backfill is not None and found.backfill.new_sessions == 0
     assert found.last is not None and found.last_live is None
@@ -95,7 +95,7 @@ def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: 
 def test_init_tells_who_was_set_up_before_who_runs_no_hooks_and_of_whom_there_is_no_sign(
     built: Built, home: Path
 ) -> None:
-    init(Desk(built.path), Wanted(agents=("gemini",), git_hooks=False))
+    init(Workspace(built.path), InitRequest(agents=("gemini",), git_hooks=False))
     (built.path / ".claude").mkdir()
     (built.path / ".claude/settings.json").write_text('{"disableAllHooks": true}')
     ran = custody(built.path, "init", "--agent", "claude-code", "--no-git-hooks")

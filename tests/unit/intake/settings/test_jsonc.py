@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.intake.settings.jsonc import Node, Unreadable, parse
+from custody.intake.settings.jsonc import JsoncNode, Unreadable, parse
 from tests.unit.intake.settings.strategies import laid_out, values
 
 
@@ -27,7 +27,7 @@ def test_every_place_holds_what_it_says(data: st.DataObject) -> None:
     _check_places(text, node)
 
 
-def _check_places(text: bytes, node: Node) -> None:
+def _check_places(text: bytes, node: JsoncNode) -> None:
     again = parse(text[node.start : node.end])
     assert again is not None
     assert again.value == node.value

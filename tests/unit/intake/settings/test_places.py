@@ -7,18 +7,20 @@ import pytest
 
 from custody.capture.hook.install import AGENTS as KNOWN_TO_THE_HOOK
 from custody.core.errors import InputError
-from custody.intake.settings import AGENTS, Places, state_folder
+from custody.intake.settings import AGENTS, SettingsPlaces, state_folder
 
 
-def places(tmp_path: Path, work_tree: Path | None = None, environment: Mapping[str, str] | None = None) -> Places:
-    return Places(work_tree, tmp_path / "home", {"PATH": "", **(environment or {})})
+def places(
+    tmp_path: Path, work_tree: Path | None = None, environment: Mapping[str, str] | None = None
+) -> SettingsPlaces:
+    return SettingsPlaces(work_tree, tmp_path / "home", {"PATH": "", **(environment or {})})
 
 
-def on_path(tmp_path: Path, path: str) -> Places:
+def on_path(tmp_path: Path, path: str) -> SettingsPlaces:
     return places(tmp_path, environment={"PATH": path})
 
 
-def here(some: Places) -> list[str]:
+def here(some: SettingsPlaces) -> list[str]:
     return [name for name, agent in AGENTS.items() if some.is_here(agent)]
 
 

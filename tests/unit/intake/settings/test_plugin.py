@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 
 from custody.core.errors import InputError
 from custody.intake.install.init import installed_agents
-from custody.intake.settings import AGENTS, Ask, settings_edit, settings_run, unsettings_edit
+from custody.intake.settings import AGENTS, HookRequest, settings_edit, settings_run, unsettings_edit
 from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MODEL, NEW, NEWEST, OLD, PROVIDER, SESSION, Opencode
@@ -48,7 +48,7 @@ def test_init_puts_it_there_once_and_uninstall_takes_it_away(repository: Path) -
     made = (repository / PLUGIN).read_bytes()
     assert is_ours(made)
     assert git(repository, "status", "--porcelain") == ""
-    assert installed_agents(Desk(repository)) == ["opencode"]
+    assert installed_agents(Workspace(repository)) == ["opencode"]
     again = custody(repository, "init", "--agent", "opencode")
     assert "unchanged  FOLDER/.opencode/plugin/custody.js" in again.out
     assert (repository / PLUGIN).read_bytes() == made
@@ -126,7 +126,7 @@ def test_a_tracked_file_sends_us_to_the_users_folder(repository: Path) -> None:
 
 
 def test_a_read_only_file_and_a_folder_in_its_place_are_named(tmp_path: Path) -> None:
-    ask = Ask.of(AGENT, "x /custody/hook/record.py")
+    ask = HookRequest.of(AGENT, "x /custody/hook/record.py")
     (tmp_path / "custody.js").mkdir()
     with pytest.raises(InputError, match="is not a regular file"):
         settings_edit(tmp_path / "custody.js", ask)
@@ -137,7 +137,7 @@ def test_a_read_only_file_and_a_folder_in_its_place_are_named(tmp_path: Path) ->
 
 def test_any_command_comes_out_as_it_went_in() -> None:
     command = "[ -f '/a \"b\" \\ é\u2028/custody/hook/record.py' ] || exit 0; 'x'"
-    made = plugin_text(Ask.of(AGENT, command))
+    made = plugin_text(HookRequest.of(AGENT, command))
     assert plugin_runs(made) == [command]
     assert is_ours(made)
     assert plugin_runs(made.replace(b"// sha256: ", b"// nothing: ")) == []
@@ -150,7 +150,7 @@ def test_any_command_comes_out_as_it_went_in() -> None:
 def a_plugin(folder: Path, command: str | None = None, **numbers: int) -> Path:
     """The plugin with a recorder that writes down what it is told, one line each."""
     said = command or f": /custody/hook/record.py; cat >> '{folder}/said'; echo >> '{folder}/said'"
-    code = plugin_text(Ask.of(AGENT, said)).decode()
+    code = plugin_text(HookRequest.of(AGENT, said)).decode()
     for name, value in numbers.items():
         assert f"const {name} = " in code
         code = code.replace(f"const {name} = ", f"const {name} = {value} // ")

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import CustodyError, InputError, WorldError
-from custody.intake.settings import AGENTS, Edit, Manifest, Note, apply, diff, files, settings_edit, unsettings_edit
+from custody.intake.settings import (
+    AGENTS,
+    Edit,
+    Manifest,
+    ManifestEntry,
+    apply,
+    diff,
+    files,
+    settings_edit,
+    unsettings_edit,
+)
 from custody.intake.settings import transaction as changing
 from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
 from custody.intake.settings.files import FILE_BYTES_MAX, look
@@ -217,7 +227,7 @@ def test_swaps_by_hand() -> None:
 
 
 def test_notes_come_back_as_they_were_kept(tmp_path: Path) -> None:
-    note = Note(
+    note = ManifestEntry(
         path="/a/\udcff", whose="cursor", created=True, after="0" * 64, swaps=(Swap(1, b"\xff", b"\n\xfe"),),
         members=("hooks",), folders=("/a",), users=("/r/.git/custody",), aside="1" * 64,
     )  # fmt: skip

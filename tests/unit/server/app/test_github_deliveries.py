@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.server.app.github_deliveries import Answer, Gatekeeper, Sent, Taken
+from custody.server.app.github_deliveries import DeliveryAnswer, DeliveryFate, DeliveryIntake, WebhookDelivery
 from custody.server.app.github_settings import GitHubSettings, github_settings
-from custody.server.control import Control, JobState, control_in_file
+from custody.server.control import ControlTables, JobState, control_in_file
 from custody.server.github.shapes import is_signed
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 
@@ -24,29 +24,31 @@ numbers = count()
 
 
 @pytest.fixture
-def control(tmp_path: Path) -> Iterator[Control]:
+def control(tmp_path: Path) -> Iterator[ControlTables]:
     with control_in_file(tmp_path / "service.db") as one:
         one.github.connect(REPOSITORY, "default")
         yield one
 
 
 @pytest.fixture
-def keeper() -> Gatekeeper:
-    return Gatekeeper(GitHubSettings(secret=fake.secret), lambda: 1, lambda: f"{next(numbers):032x}")
+def keeper() -> DeliveryIntake:
+    return DeliveryIntake(GitHubSettings(secret=fake.secret), lambda: 1, lambda: f"{next(numbers):032x}")
 
 
-def sent(body: bytes, headers: dict[str, str]) -> Sent:
+def sent(body: bytes, headers: dict[str, str]) -> WebhookDelivery:
     """A delivery as the service hands it over."""
-    return Sent(headers["X-GitHub-Event"], headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
+    return WebhookDelivery(
+        headers["X-GitHub-Event"], headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body
+    )
 
 
-def opened(action: str = "opened", guid: str = GUID, **more: str) -> Sent:
+def opened(action: str = "opened", guid: str = GUID, **more: str) -> WebhookDelivery:
     """A delivery about a pull request."""
     fake.opened(3, BASE, HEAD, **more)
     return sent(*fake.delivery("pull_request", action, 3, guid))
 
 
-def waiting(control: Control) -> list[tuple[str, str, str]]:
+def waiting(control: ControlTables) -> list[tuple[str, str, str]]:
     """The kind, the project and the payload of each job that waits."""
     return [(job.kind, job.project, job.payload) for job in control.jobs.in_states((JobState.WAITING,), 99)]
 
@@ -55,26 +57,28 @@ def waiting(control: Control) -> list[tuple[str, str, str]]:
     ("action", "kind"),
     [("opened", "judge"), ("synchronize", "judge"), ("reopened", "judge"), ("closed", "outcome"), ("labeled", None)],
 )
-def test_a_pull_request_becomes_a_job(control: Control, keeper: Gatekeeper, action: str, kind: str | None) -> None:
+def test_a_pull_request_becomes_a_job(
+    control: ControlTables, keeper: DeliveryIntake, action: str, kind: str | None
+) -> None:
     answer = keeper.take_in(control, opened(action))
     made = [("github." + kind, "default", json.dumps({"number": 3, "repository": REPOSITORY}))] if kind else []
     assert waiting(control) == [(one, project, text.replace(" ", "")) for one, project, text in made]
-    assert answer.taken is (Taken.QUEUED if kind else Taken.NOTHING)
+    assert answer.taken is (DeliveryFate.QUEUED if kind else DeliveryFate.NOTHING)
 
 
-def test_a_delivery_is_taken_in_once(control: Control, keeper: Gatekeeper) -> None:
-    assert keeper.take_in(control, opened()) == Answer(Taken.QUEUED, "queued", 1)
-    assert keeper.take_in(control, opened()).taken is Taken.KNOWN
+def test_a_delivery_is_taken_in_once(control: ControlTables, keeper: DeliveryIntake) -> None:
+    assert keeper.take_in(control, opened()) == DeliveryAnswer(DeliveryFate.QUEUED, "queued", 1)
+    assert keeper.take_in(control, opened()).taken is DeliveryFate.KNOWN
     assert len(waiting(control)) == 1
 
 
-def test_the_same_body_under_another_id_is_a_replay(control: Control, keeper: Gatekeeper) -> None:
+def test_the_same_body_under_another_id_is_a_replay(control: ControlTables, keeper: DeliveryIntake) -> None:
     keeper.take_in(control, opened())
-    assert keeper.take_in(control, opened(guid="another-" + GUID)).taken is Taken.KNOWN
-    assert keeper.take_in(control, opened(guid="third-" + GUID, title="edited since")).taken is Taken.QUEUED
+    assert keeper.take_in(control, opened(guid="another-" + GUID)).taken is DeliveryFate.KNOWN
+    assert keeper.take_in(control, opened(guid="third-" + GUID, title="edited since")).taken is DeliveryFate.QUEUED
 
 
-def test_a_check_that_is_asked_for_twice_runs_twice(control: Control, keeper: Gatekeeper) -> None:
+def test_a_check_that_is_asked_for_twice_runs_twice(control: ControlTables, keeper: DeliveryIntake) -> None:
     body = {
         "action": "rerequested",
         "check_run": {"id": 1, "name": "custody", "head_sha": HEAD, "pull_requests": [{"number": 3}, {"number": 4}]},
@@ -85,7 +89,7 @@ def test_a_check_that_is_asked_for_twice_runs_twice(control: Control, keeper: Ga
 
 
 @pytest.mark.parametrize("change", ["body", "signature", "none", "sha1", "empty"])
-def test_what_is_not_signed_is_not_believed(control: Control, keeper: Gatekeeper, change: str) -> None:
+def test_what_is_not_signed_is_not_believed(control: ControlTables, keeper: DeliveryIntake, change: str) -> None:
     one = opened()
     forged = {
         "body": replace(one, body=one.body.replace(b"opened", b"closed")),
@@ -94,9 +98,9 @@ def test_what_is_not_signed_is_not_believed(control: Control, keeper: Gatekeeper
         "sha1": replace(one, signature="sha1=" + "0" * 40),
         "empty": replace(one, signature="sha256="),
     }[change]
-    assert keeper.take_in(control, forged).taken is Taken.STRANGER
+    assert keeper.take_in(control, forged).taken is DeliveryFate.STRANGER
     assert not waiting(control)
-    assert keeper.take_in(control, one).taken is Taken.QUEUED, "a forged one does not use up the id"
+    assert keeper.take_in(control, one).taken is DeliveryFate.QUEUED, "a forged one does not use up the id"
 
 
 @given(st.binary(), st.text(max_size=80))
@@ -104,31 +108,33 @@ def test_no_signature_is_right_by_chance(body: bytes, signature: str) -> None:
     assert not is_signed(body, fake.secret, signature)
 
 
-def test_without_a_secret_nobody_is_believed(control: Control, keeper: Gatekeeper) -> None:
-    assert replace(keeper, settings=GitHubSettings()).take_in(control, opened()).taken is Taken.CLOSED
+def test_without_a_secret_nobody_is_believed(control: ControlTables, keeper: DeliveryIntake) -> None:
+    assert replace(keeper, settings=GitHubSettings()).take_in(control, opened()).taken is DeliveryFate.CLOSED
 
 
-def test_a_repository_that_nobody_connected_is_let_be(control: Control, keeper: Gatekeeper) -> None:
+def test_a_repository_that_nobody_connected_is_let_be(control: ControlTables, keeper: DeliveryIntake) -> None:
     control.github.disconnect(REPOSITORY)
     answer = keeper.take_in(control, opened())
-    assert answer.taken is Taken.NOTHING
+    assert answer.taken is DeliveryFate.NOTHING
     assert "not connected" in answer.said
 
 
-def test_github_spells_names_as_it_likes(control: Control, keeper: Gatekeeper) -> None:
+def test_github_spells_names_as_it_likes(control: ControlTables, keeper: DeliveryIntake) -> None:
     body, headers = fake.delivery("pull_request", "opened", 3, GUID)
     body, headers = fake.signed("pull_request", body.replace(REPOSITORY.encode(), b"Octo-Org/Hello-World"), GUID)
-    assert keeper.take_in(control, sent(body, headers)).taken is Taken.QUEUED
+    assert keeper.take_in(control, sent(body, headers)).taken is DeliveryFate.QUEUED
 
 
-def test_the_installation_is_kept(control: Control, keeper: Gatekeeper) -> None:
+def test_the_installation_is_kept(control: ControlTables, keeper: DeliveryIntake) -> None:
     keeper.take_in(control, opened())
     (connected,) = control.github.all()
     assert connected.installation == 7
 
 
-def test_a_push_to_the_default_branch_is_looked_through_for_reverts(control: Control, keeper: Gatekeeper) -> None:
-    assert keeper.take_in(control, sent(*fake.pushed(BASE, HEAD, [], GUID))).taken is Taken.QUEUED
+def test_a_push_to_the_default_branch_is_looked_through_for_reverts(
+    control: ControlTables, keeper: DeliveryIntake
+) -> None:
+    assert keeper.take_in(control, sent(*fake.pushed(BASE, HEAD, [], GUID))).taken is DeliveryFate.QUEUED
     ((kind, _, payload),) = waiting(control)
     assert (kind, json.loads(payload)) == (
         "github.reverts",
@@ -136,30 +142,30 @@ def test_a_push_to_the_default_branch_is_looked_through_for_reverts(control: Con
     )
 
 
-def test_a_branch_that_is_gone_undoes_nothing(control: Control, keeper: Gatekeeper) -> None:
-    assert keeper.take_in(control, sent(*fake.pushed(BASE, "0" * 40, [], GUID))).taken is Taken.NOTHING
+def test_a_branch_that_is_gone_undoes_nothing(control: ControlTables, keeper: DeliveryIntake) -> None:
+    assert keeper.take_in(control, sent(*fake.pushed(BASE, "0" * 40, [], GUID))).taken is DeliveryFate.NOTHING
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"[]", b"{", b"\xff", b'{"pull_request": 3}', b'{"repository": {"full_name": "../x"}}', b"[" * 5000],
 )
-def test_rubbish_with_a_signature_is_named(control: Control, keeper: Gatekeeper, body: bytes) -> None:
+def test_rubbish_with_a_signature_is_named(control: ControlTables, keeper: DeliveryIntake, body: bytes) -> None:
     with pytest.raises(InputError):
         keeper.take_in(control, sent(*fake.signed("pull_request", body, GUID)))
     assert not waiting(control)
 
 
 @pytest.mark.parametrize("guid", ["", "short", "x" * 65, "a b c d e f g", "../../../etc/passwd"])
-def test_a_delivery_needs_an_id(control: Control, keeper: Gatekeeper, guid: str) -> None:
+def test_a_delivery_needs_an_id(control: ControlTables, keeper: DeliveryIntake, guid: str) -> None:
     with pytest.raises(InputError, match="no id"):
         keeper.take_in(control, opened(guid=guid))
 
 
-def test_ping_and_unknown_events_ask_for_nothing(control: Control, keeper: Gatekeeper) -> None:
+def test_ping_and_unknown_events_ask_for_nothing(control: ControlTables, keeper: DeliveryIntake) -> None:
     assert keeper.take_in(control, sent(*fake.signed("ping", b'{"zen": "x"}', GUID))).said == "pong"
     one = replace(opened(), event="star")
-    assert keeper.take_in(control, one).taken is Taken.NOTHING
+    assert keeper.take_in(control, one).taken is DeliveryFate.NOTHING
 
 
 def test_settings_come_from_files_that_the_environment_names(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of
 from custody.server.app.github_connection import backfill, connect, connected, disconnect
-from custody.server.app.github_deliveries import Gatekeeper, Sent
+from custody.server.app.github_deliveries import DeliveryIntake, WebhookDelivery
 from custody.server.app.github_settings import GitHubSettings, github_settings
 from custody.server.app.jobs import KINDS
 from custody.server.app.projects import create_project, init_database
-from custody.server.app.worker import Tally, Worker
+from custody.server.app.worker import JobTally, JobWorker
 from custody.server.control import JobState
 from custody.trust.queries.decisions import decisions_of_agent
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import NOON, Built, a_history, a_repository
@@ -29,7 +29,7 @@ OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
 class Team:
     """A service's surroundings: the origin on GitHub's side, the database, what the operator set."""
 
-    desk: Desk
+    desk: Workspace
     fake: FakeGitHub
     origin: Built
     settings: GitHubSettings
@@ -44,10 +44,10 @@ class Team:
         """GitHub tells of a push."""
         self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
 
-    def work(self) -> Tally:
+    def work(self) -> JobTally:
         """A worker does what is due."""
-        report = Worker(self.desk, KINDS).run(once=True)
-        return Tally(report.done, report.again, report.aside, report.lost)
+        report = JobWorker(self.desk, KINDS).run(once=True)
+        return JobTally(report.done, report.again, report.aside, report.lost)
 
     def jobs(self, state: JobState) -> list[str]:
         """What failed jobs in a state say."""
@@ -71,13 +71,13 @@ class Team:
             return [seen.view.decision.value for seen in decisions_of_agent(store, "robot")]
 
     @property
-    def _project(self) -> Desk:
+    def _project(self) -> Workspace:
         return replace(self.desk, project="web-shop")
 
     def _taken_in(self, event: str, body: bytes, headers: dict[str, str]) -> None:
-        keeper = Gatekeeper(self.settings, self.desk.now_ns, self.desk.token)
+        keeper = DeliveryIntake(self.settings, self.desk.now_ns, self.desk.token)
         with control_of(self.desk, as_service=True) as control:
-            sent = Sent(event, headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
+            sent = WebhookDelivery(event, headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
             keeper.take_in(control, sent)
 
 
@@ -96,7 +96,7 @@ def team(fresh_postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setenv(f"CUSTODY_GITHUB_{name}", text)
         origin = a_repository(tmp_path / "github" / f"{REPOSITORY}.git")
         now = [1_767_225_600 * 10**9]
-        desk = Desk(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
+        desk = Workspace(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
         init_database(desk, None)
         create_project(desk, "web-shop")
         connect(desk, REPOSITORY, "web-shop")
@@ -107,7 +107,7 @@ def test_a_delivery_ends_as_a_check_run(team: Team) -> None:
     base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
     team.pull(3, base, head)
     team.delivered("opened", 3)
-    assert team.work() == Tally(done=1)
+    assert team.work() == JobTally(done=1)
     (run,) = team.fake.check_runs.values()
     assert (run["head_sha"], run["conclusion"]) == (head, "neutral")
 
@@ -117,11 +117,11 @@ def test_a_busy_github_is_asked_again_when_it_said(team: Team) -> None:
     team.pull(3, base, head)
     team.delivered("opened", 3)
     team.fake.refusals.append(Refusal(429, headers={"Retry-After": "600"}))
-    assert team.work() == Tally(again=1)
+    assert team.work() == JobTally(again=1)
     team.now[0] += 599 * 10**9
-    assert team.work() == Tally()
+    assert team.work() == JobTally()
     team.now[0] += 2 * 10**9
-    assert team.work() == Tally(done=1)
+    assert team.work() == JobTally(done=1)
     assert len(team.fake.check_runs) == 1
 
 
@@ -151,7 +151,7 @@ def test_a_closed_request_without_agents_teaches_nothing(team: Team) -> None:
     team.pull(3, base, head)
     team.fake.closed(3, head)
     team.delivered("closed", 3)
-    assert team.work() == Tally(done=1)
+    assert team.work() == JobTally(done=1)
 
 
 @pytest.mark.parametrize(("merged", "decision"), [(True, "accepted"), (False, "rejected")])
@@ -163,7 +163,7 @@ def test_what_became_of_a_request_counts_for_its_agent_once(team: Team, merged: 
     for guid in ("delivery-1", "delivery-2"):
         team.fake.pulls[3]["updated_at"] = guid
         team.delivered("closed", 3, guid)
-    assert team.work() == Tally(done=2)
+    assert team.work() == JobTally(done=2)
     assert team.decided() == [decision]
 
 
@@ -173,20 +173,20 @@ def test_a_push_that_takes_a_change_back_counts_against_its_agent(team: Team) ->
     undone = team.origin.commit({b"a.py": OLD}, head, message=words.encode())
     team.recorded()
     team.pushed(base, undone)
-    assert team.work() == Tally(done=1)
+    assert team.work() == JobTally(done=1)
     assert team.decided() == ["rejected"]
 
 
 def test_a_repository_that_cannot_be_fetched_is_tried_again(team: Team) -> None:
     team.fake.opened(3, "b" * 40, "a" * 40)
     team.delivered("opened", 3)
-    assert team.work() == Tally(again=1)
+    assert team.work() == JobTally(again=1)
     (run,) = team.fake.check_runs.values()
     assert run["conclusion"] == "action_required"
     base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
     team.pull(3, base, head)
     team.now[0] += 60 * 10**9
-    assert team.work() == Tally(done=1)
+    assert team.work() == JobTally(done=1)
 
 
 def test_backfill_takes_each_request_over_once(team: Team) -> None:
@@ -198,7 +198,7 @@ def test_backfill_takes_each_request_over_once(team: Team) -> None:
     first = backfill(team.desk, REPOSITORY, team.settings)
     assert (first.open, first.closed, first.added) == (1, 2, 4)
     assert backfill(team.desk, REPOSITORY, team.settings).added == 0
-    assert team.work() == Tally(done=4)
+    assert team.work() == JobTally(done=4)
     team.fake.closed(3, head)
     assert backfill(team.desk, REPOSITORY, team.settings).added == 1
 

@@ -8,10 +8,10 @@ import pytest
 
 from custody.core.ids import CommitSha
 from custody.gate.wire.forms import MARK
-from custody.server.app.github_pull_requests import CHECK, Bench, Fate, Judgement
+from custody.server.app.github_pull_requests import CHECK, Bench, Judgement, ReviewFate
 from custody.server.github.api import GitHub, GitHubBusy, PlainToken
 from custody.server.github.shapes import Pull
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import Built, a_history, a_repository
 
@@ -33,14 +33,14 @@ def built(tmp_path: Path) -> Built:
 @pytest.fixture
 def bench(fake: FakeGitHub, built: Built) -> Iterator[Bench]:
     github = GitHub(fake.url, PlainToken(TOKEN), lambda: NOW_NS)
-    yield Bench(Desk(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number, pull: None)
+    yield Bench(Workspace(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number, pull: None)
     github.close()
 
 
 def test_the_head_gets_a_check_run_with_the_verdict(fake: FakeGitHub, built: Built, bench: Bench) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
-    assert bench.judge(3) == Judgement(Fate.TOLD, head, "review", 1)
+    assert bench.judge(3) == Judgement(ReviewFate.TOLD, head, "review", 1)
     (run,) = fake.check_runs.values()
     assert (run["name"], run["head_sha"], run["conclusion"]) == (CHECK, head, "neutral")
     assert "ATTR-UNSEEN" in run["output"]["summary"]
@@ -51,7 +51,7 @@ def test_judged_again_the_same_run_and_comment_are_edited(fake: FakeGitHub, buil
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     talking = replace(bench, comments=True)
-    assert talking.judge(3) == talking.judge(3) == Judgement(Fate.TOLD, head, "review", 1, 1)
+    assert talking.judge(3) == talking.judge(3) == Judgement(ReviewFate.TOLD, head, "review", 1, 1)
     assert (len(fake.check_runs), len(fake.comments)) == (1, 1)
     assert fake.comments[1]["body"].startswith(MARK)
 
@@ -83,7 +83,7 @@ def test_a_closed_request_is_let_be(fake: FakeGitHub, built: Built, bench: Bench
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     fake.closed(3, None)
-    assert bench.judge(3) == Judgement(Fate.CLOSED)
+    assert bench.judge(3) == Judgement(ReviewFate.CLOSED)
     assert not fake.check_runs
 
 
@@ -98,14 +98,14 @@ def test_a_head_that_moves_meanwhile_is_judged_again(fake: FakeGitHub, built: Bu
 def test_a_head_that_never_rests_is_left_for_later(fake: FakeGitHub, built: Built, bench: Bench) -> None:
     base, first, last = a_history(built, {b"a.py": OLD}, {b"a.py": NEW}, {b"a.py": NEW * 2})
     fake.opened(3, base, first)
-    assert replace(bench, fetch=moving(fake, [last, first] * 9)).judge(3) == Judgement(Fate.MOVED)
+    assert replace(bench, fetch=moving(fake, [last, first] * 9)).judge(3) == Judgement(ReviewFate.MOVED)
     assert not fake.check_runs
 
 
 def test_what_cannot_be_judged_is_not_let_pass(fake: FakeGitHub, built: Built, bench: Bench) -> None:
     (base,) = a_history(built, {b"a.py": OLD})
     fake.opened(3, base, "d" * 40)
-    assert replace(bench, comments=True).judge(3) == Judgement(Fate.TOLD, CommitSha("d" * 40), None, 1, 1)
+    assert replace(bench, comments=True).judge(3) == Judgement(ReviewFate.TOLD, CommitSha("d" * 40), None, 1, 1)
     assert fake.check_runs[1]["conclusion"] == "action_required"
     assert "could not be judged" in fake.comments[1]["body"]
 
@@ -125,7 +125,7 @@ def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Buil
     with pytest.raises(GitHubBusy) as error:
         bench.judge(3)
     assert error.value.seconds == 9
-    assert bench.judge(3).fate is Fate.TOLD
+    assert bench.judge(3).fate is ReviewFate.TOLD
 
 
 def moving(fake: FakeGitHub, heads: list[str]) -> Callable[[int, Pull], None]:

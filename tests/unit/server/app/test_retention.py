@@ -9,7 +9,7 @@ from custody.core.paths import RepoPath
 from custody.core.wire.time import ns_from
 from custody.ledger.verify import verify
 from custody.server.app.retention import DAY_NS, retain
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import KINDS, an_arrival
 
@@ -18,12 +18,12 @@ LONG = "what somebody asked, at length\n" * 300
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Workspace:
     now = ns_from(AT) + 30 * DAY_NS
-    return Desk(a_git_folder(tmp_path), now_ns=lambda: now)
+    return Workspace(a_git_folder(tmp_path), now_ns=lambda: now)
 
 
-def test_old_prompts_are_erased_and_verify_says_so(desk: Desk) -> None:
+def test_old_prompts_are_erased_and_verify_says_so(desk: Workspace) -> None:
     with desk.writing() as store:
         made = store.append(
             [
@@ -44,7 +44,7 @@ def test_old_prompts_are_erased_and_verify_says_so(desk: Desk) -> None:
     assert retain(desk, 29) == 0, "what was erased is not erased again"
 
 
-def test_nothing_that_a_conclusion_rests_on_is_erased(desk: Desk) -> None:
+def test_nothing_that_a_conclusion_rests_on_is_erased(desk: Workspace) -> None:
     kept = [kind for kind in KINDS if kind != "prompt"]
     with desk.writing() as store:
         made = store.append([an_arrival(kind, id=kind) for kind in kept]).made
@@ -53,7 +53,7 @@ def test_nothing_that_a_conclusion_rests_on_is_erased(desk: Desk) -> None:
         assert all(store.tables.payload(record) is not None for record in made)
 
 
-def test_a_text_that_an_edit_holds_too_stays(desk: Desk) -> None:
+def test_a_text_that_an_edit_holds_too_stays(desk: Workspace) -> None:
     with desk.writing() as store:
         store.append([an_arrival("prompt", id="p", text=LONG), an_arrival("edit", id="e", after=LONG)])
     assert retain(desk, 1) == 1, "the prompt's payload goes, the text that it shares stays"
@@ -64,7 +64,7 @@ def test_a_text_that_an_edit_holds_too_stays(desk: Desk) -> None:
         assert payload["after"] == LONG
 
 
-def test_what_is_as_old_as_it_may_be_stays(desk: Desk) -> None:
+def test_what_is_as_old_as_it_may_be_stays(desk: Workspace) -> None:
     with desk.writing() as store:
         store.append([an_arrival("prompt", id="p")])
     assert retain(desk, 30) == 0

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError, StoreError
 from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, NewJob, Work, add_due, add_job, list_jobs, retry_job
+from custody.server.app.jobs import KINDS, JobContext, NewJob, add_due, add_job, list_jobs, retry_job
 from custody.server.app.projects import retain_project
-from custody.server.app.worker import Worker, WorkRules, back_off_ns
-from custody.server.control import Control, Job, JobState
+from custody.server.app.worker import JobWorker, WorkRules, back_off_ns
+from custody.server.control import ControlTables, Job, JobState
 from custody.store.migrate import migrate, migrations
 from custody.store.sqlite import overlay
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.stores import NOON
 
@@ -46,28 +46,28 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, clock: Clock) -> Desk:
+def desk(tmp_path: Path, clock: Clock) -> Workspace:
     # Chance is always at its end: nothing is taken off what a job waits.
-    return Desk(a_git_folder(tmp_path), now_ns=clock, token=lambda: "f" * 32)
+    return Workspace(a_git_folder(tmp_path), now_ns=clock, token=lambda: "f" * 32)
 
 
 @pytest.fixture
-def control(desk: Desk) -> Iterator[Control]:
+def control(desk: Workspace) -> Iterator[ControlTables]:
     with control_of(desk) as opened:
         yield opened
 
 
-def add(control: Control, *keys: str, kind: str = "work") -> None:
+def add(control: ControlTables, *keys: str, kind: str = "work") -> None:
     for key in keys:
         add_job(control, NewJob(kind, "default", key, {"key": key}), id_=f"job-{key}", now_ns=NOON)
 
 
-def once(desk: Desk, does: Callable[[Work], None], rules: WorkRules = RULES) -> tuple[int, int, int, int]:
-    report = Worker(desk, {"work": does}, rules).run(once=True)
+def once(desk: Workspace, does: Callable[[JobContext], None], rules: WorkRules = RULES) -> tuple[int, int, int, int]:
+    report = JobWorker(desk, {"work": does}, rules).run(once=True)
     return report.done, report.again, report.aside, report.lost
 
 
-def test_every_due_job_is_done_with_what_it_was_made_with(desk: Desk, control: Control) -> None:
+def test_every_due_job_is_done_with_what_it_was_made_with(desk: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
     seen: list[tuple[str, object]] = []
     assert once(desk, lambda work: seen.append((work.key, work.payload))) == (2, 0, 0, 0)
@@ -76,11 +76,11 @@ def test_every_due_job_is_done_with_what_it_was_made_with(desk: Desk, control: C
 
 
 def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
-    desk: Desk, control: Control, clock: Clock
+    desk: Workspace, control: ControlTables, clock: Clock
 ) -> None:
     add(control, "1")
 
-    def fails(_: Work) -> None:
+    def fails(_: JobContext) -> None:
         raise StoreError("the database is away")
 
     waits = []
@@ -96,10 +96,10 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
     assert (line.state, line.attempts, line.error) == ("aside", 3, "the database is away")
 
 
-def test_a_job_set_aside_is_done_when_somebody_says_so(desk: Desk, control: Control) -> None:
+def test_a_job_set_aside_is_done_when_somebody_says_so(desk: Workspace, control: ControlTables) -> None:
     add(control, "1")
 
-    def refuses(_: Work) -> None:
+    def refuses(_: JobContext) -> None:
         raise InputError("no such repository")
 
     assert once(desk, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
@@ -109,10 +109,10 @@ def test_a_job_set_aside_is_done_when_somebody_says_so(desk: Desk, control: Cont
         retry_job(desk, "job-1")
 
 
-def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(desk: Desk, control: Control) -> None:
+def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(desk: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
 
-    def does(work: Work) -> None:
+    def does(work: JobContext) -> None:
         if work.key == "1":
             raise ZeroDivisionError("division by \0 zero \ud800")
 
@@ -121,7 +121,9 @@ def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(desk: Desk, c
     assert job.error == "ZeroDivisionError: division by ? zero ?", "as any database can hold it"
 
 
-def test_a_killed_workers_job_is_taken_again_after_its_lease(desk: Desk, control: Control, clock: Clock) -> None:
+def test_a_killed_workers_job_is_taken_again_after_its_lease(
+    desk: Workspace, control: ControlTables, clock: Clock
+) -> None:
     add(control, "1")
     assert _killed(lambda: once(desk, lambda _: os._exit(137)))
     assert once(desk, lambda _: None) == (0, 0, 0, 0), "the lease has not ended"
@@ -129,7 +131,7 @@ def test_a_killed_workers_job_is_taken_again_after_its_lease(desk: Desk, control
     assert once(desk, lambda _: None) == (1, 0, 0, 0)
 
 
-def test_a_job_that_kills_its_workers_is_set_aside(desk: Desk, control: Control, clock: Clock) -> None:
+def test_a_job_that_kills_its_workers_is_set_aside(desk: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     for _ in range(3):
         assert _killed(lambda: once(desk, lambda _: os._exit(137)))
@@ -138,12 +140,12 @@ def test_a_job_that_kills_its_workers_is_set_aside(desk: Desk, control: Control,
     assert list_jobs(desk, 1).jobs[0].error == "begun 3 times and never ended"
 
 
-def test_a_lease_is_renewed_while_the_job_runs(desk: Desk, control: Control, clock: Clock) -> None:
+def test_a_lease_is_renewed_while_the_job_runs(desk: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     rules = replace(RULES, lease_seconds=0.06)
     renewed = threading.Event()
 
-    def long(_: Work) -> None:
+    def long(_: JobContext) -> None:
         with control_of(desk) as own:
             clock.pass_(0.05)
             while own.jobs.in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
@@ -153,10 +155,10 @@ def test_a_lease_is_renewed_while_the_job_runs(desk: Desk, control: Control, clo
     assert once(desk, long, rules) == (1, 0, 0, 0)
 
 
-def test_who_lost_the_lease_says_so_and_records_nothing(desk: Desk, control: Control, clock: Clock) -> None:
+def test_who_lost_the_lease_says_so_and_records_nothing(desk: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
 
-    def slow(_: Work) -> None:
+    def slow(_: JobContext) -> None:
         clock.pass_(60)
         with control_of(desk) as other:
             taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
@@ -166,26 +168,26 @@ def test_who_lost_the_lease_says_so_and_records_nothing(desk: Desk, control: Con
     assert once(desk, slow) == (0, 0, 0, 1)
 
 
-def test_a_stopped_worker_ends_its_job_and_begins_no_other(desk: Desk, control: Control) -> None:
+def test_a_stopped_worker_ends_its_job_and_begins_no_other(desk: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
     done: list[str] = []
     stop = threading.Event()
 
-    def does(work: Work) -> None:
+    def does(work: JobContext) -> None:
         stop.set()
         done.append(work.key)
 
-    report = Worker(desk, {"work": does}, RULES, stop).run(once=False)
+    report = JobWorker(desk, {"work": does}, RULES, stop).run(once=False)
     assert (report.done, done) == (1, ["1"])
 
 
-def test_a_worker_leaves_other_kinds_alone(desk: Desk, control: Control) -> None:
+def test_a_worker_leaves_other_kinds_alone(desk: Workspace, control: ControlTables) -> None:
     add(control, "1", kind="other")
     assert once(desk, lambda _: None) == (0, 0, 0, 0)
     assert control.jobs.counts()[JobState.WAITING] == 1
 
 
-def test_retention_comes_round_once_a_day(desk: Desk, control: Control, clock: Clock) -> None:
+def test_retention_comes_round_once_a_day(desk: Workspace, control: ControlTables, clock: Clock) -> None:
     assert add_due(control, desk) == 0
     retain_project(desk, "default", 30)
     ids = iter(f"{n:032x}" for n in range(9))
@@ -193,7 +195,7 @@ def test_retention_comes_round_once_a_day(desk: Desk, control: Control, clock: C
     assert [add_due(control, counting), add_due(control, counting)] == [1, 0]
     clock.pass_(24 * 3600)
     assert add_due(control, counting) == 1
-    assert Worker(counting, KINDS, RULES).run(once=True).done == 2
+    assert JobWorker(counting, KINDS, RULES).run(once=True).done == 2
 
 
 @given(attempts=st.integers(1, 1_000), chance=st.floats(0, 1))
@@ -215,7 +217,7 @@ def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_r
 ) -> None:
     """Two workers, step by step in any order; one that dies forgets everything. At last one works to the end."""
     clock, effects, ends = Clock(), Counter[str](), Counter[str]()
-    with Control(overlay(None)) as control:
+    with ControlTables(overlay(None)) as control:
         migrate(control.db, migrations("custody.server.control"))
         add(control, *keys)
         holding: dict[int, Job | None] = dict.fromkeys(range(2))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bench.service_kill import killed
-from custody.server.app.tenancy_model import Scope
-from custody.server.app.tokens import Wanted, create_token
-from custody.workspace.workspace import Desk
+from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tokens import TokenRequest, create_token
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.service import Started, a_prompt, started
 from tests.house.not_run import CannotBeHad, not_run
@@ -101,7 +101,7 @@ def test_told_to_end_it_finishes_what_was_begun(tmp_path: Path, sig: int) -> Non
             client.join()
 
     assert (status, err) == (0, "")
-    with Desk(tmp_path).reading() as store:
+    with Workspace(tmp_path).reading() as store:
         stored = {str(record.entry.key).rpartition(":")[2] for record in store.tables.newest(100_000, None)}
     assert set(acknowledged) <= stored
     assert stored - set(acknowledged) <= set(broken), "what was written was said"
@@ -131,7 +131,7 @@ def test_it_answers_others_only_with_tokens(tmp_path: Path) -> None:
     assert refused.status == 2
     assert "there is no token" in refused.err and "custody token create" in refused.err
 
-    secret = create_token(Desk(tmp_path), Wanted("default", (Scope.READ,), "1d", "x")).secret
+    secret = create_token(Workspace(tmp_path), TokenRequest("default", (TokenScope.READ,), "1d", "x")).secret
     with started(tmp_path, "--host", "0.0.0.0") as made:
         assert "token=" not in made.said
         assert ask(made, "GET", "/", token="none")[0] == 401
@@ -142,7 +142,7 @@ def test_it_answers_others_only_with_tokens(tmp_path: Path) -> None:
 def test_a_token_that_was_made_opens_a_service_on_loopback_too(tmp_path: Path) -> None:
     a_git_folder(tmp_path)
     with started(tmp_path) as made:
-        secret = create_token(Desk(tmp_path), Wanted("default", (Scope.READ,), "1d", "x")).secret
+        secret = create_token(Workspace(tmp_path), TokenRequest("default", (TokenScope.READ,), "1d", "x")).secret
         for _ in range(8):
             assert ask(made, "GET", "/api/v1/evidence", token=secret)[0] == 200
         assert ask(made, "POST", "/api/v1/evidence", a_prompt(), token=secret)[0] == 403

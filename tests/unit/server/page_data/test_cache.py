@@ -8,7 +8,7 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.server.page_data import cache as pages_kept
-from custody.server.page_data.cache import Lately
+from custody.server.page_data.cache import StateCache
 
 WAIT = 30.0
 
@@ -24,7 +24,7 @@ def slowly(begun: Event, go_on: Event) -> Callable[[], int]:
 
 def test_a_slow_count_of_one_project_holds_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages_kept, "WAIT_SECONDS_MAX", 0.01)
-    kept, begun, go_on = Lately[int](), Event(), Event()
+    kept, begun, go_on = StateCache[int](), Event(), Event()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(kept.get, ("slow",), 0, 0, slowly(begun, go_on))
         try:
@@ -39,7 +39,7 @@ def test_a_slow_count_of_one_project_holds_no_other(monkeypatch: pytest.MonkeyPa
 
 
 def test_whoever_comes_second_finds_what_the_first_one_made() -> None:
-    kept, begun, go_on = Lately[int](), Event(), Event()
+    kept, begun, go_on = StateCache[int](), Event(), Event()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(kept.get, ("here",), 0, 0, slowly(begun, go_on))
         assert begun.wait(WAIT)
@@ -49,7 +49,7 @@ def test_whoever_comes_second_finds_what_the_first_one_made() -> None:
 
 
 def test_no_more_is_remembered_than_was_agreed_on() -> None:
-    kept = Lately[int](most=2)
+    kept = StateCache[int](most=2)
     for n in range(10):
         kept.get((str(n),), 0, 0, lambda: 1)
     assert kept.get(("9",), 0, 0, lambda: 2) == 1
@@ -61,7 +61,7 @@ def test_what_failed_is_made_again() -> None:
     def fails() -> int:
         raise InputError("not now")
 
-    kept = Lately[int]()
+    kept = StateCache[int]()
     with pytest.raises(InputError, match="not now"):
         kept.get(("here",), 0, 0, fails)
     assert kept.get(("here",), 0, 0, lambda: 2) == 2

@@ -8,12 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.blame import Attribution, BlameReport, SignalSeen
-from custody.server.page_data.blame import FileBlamed
-from custody.server.pages.blame_lines import CHAINS_MAX, CLASSES, LINES_MAX, PIECE_SIGNS_MAX, ROWS, FileLines, Only
+from custody.attribution.wire.blame import Attribution, BlameReport, SignalReport
+from custody.server.page_data.blame import BlamePageFile
+from custody.server.pages.blame_lines import (
+    CHAINS_MAX,
+    CLASSES,
+    LINES_MAX,
+    PIECE_SIGNS_MAX,
+    ROWS,
+    FileLines,
+    LineHighlight,
+)
 from custody.server.pages.files import FileLinks
 from custody.server.pages.safe_text import SIGNS_MAX
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in
@@ -236,7 +244,7 @@ class TestNothingToShow:
         assert "Nothing has been captured" in said and "custody init" in said
 
     def test_a_service_without_repository_says_so(self, tmp_path: Path) -> None:
-        team = Desk(tmp_path, "postgresql://nobody@nowhere.invalid/x")
+        team = Workspace(tmp_path, "postgresql://nobody@nowhere.invalid/x")
         for page in ("blame", "why"):
             assert "has no repository of the project 'default'" in words_in(rendered(team, page))
 
@@ -245,7 +253,7 @@ class TestNothingToShow:
 
 
 def an_attribution(first: int, last: int, kind: str, agent: str | None) -> Attribution:
-    signal = SignalSeen("content_hash", 30, f"lines {first}", [])
+    signal = SignalReport("content_hash", 30, f"lines {first}", [])
     return Attribution(
         start_line=first,
         end_line=last,
@@ -271,7 +279,7 @@ def an_attribution(first: int, last: int, kind: str, agent: str | None) -> Attri
     )
 
 
-def a_blamed(runs: list[tuple[int, str, str | None]]) -> FileBlamed:
+def a_blamed(runs: list[tuple[int, str, str | None]]) -> BlamePageFile:
     def attributions() -> Iterator[Attribution]:
         at = 1
         for length, kind, agent in runs:
@@ -281,7 +289,7 @@ def a_blamed(runs: list[tuple[int, str, str | None]]) -> FileBlamed:
     report = BlameReport(
         path="a", revision=None, profile="lineage", rules_digest="", attributions=list(attributions()), notes=[]
     )
-    return FileBlamed(file="a", report=report, texts=[f"line {n}" for n in range(1, sum(n for n, _, _ in runs) + 1)])
+    return BlamePageFile(file="a", report=report, texts=[f"line {n}" for n in range(1, sum(n for n, _, _ in runs) + 1)])
 
 
 RUNS = st.lists(
@@ -293,7 +301,7 @@ RUNS = st.lists(
 
 @given(RUNS, st.integers(1, 9_000))
 def test_rows_runs_and_stripes_hold_every_line_once(runs: list[tuple[int, str, str | None]], start: int) -> None:
-    lines = FileLines(a_blamed(runs), start, Only())
+    lines = FileLines(a_blamed(runs), start, LineHighlight())
     total = sum(length for length, _, _ in runs)
     numbers = [n for first, last, _ in lines.data["runs"] for n in range(first, last + 1)]
     assert numbers == list(range(1, total + 1)) and len(lines.data["texts"]) == total
@@ -310,8 +318,8 @@ def test_a_file_that_is_too_long_for_an_island_comes_in_pieces() -> None:
     total = 2 * LINES_MAX + 5
     blamed = a_blamed([(LINES_MAX - 3, "none", None), (LINES_MAX, "agent", "robot"), (8, "none", None)])
     seen: list[str] = []
-    for first, last in FileLines(blamed, 1, Only()).pieces:
-        lines = FileLines(blamed, last, Only())
+    for first, last in FileLines(blamed, 1, LineHighlight()).pieces:
+        lines = FileLines(blamed, last, LineHighlight())
         data = lines.data
         assert (data["first"], data["runs"][0][0], data["runs"][-1][1]) == (first, first, last)
         seen += data["texts"]
@@ -320,7 +328,7 @@ def test_a_file_that_is_too_long_for_an_island_comes_in_pieces() -> None:
 
 def test_lines_that_are_too_much_together_are_cut_each_at_its_share() -> None:
     long, blamed = "x" * SIGNS_MAX, a_blamed([(LINES_MAX, "agent", "robot")])
-    one = FileLines(replace(blamed, texts=[long, *["y"] * (LINES_MAX - 1)]), 1, Only()).data["texts"]
+    one = FileLines(replace(blamed, texts=[long, *["y"] * (LINES_MAX - 1)]), 1, LineHighlight()).data["texts"]
     assert one[0] == long, "a single one is no burden"
-    all_ = FileLines(replace(blamed, texts=[long] * LINES_MAX), 1, Only()).data["texts"]
+    all_ = FileLines(replace(blamed, texts=[long] * LINES_MAX), 1, LineHighlight()).data["texts"]
     assert sum(map(len, all_)) < PIECE_SIGNS_MAX * 1.2 and "2,000 signs" in all_[0]

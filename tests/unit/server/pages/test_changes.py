@@ -13,17 +13,17 @@ from custody.dupes import ChangeRow
 from custody.dupes.app import cluster_groups
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.indexed_changes import change_like, changes_listed
 from custody.dupes.queries.change_index import DupesTables
-from custody.gate.app.gate import Request, gate
+from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import integrity
 from custody.ledger.verify import verified
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from custody.server.page_data.changes import change_judged
 from custody.server.page_data.clusters import clusters_known
 from custody.server.page_data.pairs import pair_seen
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
 from tests.builders.rendered import HOSTILE, acts, in_files, links_in, nodes_of, rendered, words_of
@@ -51,13 +51,13 @@ class World:
             self.propose(3, {b"src/app.py": APP, b"src/parser.py": PARSER}, "Refuse NaN"),
         ]
         self.built.checkout()
-        self.desk = Desk(folder, now_ns=lambda: NOW_NS)
+        self.desk = Workspace(folder, now_ns=lambda: NOW_NS)
 
     def propose(self, number: int, files: Files, message: str) -> CommitSha:
         return self.built.commit(files, self.root, message=message.encode(), ref=f"refs/pull/{number}/head")
 
     def index(self) -> "World":
-        dupes_index(self.desk, Wanted(workers=1))
+        dupes_index(self.desk, IndexRequest(workers=1))
         return self
 
 
@@ -69,10 +69,10 @@ def world(tmp_path: Path) -> World:
 def test_an_empty_store_says_how_changes_are_indexed(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "repo")
     built.commit({b"a": b"1\n"})
-    words = words_of(rendered(Desk(built.path), "changes"))
+    words = words_of(rendered(Workspace(built.path), "changes"))
     assert "No change is indexed yet." in words
     assert "custody dupes index" in words
-    assert "No change is indexed yet" in words_of(rendered(Desk(built.path), "changes-clusters"))
+    assert "No change is indexed yet" in words_of(rendered(Workspace(built.path), "changes-clusters"))
 
 
 def test_open_changes_are_listed_first_and_clusters_come_later(world: World) -> None:
@@ -190,7 +190,7 @@ def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_ga
     with ThreadPoolExecutor(4) as threads:
         reports = list(threads.map(lambda head: change_judged(world.desk, head), world.heads))
     assert whole == ["verified"]
-    wanted = [gate(world.desk, Request(change=f"{world.root}..{head}")) for head in world.heads]
+    wanted = [gate(world.desk, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
     assert reports == wanted
 
 
@@ -224,7 +224,7 @@ def test_a_change_that_is_not_there_is_said_so(world: World) -> None:
         ("evidence", {"id": "beef"}),
     ]
     for name, said in asked:
-        with pytest.raises(NotThere):
+        with pytest.raises(NameNotFound):
             rendered(world.desk, name, **said)
     odd: list[dict[str, Any]] = [{"state": "x"}, {"before": "-1"}, {"before": "9" * 30}]
     for said in odd:

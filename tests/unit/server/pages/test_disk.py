@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from tests.builders.lines import Scene, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in
 from tests.builders.service import Asked, a_keeper, asked
@@ -43,7 +43,7 @@ def test_what_git_does_not_track_is_not_on_a_page(scene: Scene, page: str, name:
 
 @pytest.mark.parametrize("name", [*HIDDEN, "nothing.md", ".git/config", ".gitignore"])
 def test_a_report_is_a_document_that_git_tracks(scene: Scene, name: str) -> None:
-    with pytest.raises(NotThere) as caught:
+    with pytest.raises(NameNotFound) as caught:
         rendered(scene.desk, "report", file=name)
     assert "zebra" not in str(caught.value)
 
@@ -51,7 +51,7 @@ def test_a_report_is_a_document_that_git_tracks(scene: Scene, name: str) -> None
 def test_a_link_that_is_tracked_leads_nowhere(scene: Scene) -> None:
     (scene.built.path / "link.md").symlink_to("secrets.md")
     scene.built.git("add", "link.md")
-    with pytest.raises(NotThere):
+    with pytest.raises(NameNotFound):
         rendered(scene.desk, "report", file="link.md")
     assert "zebra" not in rendered(scene.desk, "blame", file="link.md", disk="1")
 

@@ -13,13 +13,13 @@ from markupsafe import Markup
 from custody.server.app.name_lookup import in_work_tree
 from custody.server.pages.assets import assets
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Around, Frame, block, environment, render
+from custody.server.pages.frame import Frame, PageSurroundings, block, environment, render
 from custody.server.pages.links import ServedLinks
-from custody.server.pages.page import Page, View
+from custody.server.pages.page import Page, PageView
 from custody.server.pages.page_lookup import page_for
 from custody.server.pages.refusal import refusal_page
 from custody.server.pages.safe_text import SIGNS_MAX, short, shown
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
 
@@ -76,9 +76,9 @@ def test_only_markup_is_markup() -> None:
 
 def test_a_long_text_is_cut_and_an_address_never() -> None:
     long = "x" * (SIGNS_MAX * 2)
-    page = Page(name="overview", view=lambda _desk, _asked: View(title="", template=""))
-    view = View(title=long, template="refused.html", fields={**REFUSED, "detail": long})
-    frame = Frame(links=ServedLinks(), around=Around(project="p", version="1"), book=())
+    page = Page(name="overview", view=lambda _desk, _asked: PageView(title="", template=""))
+    view = PageView(title=long, template="refused.html", fields={**REFUSED, "detail": long})
+    frame = Frame(links=ServedLinks(), around=PageSurroundings(project="p", version="1"), book=())
     made = render(view, page, {}, frame)
     assert len(made) < SIGNS_MAX * 3
     template = environment().from_string("{{ to('session', id=long) }}")
@@ -98,8 +98,8 @@ def test_no_template_has_inline_script_style_or_unescaped_text() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.part], ids=lambda page: page.name)
 def test_every_page_says_where_in_the_navigation_it_is(page: Page) -> None:
-    view = View(title="any", template="refused.html", fields=REFUSED)
-    around = Around(project="default", version="0")
+    view = PageView(title="any", template="refused.html", fields=REFUSED)
+    around = PageSurroundings(project="default", version="0")
     html = render(view, page, {}, Frame(links=ServedLinks(), around=around, book=PAGES))
     navigation = html[html.index("<nav") : html.index("</nav>")]
     found = re.findall(r'href="/([a-z]+)" aria-current="(\w+)"', navigation)
@@ -224,13 +224,13 @@ def test_what_is_opened_is_what_is_there(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "repo")
     built.commit({b"src/app.py": b"x\n", b"Makefile": b"all:\n"})
     built.checkout()
-    here = Desk(built.path / "src")
+    here = Workspace(built.path / "src")
 
-    def opened(what: str, desk: Desk) -> str:
+    def opened(what: str, desk: Workspace) -> str:
         return page_for(what, lambda name: in_work_tree(desk, name))
 
-    assert opened("Makefile", Desk(built.path)) == "/blame?file=Makefile"
-    assert opened("src", Desk(built.path)) == "/blame?folder=src"
+    assert opened("Makefile", Workspace(built.path)) == "/blame?file=Makefile"
+    assert opened("src", Workspace(built.path)) == "/blame?folder=src"
     assert opened("app.py", here) == "/blame?file=src%2Fapp.py"
     assert opened("app.py:1", here) == "/why?file=src%2Fapp.py&line=1"
     assert opened("../../outside", here) == "/blame?file=..%2F..%2Foutside"

@@ -12,17 +12,17 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.graph.app.edge_runs import edge_key
-from custody.graph.app.learn import Learnt
-from custody.graph.app.views import DRAWN_MAX, THEMES, Wanted
+from custody.graph.app.learn import LearntGraph
+from custody.graph.app.views import DRAWN_MAX, THEMES, GraphViewRequest
 from custody.graph.edge_style import COLOURS
 from custody.graph.model import EdgeType
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.shelf import EdgeRow, NodeRow
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from custody.server.page_data.graph import graph_picture, graph_runs
 from custody.server.page_data.graph_cache import learnt_at_hand
 from custody.server.pages.files import FileLinks
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.calls import HOUR, World
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -95,7 +95,7 @@ class TestLearnt:
         learnt(world)
         desk = world.desk
 
-        def now() -> Learnt:
+        def now() -> LearntGraph:
             with desk.reading() as store:
                 return learnt_at_hand(desk, store)
 
@@ -113,7 +113,7 @@ class TestLearnt:
     def test_more_edges_than_are_drawn_can_all_be_reached(self, world: World) -> None:
         total = DRAWN_MAX + 7
         keep(world, [("capability:a", f"s:{n:04}", "contains", "observed", total - n) for n in range(total)])
-        first, last = (graph_picture(world.desk, Wanted(skip=skip)) for skip in (0, DRAWN_MAX))
+        first, last = (graph_picture(world.desk, GraphViewRequest(skip=skip)) for skip in (0, DRAWN_MAX))
         assert (len(first.edges), first.left_out, len(last.edges), last.left_out) == (DRAWN_MAX, 7, 7, 0)
         raw: list[Any] = [*first.edges, *last.edges]
         assert len({edge["data"]["target"] for edge in raw}) == total
@@ -200,25 +200,25 @@ class TestSession:
 
     def test_ten_thousand_spans_are_few_boxes_and_no_call_is_lost(self, world: World) -> None:
         many(world, 10_000)
-        picture = graph_picture(world.desk, Wanted(view="tree", session="e1"))
+        picture = graph_picture(world.desk, GraphViewRequest(view="tree", session="e1"))
         raw: list[Any] = [node["data"] for node in picture.nodes]
         assert len(raw) <= DRAWN_MAX
         assert sum(node["count"] for node in raw) + picture.hidden == 10_000
-        lanes = graph_picture(world.desk, Wanted(view="lanes", session="e1", skip=DRAWN_MAX))
+        lanes = graph_picture(world.desk, GraphViewRequest(view="lanes", session="e1", skip=DRAWN_MAX))
         assert (len(lanes.nodes), lanes.left_out) == (DRAWN_MAX, 10_000 - 2 * DRAWN_MAX)
 
     def test_new_calls_are_drawn_although_the_session_is_at_hand(self, world: World) -> None:
         world.calls("s1", "Read")
-        before = graph_picture(world.desk, Wanted(view="tree", session="s1"))
+        before = graph_picture(world.desk, GraphViewRequest(view="tree", session="s1"))
         world.calls("s1", "Edit", at=NOON + 60)
-        after = graph_picture(world.desk, Wanted(view="tree", session="s1"))
+        after = graph_picture(world.desk, GraphViewRequest(view="tree", session="s1"))
         assert (len(before.nodes), len(after.nodes)) == (2, 3)
 
     def test_a_session_without_end_and_one_that_is_not_there(self, world: World) -> None:
         world.span("e1", "a", "outer", 0, 1, span_kind="capability", phase="start", status=None, ended_at=None)
         html = rendered(world.desk, "graph", view="tree", session="e1")
         assert "1 never ended" in words_in(html)
-        with pytest.raises(NotThere):
+        with pytest.raises(NameNotFound):
             rendered(world.desk, "graph", view="tree", session="nowhere")
 
     def test_a_session_without_a_call_says_so(self, world: World) -> None:
@@ -301,7 +301,7 @@ class TestRuns:
             edge_key(name)
 
     def test_an_edge_that_nobody_learnt_is_not_there(self, world: World) -> None:
-        with pytest.raises(NotThere):
+        with pytest.raises(NameNotFound):
             graph_runs(world.desk, "1:a>b>sequence")
 
     def test_a_template_was_not_seen(self, world: World) -> None:
@@ -349,5 +349,5 @@ def many(world: World, count: int) -> None:
 def test_a_service_without_a_repository_has_pictures_too(world: World) -> None:
     learnt(world)
     with world.desk.writing():
-        elsewhere: Desk = replace(world.desk, spooled=False)
+        elsewhere: Workspace = replace(world.desk, spooled=False)
     assert "learnt from" in words_in(rendered(elsewhere, "graph"))

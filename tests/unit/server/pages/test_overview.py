@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.stats import Period, Share, StatsReport
+from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport
 from custody.intake.install.doctor import doctor, glance
 from custody.server.app.questions import lines_counted
-from custody.server.page_data.cache import Lately
+from custody.server.page_data.cache import StateCache
 from custody.server.page_data.overview import ABILITIES, overview_seen
 from custody.server.pages import charts
 from custody.server.pages import overview as page
 from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
 from custody.server.queries import activity as looked_at
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival, an_event
 from tests.builders.lines import Scene, moment, text
@@ -44,18 +44,18 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Desk:
-    return Desk(a_git_folder(tmp_path / "repository"))
+def empty(tmp_path: Path) -> Workspace:
+    return Workspace(a_git_folder(tmp_path / "repository"))
 
 
-def test_an_empty_store_says_what_to_do_next(empty: Desk) -> None:
+def test_an_empty_store_says_what_to_do_next(empty: Workspace) -> None:
     said = words_in(rendered(empty, "overview"))
     assert "Nothing has been recorded yet." in said and "custody init" in said
     assert "No change is indexed." in said and "No session of an agent was captured." in said
     assert said.count("not yet") == len(ABILITIES)
 
 
-def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Desk) -> None:
+def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspace) -> None:
     assert "othing is committed here yet" in rendered(empty, "overview-share")
 
 
@@ -94,11 +94,11 @@ def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
 ) -> None:
     counted: list[str | None] = []
 
-    def counting(desk: Desk, path: str | None, *, revision: str | None) -> StatsReport:
+    def counting(desk: Workspace, path: str | None, *, revision: str | None) -> StatsReport:
         counted.append(revision)
         return lines_counted(desk, path, revision=revision)
 
-    monkeypatch.setattr(page, "_KEPT", Lately())
+    monkeypatch.setattr(page, "_KEPT", StateCache())
     monkeypatch.setattr(page, "lines_counted", counting)
     first = rendered(scene.desk, "overview-share")
     assert rendered(scene.desk, "overview-share") == first and len(counted) == 1
@@ -133,7 +133,7 @@ def test_more_records_make_the_page_no_slower(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
 
     def steps(folder: Path, records: int) -> int:
-        desk = Desk(a_git_folder(folder))
+        desk = Workspace(a_git_folder(folder))
         with desk.writing() as store:
             store.append([an_arrival("call", event=f"c{n}", id=f"c{n}", session=f"s{n % 4}") for n in range(records)])
         return steps_of(monkeypatch, lambda: rendered(desk, "overview"))
@@ -148,14 +148,14 @@ counts = st.integers(0, 50)
 
 
 @st.composite
-def periods(draw: st.DrawFn) -> list[Period]:
+def periods(draw: st.DrawFn) -> list[StatsPeriod]:
     found = []
     for name in ("before", *draw(st.lists(st.integers(1, 28), unique=True).map(sorted)), "unknown"):
         models = draw(st.dictionaries(st.sampled_from([f"m{n}" for n in range(9)]), st.integers(1, 9)))
         agent, none, person = sum(models.values()), draw(counts), draw(counts)
         whole = agent + none + person
         found.append(
-            Period(
+            StatsPeriod(
                 name=name if isinstance(name, str) else f"2026-01-{name:02}",
                 lines=whole,
                 agent=agent,
@@ -170,13 +170,13 @@ def periods(draw: st.DrawFn) -> list[Period]:
     return [period for period in found if period.lines]
 
 
-def a_report(growth: Sequence[Period]) -> StatsReport:
+def a_report(growth: Sequence[StatsPeriod]) -> StatsReport:
     named: dict[str, int] = {}
     for period in growth:
         for model, lines in period.models.items():
             named[model] = named.get(model, 0) + lines
     models = [_share(name, lines) for name, lines in sorted(named.items(), key=lambda pair: -pair[1])]
-    empty: list[Share] = []
+    empty: list[LineShare] = []
     return StatsReport(
         path=None,
         revision="a" * 40,
@@ -197,12 +197,12 @@ def a_report(growth: Sequence[Period]) -> StatsReport:
     )
 
 
-def _share(name: str, lines: int) -> Share:
-    return Share(name=name, lines=lines, agent=lines, mixed=0, person=0, none=0, share=1.0, part=1.0)
+def _share(name: str, lines: int) -> LineShare:
+    return LineShare(name=name, lines=lines, agent=lines, mixed=0, person=0, none=0, share=1.0, part=1.0)
 
 
 @given(periods())
-def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: list[Period]) -> None:
+def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: list[StatsPeriod]) -> None:
     found = shared(a_report(growth))
     dated = [period for period in growth if period.name not in ("before", "unknown")]
     drawn = sum(int(value or 0) for one in found.models for value in one.values)
@@ -217,7 +217,7 @@ def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: li
 
 def test_more_models_than_colours_are_one_series() -> None:
     models = {f"m{n}": 10 + n for n in range(MODELS_SHOWN + 3)}
-    whole = Period(
+    whole = StatsPeriod(
         name="2026-01-01",
         lines=200,
         agent=sum(models.values()),
@@ -234,7 +234,7 @@ def test_more_models_than_colours_are_one_series() -> None:
 
 @pytest.mark.parametrize("models", [0, 1, MODELS_SHOWN + 3])
 def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(models: int) -> None:
-    period = Period(
+    period = StatsPeriod(
         name="2026-01-01",
         lines=200,
         agent=0,
@@ -254,7 +254,7 @@ def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(m
 
 def test_old_periods_are_before_those_that_are_shown() -> None:
     growth = [
-        Period(
+        StatsPeriod(
             name=f"{2000 + n // 12}-{1 + n % 12:02}",
             lines=10,
             agent=n % 2 * 10,

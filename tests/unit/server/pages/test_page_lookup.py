@@ -5,25 +5,25 @@ from functools import partial
 import pytest
 
 from custody.core.errors import InputError
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.server.app.name_lookup import among_records, in_work_tree
 from custody.server.pages.book import PAGES
 from custody.server.pages.page_lookup import page_for
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import a_repository
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A repository with an indexed change, a session, and an agent about which something was decided."""
     built = a_repository(tmp_path_factory.mktemp("opening") / "repository")
     root = built.commit({b"src/app.py": b"print(1)\n"})
     built.commit({b"src/app.py": b"print(2)\n"}, root, ref="refs/heads/topic/two")
     built.checkout()
-    made = Desk(built.path)
-    dupes_index(made, Wanted(workers=1))
+    made = Workspace(built.path)
+    dupes_index(made, IndexRequest(workers=1))
     spool_of(built.path).put(an_event("session", session="5e551011-aaaa", agent="robot"))
     spool_of(built.path).put(an_event("decision", id="2", agent="patchbot"))
     with made.writing():
@@ -46,12 +46,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
         ("no/such/file.py", "/blame?file=no%2Fsuch%2Ffile.py"),
     ],
 )
-def test_everything_has_its_page(desk: Desk, what: str, address: str) -> None:
+def test_everything_has_its_page(desk: Workspace, what: str, address: str) -> None:
     assert page_for(what, partial(in_work_tree, desk), partial(among_records, desk)) == address
 
 
 @pytest.mark.parametrize("what", ["", "nobody", "session", "agent-account", "\x1b[31m", "a" * 5000])
-def test_what_is_nothing_here_is_refused_with_what_there_is(desk: Desk, what: str) -> None:
+def test_what_is_nothing_here_is_refused_with_what_there_is(desk: Workspace, what: str) -> None:
     with pytest.raises(InputError) as caught:
         page_for(what, partial(in_work_tree, desk), partial(among_records, desk))
     assert "overview" in (caught.value.hint or "") and "a change" in (caught.value.hint or "")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.server.pages.read_notes import NOTED_NS_MAX, NotedLately
+from custody.server.pages.read_notes import NOTED_NS_MAX, RecentReads
 from tests.builders.service import Asked, a_prompt
 
 AGAIN = {"hx-request": "true"}
@@ -37,7 +37,7 @@ def test_words_that_were_not_noted_are_noted_whoever_asks_and_however(service: A
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3), st.booleans())))
 def test_no_reading_is_without_a_note_that_is_young_enough(looks: list[tuple[str, str, int, bool]]) -> None:
-    lately, now, notes = NotedLately(most=4), 0, dict[tuple[str, str], int]()
+    lately, now, notes = RecentReads(most=4), 0, dict[tuple[str, str], int]()
     for reader, what, steps, again in looks:
         now += steps * NOTED_NS_MAX // 2
         said: list[str] = []
@@ -49,7 +49,7 @@ def test_no_reading_is_without_a_note_that_is_young_enough(looks: list[tuple[str
 
 
 def test_what_could_not_be_noted_is_not_taken_for_noted() -> None:
-    lately, said = NotedLately(), list[str]()
+    lately, said = RecentReads(), list[str]()
 
     def fails(_: str) -> None:
         raise OSError

@@ -13,11 +13,11 @@ from custody.core.ids import AgentName, SessionId
 from custody.graph.app.call_tree import CallRow
 from custody.ledger.erase import erase
 from custody.ledger.queries.prompts import first_prompt
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from custody.server.page_data.sessions import session_now, session_seen, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
 from custody.server.queries import activity as looked_at
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
 from tests.builders.rendered import data_in, links_in, rendered, words_in
@@ -32,12 +32,12 @@ def at(second: int) -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Workspace:
     """A desk whose clock stands an hour after noon."""
-    return replace(Desk(a_git_folder(tmp_path / "repository")), now_ns=lambda: NOON_NS + 3600 * 10**9)
+    return replace(Workspace(a_git_folder(tmp_path / "repository")), now_ns=lambda: NOON_NS + 3600 * 10**9)
 
 
-def keep(desk: Desk, *events: Mapping[str, object]) -> None:
+def keep(desk: Workspace, *events: Mapping[str, object]) -> None:
     """Events, each by its kind and fields, in one write."""
     with desk.writing() as store:
         made = []
@@ -48,7 +48,7 @@ def keep(desk: Desk, *events: Mapping[str, object]) -> None:
         store.append(made)
 
 
-def a_session(desk: Desk, name: str = "s1", *, calls: int = 3, start: int = 0, agent: str = "robot") -> None:
+def a_session(desk: Workspace, name: str = "s1", *, calls: int = 3, start: int = 0, agent: str = "robot") -> None:
     fields = {"session": name, "agent": agent}
     keep(
         desk,
@@ -62,17 +62,17 @@ def a_session(desk: Desk, name: str = "s1", *, calls: int = 3, start: int = 0, a
 
 
 class TestList:
-    def test_an_empty_store_says_what_to_do_next(self, desk: Desk) -> None:
+    def test_an_empty_store_says_what_to_do_next(self, desk: Workspace) -> None:
         assert "custody import" in words_in(rendered(desk, "sessions"))
 
-    def test_those_active_last_come_first_and_are_linked(self, desk: Desk) -> None:
+    def test_those_active_last_come_first_and_are_linked(self, desk: Workspace) -> None:
         a_session(desk, "s1")
         a_session(desk, "s2", start=100, agent="other")
         html = rendered(desk, "sessions")
         assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
         assert "of other" in words_in(html)
 
-    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, desk: Desk) -> None:
+    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, desk: Workspace) -> None:
         a_session(desk, "s1")
         a_session(desk, "s2", start=100)
         noted: list[str] = []
@@ -80,7 +80,7 @@ class TestList:
         assert "please do s1" in rendered(desk, "sessions", note=noted.append)
         assert len(noted) == 1 and "2 session(s)" in noted[0]
 
-    def test_pages_follow_each_other(self, desk: Desk) -> None:
+    def test_pages_follow_each_other(self, desk: Workspace) -> None:
         for n in range(5):
             a_session(desk, f"s{n}", start=n * 10)
         html = rendered(desk, "sessions", limit="2")
@@ -90,7 +90,7 @@ class TestList:
             seen += [link["id"] for link in links_in(html, "session")]
         assert seen == ["s4", "s3", "s2", "s1", "s0"]
 
-    def test_filters_live_in_the_address(self, desk: Desk) -> None:
+    def test_filters_live_in_the_address(self, desk: Workspace) -> None:
         a_session(desk, "abc")
         a_session(desk, "xyz", agent="other", start=50)
         assert [one["id"] for one in links_in(rendered(desk, "sessions", agent="other"), "session")] == ["xyz"]
@@ -98,22 +98,22 @@ class TestList:
         assert "No session is like that." in words_in(rendered(desk, "sessions", text="nowhere"))
 
     @pytest.mark.parametrize("after", ["nonsense", "W10", "WzEsMl0", "WzEsWyJhIiwiXHUwMDAwIl1d"])
-    def test_a_cursor_that_is_none_is_refused_in_words(self, desk: Desk, after: str) -> None:
+    def test_a_cursor_that_is_none_is_refused_in_words(self, desk: Workspace, after: str) -> None:
         with pytest.raises(InputError):
             rendered(desk, "sessions", after=after)
 
-    def test_a_name_that_no_store_holds_is_refused_in_words(self, desk: Desk) -> None:
+    def test_a_name_that_no_store_holds_is_refused_in_words(self, desk: Workspace) -> None:
         with pytest.raises(InputError, match="no name has"):
             rendered(desk, "sessions", agent="\0")
 
-    def test_a_session_is_ended_under_way_or_without_an_end(self, desk: Desk) -> None:
+    def test_a_session_is_ended_under_way_or_without_an_end(self, desk: Workspace) -> None:
         a_session(desk, "old")
         a_session(desk, "now", start=3500)
         keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
         states = {one.session: one.state for one in sessions_listed(desk, limit=9).items}
         assert states == {"now": "active", "old": "open", "done": "ended"}
 
-    def test_names_in_any_script_stay_text(self, desk: Desk) -> None:
+    def test_names_in_any_script_stay_text(self, desk: Workspace) -> None:
         for n, name in enumerate(("שלום", "日本語", "rtl\u202egnp", "<b>x</b>", "a&b=c?d#e", "١٢٣")):
             a_session(desk, name, agent=name, start=n)
         html = rendered(desk, "sessions")
@@ -125,7 +125,7 @@ class TestList:
         monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
 
         def steps(folder: Path, calls: int) -> int:
-            desk = Desk(a_git_folder(folder))
+            desk = Workspace(a_git_folder(folder))
             for n in range(4):
                 a_session(desk, f"s{n}", calls=calls)
             return steps_of(monkeypatch, lambda: rendered(desk, "sessions", note=lambda _: None))
@@ -134,7 +134,7 @@ class TestList:
 
 
 class TestOne:
-    def test_facts_prompts_files_and_sources(self, desk: Desk) -> None:
+    def test_facts_prompts_files_and_sources(self, desk: Workspace) -> None:
         a_session(desk)
         keep(
             desk,
@@ -150,7 +150,7 @@ class TestOne:
         assert 'href="https://example.org/a?x=1"' in html and 'href="javascript' not in html
         assert "javascript:alert(1)" in said
 
-    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, desk: Desk) -> None:
+    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, desk: Workspace) -> None:
         a_session(desk)
         keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         html = rendered(desk, "session", id="s1")
@@ -158,13 +158,13 @@ class TestOne:
         noted: list[str] = []
         assert "zebra" in rendered(desk, "session", id="s1", note=noted.append) and noted
 
-    def test_calls_alone_are_noted_too(self, desk: Desk) -> None:
+    def test_calls_alone_are_noted_too(self, desk: Workspace) -> None:
         keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         noted: list[str] = []
         session_seen(desk, "s1", agent=None, note=noted.append)
         assert noted == ["calls of robot s1"]
 
-    def test_the_tree_has_turns_and_what_was_called_in_them(self, desk: Desk) -> None:
+    def test_the_tree_has_turns_and_what_was_called_in_them(self, desk: Workspace) -> None:
         a_session(desk, calls=2)
         rows = session_seen(desk, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
@@ -174,7 +174,7 @@ class TestOne:
             (2, "Edit", "tool", "ok"),
         ]
 
-    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, desk: Desk) -> None:
+    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, desk: Workspace) -> None:
         a_session(desk, calls=1)
         span = {"kind": "span", "execution": "e1", "agent": "robot", "session": "s1", "phase": "whole", "status": "ok"}
         keep(
@@ -185,7 +185,7 @@ class TestOne:
         rows = session_seen(desk, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
 
-    def test_a_session_without_an_end_says_so_and_that_more_came(self, desk: Desk) -> None:
+    def test_a_session_without_an_end_says_so_and_that_more_came(self, desk: Workspace) -> None:
         a_session(desk)
         assert "/session-now?" in rendered(desk, "session", id="s1")
         assert "Nobody saw this session end" in rendered(desk, "session-now", id="s1", agent="robot", events="5")
@@ -193,16 +193,16 @@ class TestOne:
         assert "not over" in rendered(
             replace(desk, now_ns=lambda: NOON_NS + 60 * 10**9), "session-now", id="s1", agent="robot"
         )
-        with pytest.raises(NotThere):
+        with pytest.raises(NameNotFound):
             session_now(desk, "s1", "nobody")
 
-    def test_one_that_ended_asks_no_more(self, desk: Desk) -> None:
+    def test_one_that_ended_asks_no_more(self, desk: Workspace) -> None:
         keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
         html = rendered(desk, "session", id="done")
         assert "/session-now" not in html and "ended" in words_in(html)
         assert "No prompt of this session is kept" in words_in(html)
 
-    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, desk: Desk) -> None:
+    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, desk: Workspace) -> None:
         a_session(desk, calls=1)
         noted: list[str] = []
         for _ in range(2):
@@ -218,21 +218,21 @@ class TestOne:
         html = rendered(desk, "session", id="s1", note=noted.append)
         assert "please do s1" not in html and "was erased" in words_in(html)
 
-    def test_one_that_is_not_there_is_said(self, desk: Desk) -> None:
-        with pytest.raises(NotThere, match="no session"):
+    def test_one_that_is_not_there_is_said(self, desk: Workspace) -> None:
+        with pytest.raises(NameNotFound, match="no session"):
             rendered(desk, "session", id="nobody")
         with pytest.raises(InputError, match="which id"):
             rendered(desk, "session")
 
-    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, desk: Desk) -> None:
+    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, desk: Workspace) -> None:
         a_session(desk, calls=1)
         a_session(desk, calls=2, agent="other")
-        with pytest.raises(NotThere, match="several"):
+        with pytest.raises(NameNotFound, match="several"):
             rendered(desk, "session", id="s1")
         tree = data_in(rendered(desk, "session", id="s1", agent="other"), "tree-data")
         assert len(tree["rows"]) == 4
 
-    def test_hostile_names_are_data_and_bounded(self, desk: Desk) -> None:
+    def test_hostile_names_are_data_and_bounded(self, desk: Workspace) -> None:
         a_session(desk, calls=0)
         keep(
             desk,
@@ -247,7 +247,7 @@ class TestOne:
         words = data_in(html, "tree-data")["words"]
         assert any("⟨202E⟩<img" in word for word in words) and max(map(len, words)) < 200
 
-    def test_a_call_is_found_by_its_id(self, desk: Desk) -> None:
+    def test_a_call_is_found_by_its_id(self, desk: Workspace) -> None:
         a_session(desk, calls=3)
         tree = data_in(rendered(desk, "session", id="s1", call="s1c1"), "tree-data")
         assert tree["wanted"] == 3

@@ -12,7 +12,7 @@ from custody.server.app.control import control_of
 from custody.server.app.jobs import NewJob, add_job, jobs_of_project
 from custody.server.page_data import health as pages_state
 from custody.server.page_data.health import GAPS_MAX, state_seen
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.events import an_arrival
 from tests.builders.rendered import rendered, words_in
@@ -22,24 +22,24 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A desk whose user has no settings of any agent."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return Desk(a_git_folder(tmp_path / "repository"))
+    return Workspace(a_git_folder(tmp_path / "repository"))
 
 
-def keep(desk: Desk, records: int = 3) -> None:
+def keep(desk: Workspace, records: int = 3) -> None:
     with desk.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(records)])
 
 
-def test_an_empty_store_says_what_to_do_next(desk: Desk) -> None:
+def test_an_empty_store_says_what_to_do_next(desk: Workspace) -> None:
     said = words_in(rendered(desk, "state"))
     assert "Nothing has been recorded yet." in said and "custody init" in said
     assert "No job waits." in said and "Nothing is known that could not be recorded." in said
 
 
-def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Desk) -> None:
+def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Workspace) -> None:
     keep(desk)
     assert "not known" in words_in(rendered(desk, "state"))
     html = rendered(desk, "state-verify")
@@ -54,7 +54,7 @@ def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Desk) -
     assert "up to record 3" in words_in(rendered(desk, "state"))
 
 
-def test_verifying_on_a_page_writes_nothing(desk: Desk) -> None:
+def test_verifying_on_a_page_writes_nothing(desk: Workspace) -> None:
     keep(desk)
     assert desk.home is not None
 
@@ -74,20 +74,20 @@ def test_verifying_on_a_page_writes_nothing(desk: Desk) -> None:
     assert files() == before
 
 
-def test_verifying_tells_what_is_not_as_it_was_stored(desk: Desk) -> None:
+def test_verifying_tells_what_is_not_as_it_was_stored(desk: Workspace) -> None:
     keep(desk)
     with desk.writing() as store:
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
     assert "Something is not as it was stored." in rendered(desk, "state-verify")
 
 
-def test_more_than_one_can_wait_for_is_left_to_the_verb(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_one_can_wait_for_is_left_to_the_verb(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(desk)
     monkeypatch.setattr(pages_state, "RECORDS_VERIFIED_MAX", 2)
     assert "custody verify" in rendered(desk, "state-verify")
 
 
-def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Desk) -> None:
+def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Workspace) -> None:
     assert desk.home is not None
     with desk.writing() as store:
         store.append([lost(f"{1_769_860_800 + n}000000000 hook {n} ended", 1) for n in range(GAPS_MAX + 20)])
@@ -99,7 +99,7 @@ def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Desk) -> None:
     assert [gap.at for gap in found.gaps] == sorted((gap.at or "" for gap in found.gaps), reverse=True)
 
 
-def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Desk) -> None:
+def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Workspace) -> None:
     (desk.folder / ".claude").mkdir()
     agents = state_seen(desk).agents
     assert agents is not None and (agents[0].agent, agents[0].hooks.state) == ("claude-code", "not set up")
@@ -116,7 +116,7 @@ def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Desk) 
         ("}", "", "its settings cannot be read"),
     ],
 )
-def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Desk, was: str, now: str, said: str) -> None:
+def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Workspace, was: str, now: str, said: str) -> None:
     settings = desk.folder / ".claude" / "settings.local.json"
     settings.parent.mkdir()
     assert custody(desk.folder, "init", "--agent", "claude-code", "--yes", "--no-git-hooks").status == 0
@@ -128,12 +128,12 @@ def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Desk, was: str, n
     assert f"{agents[0].title} {said}" in " ".join(words.split())
 
 
-def test_without_a_repository_agents_are_recorded_elsewhere(desk: Desk) -> None:
+def test_without_a_repository_agents_are_recorded_elsewhere(desk: Workspace) -> None:
     said = words_in(rendered(replace(desk, spooled=False), "state"))
     assert "agents are recorded where they work" in said
 
 
-def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(desk: Desk) -> None:
+def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(desk: Workspace) -> None:
     assert jobs_of_project(desk, 9) == []
     assert not desk.service_file.exists(), "looking makes no file"
     with control_of(desk) as control:
@@ -148,9 +148,9 @@ def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(desk: Des
     assert "key of other" not in html and "<img src=x" not in html and "\x1b" not in html
 
 
-def test_more_records_make_the_page_no_slower(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_records_make_the_page_no_slower(tmp_path: Path, desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(folder: Path, records: int) -> int:
-        made = Desk(a_git_folder(folder))
+        made = Workspace(a_git_folder(folder))
         keep(made, records)
         return steps_of(monkeypatch, lambda: rendered(made, "state"))
 

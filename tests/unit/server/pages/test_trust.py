@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.server.app.questions import NotThere
+from custody.server.app.questions import NameNotFound
 from custody.server.page_data import simulation as pages_simulate
 from custody.server.page_data import trust as pages_trust
 from custody.server.page_data.simulation import policy_tried
@@ -25,7 +25,7 @@ from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.simulate import trust_simulate
 from custody.trust.model import Never
 from custody.trust.rules import TrustRules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld
@@ -39,11 +39,11 @@ def world(tmp_path: Path) -> TrustWorld:
 
 
 def test_an_empty_store_says_where_trust_comes_from(tmp_path: Path) -> None:
-    desk = Desk(a_repository(tmp_path / "repo").path)
+    desk = Workspace(a_repository(tmp_path / "repo").path)
     assert "Nothing was decided about any agent yet." in words_of(rendered(desk, "trust"))
     words = words_of(rendered(desk, "simulate-result"))
     assert re.search(r"nothing was committed since \d{4}-\d\d-\d\d; look further back, or record", words)
-    with pytest.raises(NotThere):
+    with pytest.raises(NameNotFound):
         rendered(desk, "agent", name="robot")
 
 
@@ -124,7 +124,7 @@ def test_a_past_moment_can_be_looked_at(world: TrustWorld) -> None:
     assert "accepted" in words_of(rendered(world.desk, "agent", name="robot", at=at[:16]))
     with pytest.raises(InputError):
         rendered(world.desk, "agent", name="robot", at="yesterday")
-    with pytest.raises(NotThere):
+    with pytest.raises(NameNotFound):
         rendered(world.desk, "agent", name="robot", at="2001-01-01T00:00:00Z")
 
 

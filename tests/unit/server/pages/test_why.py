@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from custody.server.pages.files import FileLinks
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
 from tests.builders.questions import LINE, MARK, SECRET, a_project
@@ -18,7 +18,7 @@ FILE = "src/app.py"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Built]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Built]:
     """A repository about whose line much is known."""
     return a_project(tmp_path_factory.mktemp("project") / "own")
 
@@ -28,20 +28,20 @@ def kinds_in(html: str) -> list[str]:
     return re.findall(r'<li class="c-([a-z]+)(?: hung)?" id="link-', html)
 
 
-def explained(desk: Desk, **said: str) -> str:
+def explained(desk: Workspace, **said: str) -> str:
     asked: dict[str, Any] = {"file": FILE, "line": LINE, **said}
     return rendered(desk, "why", note=lambda _what: None, **asked)
 
 
 class TestChain:
-    def test_every_link_is_drawn_in_order(self, project: tuple[Desk, Built]) -> None:
+    def test_every_link_is_drawn_in_order(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0])
         assert kinds_in(html) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change"]
         said = words_in(html)
         assert "robot wrote this line" in said and "state = state.advance(3, options)" in said
         assert "content_hash" in said and "Shown by" in said
 
-    def test_each_link_has_its_place(self, project: tuple[Desk, Built]) -> None:
+    def test_each_link_has_its_place(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0])
         session = {"id": f"s1-{MARK}", "agent": "robot"}
         assert session in links_in(html, "session") and {**session, "call": "c4"} in links_in(html, "session")
@@ -51,10 +51,10 @@ class TestChain:
         around = list(filter(None, links_in(html, "why")))
         assert around == [{"file": FILE, "line": str(LINE - 1)}, {"file": FILE, "line": str(LINE + 1)}]
 
-    def test_that_nothing_is_missing_is_said(self, project: tuple[Desk, Built]) -> None:
+    def test_that_nothing_is_missing_is_said(self, project: tuple[Workspace, Built]) -> None:
         assert "Nothing is missing" in words_in(explained(project[0]))
 
-    def test_what_was_asked_is_shown_to_whom_may_read_it_and_noted(self, project: tuple[Desk, Built]) -> None:
+    def test_what_was_asked_is_shown_to_whom_may_read_it_and_noted(self, project: tuple[Workspace, Built]) -> None:
         noted: list[str] = []
         said: dict[str, Any] = {"file": FILE, "line": LINE}
         assert SECRET in rendered(project[0], "why", note=noted.append, **said)
@@ -64,7 +64,7 @@ class TestChain:
         of_a_report = words_in(rendered(project[0], "why", links=FileLinks(most=100), **said))
         assert "left out of this report" in of_a_report and "token" not in of_a_report
 
-    def test_a_line_that_nothing_explains_ends_in_words(self, project: tuple[Desk, Built]) -> None:
+    def test_a_line_that_nothing_explains_ends_in_words(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0], line="1")
         assert kinds_in(html) == ["line", "commit", "end"]
         assert "never means that a person did" in words_in(html) and "Nothing is missing" not in words_in(html)
@@ -106,7 +106,7 @@ class TestChain:
         assert "<img" not in html.replace('<img src="/static', "") and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 60_000
 
-    def test_a_report_asks_for_no_further_line(self, project: tuple[Desk, Built]) -> None:
+    def test_a_report_asks_for_no_further_line(self, project: tuple[Workspace, Built]) -> None:
         links = FileLinks(most=100)
         rendered(project[0], "why", file=FILE, line=str(LINE), links=links)
         assert not [said for page, said in links.waiting if page == "why" and said]
@@ -114,7 +114,7 @@ class TestChain:
 
 
 class TestWithout:
-    def test_a_form_asks_for_file_and_line(self, project: tuple[Desk, Built]) -> None:
+    def test_a_form_asks_for_file_and_line(self, project: tuple[Workspace, Built]) -> None:
         html = rendered(project[0], "why")
         assert all(f'name="{name}"' in html for name in ("file", "line", "rev"))
         assert f'value="{FILE}"' in rendered(project[0], "why", file=FILE)
@@ -129,7 +129,7 @@ class TestWithout:
         ],
     )
     def test_what_cannot_be_explained_is_said(
-        self, project: tuple[Desk, Built], said: dict[str, str], words: str
+        self, project: tuple[Workspace, Built], said: dict[str, str], words: str
     ) -> None:
         html = explained(project[0], **said)
         assert words.lower() in words_in(html).lower()

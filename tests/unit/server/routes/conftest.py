@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.questions import a_project, a_still, told, what_happened
 from tests.builders.service import Asked, a_keeper, asked
 from tests.builders.teams import a_team
@@ -18,7 +18,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     folder = tmp_path_factory.mktemp("embedded")
     desk, _ = a_project(folder / "own")
     subprocess.run(["git", "init", "-q", str(folder / "other")], check=True)
-    with asked(a_keeper(desk, a_still(Desk(folder / "other")))) as made:
+    with asked(a_keeper(desk, a_still(Workspace(folder / "other")))) as made:
         yield made
 
 

@@ -14,13 +14,13 @@ from custody.core.record import head_at
 from custody.core.wire.report import encode_report
 from custody.ledger.erase import erase
 from custody.ledger.verify import verify
-from custody.server.settings import Limits
+from custody.server.settings import CallerLimits
 from custody.share.chain_exchange import stretch_lines
-from custody.share.remote import NamedRemote, Refused, RemoteService, client
+from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal, client
 from custody.share.remote_cache import cached
 from custody.share.service_transport import pull_service, push_service
 from custody.share.wire.sharing import PullReport, PushReport, about_of, encode_about
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.lines import an_edit_event, moment
@@ -39,19 +39,19 @@ class Served:
     team: Team
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> Workspace:
         return self.keeper.desks["default"]
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    keeper = a_keeper(Desk(a_git_folder(tmp_path / "service")), Desk(a_git_folder(tmp_path / "other")))
-    with listening(keeper, Limits()) as port:
+    keeper = a_keeper(Workspace(a_git_folder(tmp_path / "service")), Workspace(a_git_folder(tmp_path / "other")))
+    with listening(keeper, CallerLimits()) as port:
         yield Served(NamedRemote("team", f"http://127.0.0.1:{port}", ALL), keeper, Team(tmp_path))
 
 
 @pytest.fixture
-def ana(served: Served) -> Desk:
+def ana(served: Served) -> Workspace:
     return ana_of(served.team)
 
 
@@ -59,7 +59,7 @@ def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
     return [(chain.outcome, chain.new) for chain in report.chains]
 
 
-def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: Desk) -> None:
+def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: Workspace) -> None:
     assert outcomes(push_service(ana, served.remote)) == [("sent", 10)]
     assert outcomes(push_service(ana, served.remote)) == [("same", 0)]
     bob = served.team.clone("bob")
@@ -72,7 +72,7 @@ def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: D
     assert outcomes(pull_service(ana, served.remote)) == [("own", 0)]
 
 
-def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana: Desk) -> None:
+def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana: Workspace) -> None:
     push_service(ana, served.remote)
     home = served.desk.home
     assert home is not None
@@ -82,7 +82,7 @@ def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana
     assert not [word for word in SECRETS if word in kept]
 
 
-def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Desk) -> None:
+def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Workspace) -> None:
     push_service(ana, served.remote)
     bob = served.team.clone("bob")
     pull_service(bob, served.remote)
@@ -96,10 +96,10 @@ def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Desk) -> None:
     assert answers(bob) == answers(ana)
 
 
-def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Desk) -> None:
+def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Workspace) -> None:
     push_service(ana, served.remote, texts=True)
     bob = served.team.clone("bob")
-    with pytest.raises(Refused, match="does not let us in"):
+    with pytest.raises(ServiceRefusal, match="does not let us in"):
         pull_service(bob, replace(served.remote, token="read"), texts=True)
     assert verify(bob).records == 0
     assert outcomes(pull_service(bob, replace(served.remote, token="read"))) == [("taken", 10)]
@@ -112,7 +112,7 @@ def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Desk
 
 
 def test_long_chains_are_sent_and_taken_in_stretches(
-    served: Served, ana: Desk, monkeypatch: pytest.MonkeyPatch
+    served: Served, ana: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("custody.share.service_transport.STRETCH_RECORDS_MAX", 3)
     monkeypatch.setattr("custody.share.service_transport.STRETCH_BYTES_MAX", 2000)
@@ -122,7 +122,7 @@ def test_long_chains_are_sent_and_taken_in_stretches(
     assert answers(bob) == answers(ana)
 
 
-def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: Desk) -> None:
+def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: Workspace) -> None:
     """Bob's own evidence and the service's: asked remotely, or pulled first and asked here."""
     push_service(ana, served.remote)
     bob = served.team.clone("bob")
@@ -154,7 +154,9 @@ def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: D
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Asked]:
-    with asked(a_keeper(Desk(a_git_folder(tmp_path / "service")), Desk(a_git_folder(tmp_path / "other")))) as made:
+    with asked(
+        a_keeper(Workspace(a_git_folder(tmp_path / "service")), Workspace(a_git_folder(tmp_path / "other")))
+    ) as made:
         yield made
 
 
@@ -162,9 +164,9 @@ def a_stretch(tmp_path: Path, count: int = 3, *, after: int = 0) -> bytes:
     """What a push sends of a small chain."""
     folder = tmp_path / "sender"
     if not folder.exists():
-        desk = Desk(a_git_folder(folder))
+        desk = Workspace(a_git_folder(folder))
         recorded(desk, *(an_event("decision", id=str(n), at=moment(n)) for n in range(5)))
-    with Desk(folder).reading() as store:
+    with Workspace(folder).reading() as store:
         chain = store.own()
         assert chain is not None
         head = next(record for record in store.tables.records(chain) if record.seq == count)
@@ -248,9 +250,9 @@ def test_scopes_and_projects_are_kept_apart(service: Asked, tmp_path: Path) -> N
     assert service.get(f"/api/v1/chains/{chain}/origins?digest=sha256:{'0' * 64}").status_code == 404
 
 
-def test_a_push_that_fails_changes_nothing_and_says_what_waits(served: Served, ana: Desk) -> None:
+def test_a_push_that_fails_changes_nothing_and_says_what_waits(served: Served, ana: Workspace) -> None:
     for wrong in (replace(served.remote, url="http://127.0.0.1:9"), replace(served.remote, token="nobody")):
-        with pytest.raises((WorldError, Refused)) as caught:
+        with pytest.raises((WorldError, ServiceRefusal)) as caught:
             push_service(ana, wrong)
         assert "nobody" not in str(caught.value)
     assert verify(ana).findings == []

@@ -9,7 +9,7 @@ import pytest
 from custody.server.app.control import control_of
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.control import JobState
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 from tests.builders.service import Asked, a_keeper, asked
@@ -21,7 +21,7 @@ PATH = "/github/webhook"
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Asked]:
-    desk = Desk(a_git_folder(tmp_path / "repository"))
+    desk = Workspace(a_git_folder(tmp_path / "repository"))
     with control_of(desk) as control:
         control.github.connect(REPOSITORY, "default")
     with asked(a_keeper(desk), github=GitHubSettings(secret=fake.secret)) as made:
@@ -56,7 +56,7 @@ def test_a_token_of_ours_is_no_signature(service: Asked) -> None:
 
 
 def test_without_a_secret_nobody_is_believed(tmp_path: Path) -> None:
-    desk = Desk(a_git_folder(tmp_path / "repository"))
+    desk = Workspace(a_git_folder(tmp_path / "repository"))
     body, headers = fake.delivery("pull_request", "opened", 3, "delivery-1")
     with asked(a_keeper(desk)) as made:
         assert made.client.post(PATH, content=body, headers=headers).status_code == 401

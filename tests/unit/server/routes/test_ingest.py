@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custody.intake.import_traces import import_traces
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.service import AT, Asked, a_keeper, a_prompt, a_span, a_trace, asked, bearer
 
@@ -151,7 +151,7 @@ def test_whatever_is_sent_in_whatever_order_the_first_of_a_key_stays(
     for key, content in sent:
         expected.append(201 if key not in first else 200 if first[key] == content else 409)
         first.setdefault(key, content)
-    with asked(a_keeper(Desk(folder))) as made:
+    with asked(a_keeper(Workspace(folder))) as made:
         one_by_one = [made.send("evidence", a_prompt(str(key), text=str(text))).status_code for key, text in sent]
         assert one_by_one == expected
         batch = made.send("evidence", [a_prompt(f"b{key}", text=str(text)) for key, text in sent]).json()

@@ -13,7 +13,7 @@ from custody.cite.app.registry import cite_show
 from custody.core.wire.report import Report, encode_report
 from custody.ledger.verify import verify
 from custody.trust.wire.report import TrustRecordReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.questions import RETRY, a_project, a_still
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_keeper, a_prompt, asked
@@ -28,7 +28,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
     """A service on an empty store: in a repository, or bound to a project of a team's database outside of any."""
     if request.param == "sqlite":
         a_repository(tmp_path / "own").commit({b"a.py": RETRY})
-        with asked(a_keeper(a_still(Desk(tmp_path / "own")))) as made:
+        with asked(a_keeper(a_still(Workspace(tmp_path / "own")))) as made:
             yield made
         return
     with (

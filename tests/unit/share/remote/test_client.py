@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from custody.core.errors import CustodyError, WorldError
-from custody.share.remote import NamedRemote, Refused, RemoteService, client
+from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal, client
 
 TOKEN = "a-very-secret-token"
 
@@ -104,11 +104,11 @@ def test_it_is_not_led_elsewhere(status: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "family"),
     [
-        (says(401, b'{"detail":"no such token"}'), Refused),
-        (says(403), Refused),
-        (says(404, b"<html>"), Refused),
-        (says(409, b'{"detail":"a\\u001b[31m fork"}'), Refused),
-        (says(413, b"[1]"), Refused),
+        (says(401, b'{"detail":"no such token"}'), ServiceRefusal),
+        (says(403), ServiceRefusal),
+        (says(404, b"<html>"), ServiceRefusal),
+        (says(409, b'{"detail":"a\\u001b[31m fork"}'), ServiceRefusal),
+        (says(413, b"[1]"), ServiceRefusal),
         (says(500, b'{"detail":3}'), WorldError),
         (hangs_up, WorldError),
     ],

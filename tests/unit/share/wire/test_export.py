@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, Digest, Link, Seq, StoreId
-from custody.core.record import Entry, Head, Record
+from custody.core.record import ChainTip, Record, RecordDraft
 from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
     ChainHead,
     EndLine,
+    ExportLine,
     ForkLine,
     Header,
-    Line,
     PendingLine,
     RecordLine,
     body_line,
@@ -41,10 +41,10 @@ RECORD: dict[str, Json] = {
 stores = st.sampled_from((STORE, "0" * 32, "0123456789abcdef" * 2)).map(StoreId)
 links = st.integers(0, 2**256 - 1).map(lambda number: Link(number.to_bytes(32, "big")))
 records = st.builds(Record, stores, st.integers(1, 2**63 - 1).map(Seq), entries, links)
-heads = st.builds(Head, stores, st.integers(1, 2**63 - 1).map(Seq), links)
+heads = st.builds(ChainTip, stores, st.integers(1, 2**63 - 1).map(Seq), links)
 
 
-def again(line: Line) -> Line:
+def again(line: ExportLine) -> ExportLine:
     """A line after its way through bytes, which are one canonical line of JSON."""
     data = encode_line(line)
     assert data.endswith(b"\n") and data.count(b"\n") == 1
@@ -59,7 +59,7 @@ def refusal(value: Json) -> str:
 
 
 @given(st.lists(heads, max_size=3))
-def test_a_header_survives(some: list[Head]) -> None:
+def test_a_header_survives(some: list[ChainTip]) -> None:
     line = again(header(some))
     assert line == header(some)
     assert isinstance(line, Header)
@@ -77,7 +77,7 @@ def test_a_record_and_a_fork_survive_and_stay_what_they_are(record: Record) -> N
 
 @given(names, moments_ns)
 def test_any_name_and_any_moment_that_a_chain_may_hold_survives(name: str, at_ns: int) -> None:
-    (record,) = chain_of([Entry(name, name, name, at_ns, digest_of(b""))])  # type: ignore[arg-type]
+    (record,) = chain_of([RecordDraft(name, name, name, at_ns, digest_of(b""))])  # type: ignore[arg-type]
     line = again(record_line(record))
     assert isinstance(line, RecordLine) and record_from(line) == record
 

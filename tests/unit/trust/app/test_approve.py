@@ -10,8 +10,8 @@ import pytest
 
 from custody.core.errors import InputError, StoreError
 from custody.ledger.records import records, show
-from custody.trust.app.approve import Request, trust_approve
-from custody.trust.app.record import Wanted, record_commit, revert
+from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.app.record import DecisionRequest, record_commit, revert
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.approval import is_drawn
@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> TrustWorld:
 
 
 def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
-    return trust_approve(world.desk, Request(change=change, **{"approver": "ci", **request}))
+    return trust_approve(world.desk, ApprovalRequest(change=change, **{"approver": "ci", **request}))
 
 
 def codes(report: TrustApproveReport) -> list[str]:
@@ -145,7 +145,7 @@ class TestIdentity:
         world.agent_wrote(2, model="m-1", operator="olga", more={b"docs/x.md": b"words\n", b"README": b"words\n"})
         world.later(hours=1)
         opened = "2023-11-14T22:00:00Z"
-        wanted = Wanted(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
+        wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
         taken = record_commit(world.desk, wanted).report().taken
         (payload,) = show(world.desk, taken.record).payloads
         assert (payload["model"], payload["operator"]) == ("m-1", "olga")
@@ -197,7 +197,7 @@ class TestNever:
     def test_a_head_that_a_person_rejected_does_not_land(self, world: TrustWorld) -> None:
         world.proven()
         change = world.agent_wrote(2)
-        record_commit(world.desk, Wanted(agent="robot", decision=REJECTED, commit="HEAD", actor="ana"))
+        record_commit(world.desk, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana"))
         assert "TRUST-REJECTED" in codes(asked(world, change))
         assert "TRUST-REJECTED" in codes(asked(world, change, agent="other"))
 
@@ -262,7 +262,7 @@ class TestBudget:
     def test_what_was_reviewed_uses_up_nothing(self, world: TrustWorld) -> None:
         world.proven()
         world.agent_wrote(400)
-        record_commit(world.desk, Wanted(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana"))
+        record_commit(world.desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana"))
         assert asked(world, world.agent_wrote(400)).approved
 
     def test_a_clock_set_back_spends_nothing(self, world: TrustWorld) -> None:

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from custody.trust.app.bench import trust_bench
 from custody.trust.wire.chance import TrustBenchReport
-from custody.workspace.workspace import Desk, Progress
+from custody.workspace.workspace import Progress, Workspace
 from tests.builders.decisions import a_row, a_stream, written
 
 
 def benched(path: Path) -> TrustBenchReport:
-    return trust_bench(Desk(path.parent), path)
+    return trust_bench(Workspace(path.parent), path)
 
 
 def test_a_packed_file_is_the_same_file(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_areas_and_operators_are_read(tmp_path: Path) -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     started: list[tuple[str, int | None]] = []
     steps: list[int] = []
-    desk = Desk(tmp_path, progress=Progress(lambda what, total: started.append((what, total)), steps.append))
+    desk = Workspace(tmp_path, progress=Progress(lambda what, total: started.append((what, total)), steps.append))
     trust_bench(desk, written(tmp_path / "s.jsonl", a_stream()))
     assert started == [("reading", None), ("replaying", 120)]
     assert sum(steps) == 120

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from custody.core.wire.time import text_from
-from custody.trust.app.chance import ChanceSaid, chance_of, memory_of, recorded
+from custody.trust.app.chance import ChanceAccount, chance_of, memory_of, recorded
 from custody.trust.app.decisions import settled
-from custody.trust.app.record import Wanted, record, revert
+from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_why
 from custody.trust.model import ChangeComplexity, DecisionType
 from custody.trust.rules import TrustRules
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import a_repository
@@ -28,7 +28,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.path = a_repository(folder).path
         self.day = 0.0
-        self.desk = Desk(self.path, now_ns=lambda: self.at(self.day))
+        self.desk = Workspace(self.path, now_ns=lambda: self.at(self.day))
 
     def at(self, day: float) -> int:
         return NOON + round(day * DAY)
@@ -40,7 +40,7 @@ class World:
             an_event("decision", id=f"d{number}", at=text_from(self.at(day)), decision=decision, **said)
         )
 
-    def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceSaid:
+    def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceAccount:
         asked = {"operator": None, "areas": (), "lines": None, **more}
         with self.desk.reading() as store, settled(store):
             return chance_of(self.desk, store, agent, now_ns=self.at(day), **asked)
@@ -109,7 +109,7 @@ def test_a_revert_is_learnt_and_spoils_the_realised_rate(world: World) -> None:
     for n in range(150):
         world.tell(n, n / 10)
     world.day = 20
-    wanted = Wanted(
+    wanted = DecisionRequest(
         agent="robot", decision=ACCEPTED, lines=20, complexity=ChangeComplexity.MINOR, actor="ana", id="last"
     )
     record(desk, wanted)

@@ -10,9 +10,9 @@ from custody.core.wire.time import text_from
 from custody.intake.import_events import import_events
 from custody.intake.import_git_ai import import_gitai
 from custody.ledger.records import show
-from custody.trust.app.approve import Request, trust_approve
-from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
-from custody.trust.app.record import Wanted, record_commit
+from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.record import DecisionRequest, record_commit
 from custody.trust.app.show import trust_show
 from custody.trust.model import DecisionType
 from custody.trust.wire.report import TrustApproveReport, TrustOutcomeReport
@@ -43,7 +43,7 @@ def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> No
 
 
 def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
-    return trust_approve(world.desk, Request(change=change, **{"approver": "ci", **request}))
+    return trust_approve(world.desk, ApprovalRequest(change=change, **{"approver": "ci", **request}))
 
 
 def codes(report: TrustApproveReport) -> set[str]:
@@ -52,7 +52,7 @@ def codes(report: TrustApproveReport) -> set[str]:
 
 
 def told(world: TrustWorld, outcome: OutcomeWord, change: str) -> TrustOutcomeReport:
-    return record_outcome(world.desk, Told(change=change, outcome=outcome, actor="ana", reason="so"))
+    return record_outcome(world.desk, OutcomeRequest(change=change, outcome=outcome, actor="ana", reason="so"))
 
 
 # --- landing without review -------------------------------------------------------------------------------------------
@@ -136,6 +136,8 @@ def test_a_decision_for_an_agent_takes_no_model_from_a_claim(
 ) -> None:
     somebody_wrote(world)
     noted(world, model="m-1")
-    recorded = record_commit(world.desk, Wanted(agent="robot", decision=decision, commit=world.head, actor="ana"))
+    recorded = record_commit(
+        world.desk, DecisionRequest(agent="robot", decision=decision, commit=world.head, actor="ana")
+    )
     (payload,) = show(world.desk, str(recorded.step.entry.record)).payloads
     assert payload.get("model") == model

@@ -7,11 +7,11 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.check import dupes_check
-from custody.dupes.app.index import Wanted, dupes_index
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import answers_about, dupes_label
-from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
+from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.wire.report import TrustOutcomeReport
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, Files, a_repository
@@ -36,8 +36,8 @@ class World:
         self.landed = self.built.commit({b"src/app.py": RETRY}, self.root, message=b"Retry step three when it fails")
         self.like = self.propose(2, LOGGED)
         self.same = self.propose(3, RETRY)
-        self.desk = Desk(folder, now_ns=lambda: 1_800_000_000_000_000_000)
-        dupes_index(self.desk, Wanted(workers=1))
+        self.desk = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
+        dupes_index(self.desk, IndexRequest(workers=1))
 
     def propose(self, number: int, text: bytes) -> CommitSha:
         message = b"Retry step three when it fails, number %d" % number
@@ -49,7 +49,9 @@ class World:
 
     def told(self, outcome: OutcomeWord, head: str, duplicate_of: str | None = None) -> TrustOutcomeReport:
         change = f"{self.root}..{head}"
-        return record_outcome(self.desk, Told(change=change, outcome=outcome, actor="ana", duplicate_of=duplicate_of))
+        return record_outcome(
+            self.desk, OutcomeRequest(change=change, outcome=outcome, actor="ana", duplicate_of=duplicate_of)
+        )
 
     def answers(self, one: str, other: str) -> list[str]:
         with self.desk.reading() as store:
@@ -117,7 +119,7 @@ def test_the_same_lines_twice_are_no_answer_however_they_landed(world: World) ->
 def test_what_landed_is_known_from_decisions_too_and_the_same_lines_stay_the_same(world: World) -> None:
     spool_of(world.built.path).put(an_event("decision", agent="robot", commit=world.same, at="2023-11-15T00:00:00Z"))
     again = world.propose(4, RETRY)
-    dupes_index(world.desk, Wanted(workers=1))
+    dupes_index(world.desk, IndexRequest(workers=1))
     assert world.same in world.flagged(world.like)
     assert world.same in [one.other for one in world.told("merged", world.like).labels]
     assert world.same in world.flagged(again)

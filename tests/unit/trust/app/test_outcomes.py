@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.ledger.records import records, show
-from custody.trust.app.approve import Request, trust_approve
-from custody.trust.app.outcomes import OutcomeWord, Told, record_outcome
-from custody.trust.app.record import Wanted, record_commit
+from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.record import DecisionRequest, record_commit
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
@@ -28,7 +28,7 @@ def world(tmp_path: Path) -> TrustWorld:
 
 def told(world: TrustWorld, outcome: OutcomeWord, change: str, **fields: str) -> TrustOutcomeReport:
     said: dict[str, Any] = {"actor": "ana", "reason": "so", **fields}
-    return record_outcome(world.desk, Told(change=change, outcome=outcome, **said))
+    return record_outcome(world.desk, OutcomeRequest(change=change, outcome=outcome, **said))
 
 
 def counts(world: TrustWorld, agent: str = "robot") -> tuple[int, int, int]:
@@ -82,10 +82,12 @@ def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
 
 def test_what_was_recorded_by_hand_is_the_same_decision(world: TrustWorld) -> None:
     world.agent_wrote(12)
-    record_commit(world.desk, Wanted(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana"))
+    record_commit(
+        world.desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
+    )
     assert told(world, "merged", "HEAD").agents[0].state == "known"
     with pytest.raises(InputError, match="is decided already"):
-        record_commit(world.desk, Wanted(agent="robot", decision=DecisionType.REJECTED, commit="HEAD"))
+        record_commit(world.desk, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD"))
 
 
 def test_another_outcome_corrects_the_first_one_and_says_who_and_why(world: TrustWorld) -> None:
@@ -142,7 +144,7 @@ def test_what_never_landed_cannot_be_taken_back(world: TrustWorld) -> None:
 def test_that_an_unreviewed_change_was_merged_is_no_review(world: TrustWorld) -> None:
     world.proven().rules("[trust]\naudit_share = 0.0\n")
     change = world.agent_wrote(12)
-    assert trust_approve(world.desk, Request(change=change, approver="ci")).approved
+    assert trust_approve(world.desk, ApprovalRequest(change=change, approver="ci")).approved
     (one,) = told(world, "merged", change).agents
     assert (one.state, one.taken) == ("waiting", None)
     assert counts(world) == (12, 0, 0)
@@ -226,7 +228,7 @@ def test_an_unborn_repository_has_no_change(tmp_path: Path) -> None:
     world = TrustWorld(tmp_path / "repository")
     world.built = a_repository(tmp_path / "empty")
     with pytest.raises(InputError):
-        record_outcome(type(world.desk)(world.built.path), Told(change="HEAD", outcome="merged"))
+        record_outcome(type(world.desk)(world.built.path), OutcomeRequest(change="HEAD", outcome="merged"))
 
 
 def test_why_shows_outcomes_as_the_decisions_that_they_are(world: TrustWorld) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.ledger.records import records, show
-from custody.trust.app.record import Wanted, override, record, record_commit, recover, revert
+from custody.trust.app.record import DecisionRequest, override, record, record_commit, recover, revert
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository
@@ -49,31 +49,31 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(built: Built, commits: list[str], clock: Clock) -> Desk:
+def desk(built: Built, commits: list[str], clock: Clock) -> Workspace:
     assert commits
-    return Desk(built.path, now_ns=clock)
+    return Workspace(built.path, now_ns=clock)
 
 
-def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> Wanted:
+def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> DecisionRequest:
     """A decision with stakes of 1 unless a test says otherwise."""
     said = {"agent": "robot", "lines": 50, "complexity": ChangeComplexity.TRIVIAL, "actor": "ana", **fields}
-    return Wanted(decision=decision, **said)
+    return DecisionRequest(decision=decision, **said)
 
 
-def score(desk: Desk, agent: str = "robot") -> float:
+def score(desk: Workspace, agent: str = "robot") -> float:
     return trust_show(desk, agent, limit=0).standing.score
 
 
 @pytest.mark.parametrize(("place", "lines", "complexity"), [(0, 5, "trivial"), (1, 40, "minor"), (2, 600, "critical")])
 def test_size_and_complexity_are_those_of_the_diff(
-    desk: Desk, commits: list[str], place: int, lines: int, complexity: str
+    desk: Workspace, commits: list[str], place: int, lines: int, complexity: str
 ) -> None:
-    taken = record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
+    taken = record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
     assert (taken.lines, taken.complexity, taken.commit) == (lines, complexity, commits[place])
 
 
-def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Desk, commits: list[str]) -> None:
-    wanted = Wanted(agent="robot", decision=ACCEPTED, commit=commits[1])
+def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Workspace, commits: list[str]) -> None:
+    wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[1])
     for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
         with pytest.raises(InputError) as refused:
             record_commit(desk, replace(wanted, **lower))
@@ -82,20 +82,20 @@ def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Desk, commits
     assert (taken.lines, taken.complexity) == (400, "critical")
 
 
-def test_a_commit_is_decided_once(desk: Desk, commits: list[str]) -> None:
-    record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit="HEAD"))
+def test_a_commit_is_decided_once(desk: Workspace, commits: list[str]) -> None:
+    record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD"))
     with pytest.raises(InputError, match="is decided already, in record"):
-        record_commit(desk, Wanted(agent="robot", decision=REJECTED, commit=commits[2]))
-    record_commit(desk, Wanted(agent="other", decision=REJECTED, commit=commits[2]))
+        record_commit(desk, DecisionRequest(agent="robot", decision=REJECTED, commit=commits[2]))
+    record_commit(desk, DecisionRequest(agent="other", decision=REJECTED, commit=commits[2]))
 
 
-def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(desk: Desk) -> None:
+def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(desk: Workspace) -> None:
     with pytest.raises(InputError):
-        record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit="1" * 40))
+        record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="1" * 40))
     assert trust_list(desk).agents == []
 
 
-def test_a_decision_is_a_record_of_the_chain(desk: Desk) -> None:
+def test_a_decision_is_a_record_of_the_chain(desk: Workspace) -> None:
     taken = record(desk, a_decision(commit="v1", reason="fine")).report().taken
     (kept,) = records(desk, limit=5).records
     assert (kept.record, kept.kind) == (taken.record, "decision")
@@ -103,7 +103,7 @@ def test_a_decision_is_a_record_of_the_chain(desk: Desk) -> None:
     assert (payload["commit_name"], payload["actor"], payload["reason"]) == ("v1", "ana", "fine")
 
 
-def test_secrets_in_a_reason_are_not_kept(desk: Desk) -> None:
+def test_secrets_in_a_reason_are_not_kept(desk: Workspace) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     taken = record(desk, a_decision(reason=f"leaked {secret} in a log")).report().taken
     assert taken.reason is not None and "leaked" in taken.reason and secret not in taken.reason
@@ -112,19 +112,19 @@ def test_secrets_in_a_reason_are_not_kept(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "fields", [{"lines": -1}, {"lines": float("nan")}, {"lines": True}, {"review_ms": -1}], ids=str
 )
-def test_what_is_no_count_is_refused(desk: Desk, fields: dict[str, Any]) -> None:
+def test_what_is_no_count_is_refused(desk: Workspace, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="not a whole number from 0 on"):
         record(desk, a_decision(**fields))
     assert trust_list(desk).agents == []
 
 
-def test_an_agent_does_not_decide_about_itself(desk: Desk) -> None:
+def test_an_agent_does_not_decide_about_itself(desk: Workspace) -> None:
     with pytest.raises(InputError, match="cannot decide about its own change"):
         record(desk, a_decision(actor="robot"))
     record(desk, a_decision(REJECTED, actor="robot"))
 
 
-def test_an_override_is_a_new_record_and_the_old_one_stays(desk: Desk, clock: Clock) -> None:
+def test_an_override_is_a_new_record_and_the_old_one_stays(desk: Workspace, clock: Clock) -> None:
     record(desk, a_decision(id="pr-1"))
     clock.day = 1
     done = override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
@@ -135,7 +135,7 @@ def test_an_override_is_a_new_record_and_the_old_one_stays(desk: Desk, clock: Cl
     assert (first.decision, first.notes) == ("rejected", ["was accepted; overridden by ben: it was not tested"])
 
 
-def test_the_past_is_answered_as_it_would_have_been(desk: Desk, clock: Clock) -> None:
+def test_the_past_is_answered_as_it_would_have_been(desk: Workspace, clock: Clock) -> None:
     record(desk, a_decision(id="pr-1"))
     clock.day = 30
     override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
@@ -148,8 +148,8 @@ def test_the_past_is_answered_as_it_would_have_been(desk: Desk, clock: Clock) ->
         trust_why(desk, "robot", at="2026-01-31T11:59:59Z")
 
 
-def test_a_decision_is_found_by_id_record_and_commit(desk: Desk, commits: list[str]) -> None:
-    taken = record_commit(desk, Wanted(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+def test_a_decision_is_found_by_id_record_and_commit(desk: Workspace, commits: list[str]) -> None:
+    taken = record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
     for name, decision in ((taken.id, REJECTED), (taken.record, MODIFIED), (commits[0][:8], ACCEPTED)):
         override(desk, "robot", name, decision, actor="ben", reason="again")
         assert trust_why(desk, "robot").steps[0].decision == decision.value
@@ -166,7 +166,9 @@ def test_a_decision_is_found_by_id_record_and_commit(desk: Desk, commits: list[s
         ("pr-1", "robot", "x", "'robot' cannot correct its own record"),
     ],
 )
-def test_a_correction_says_what_who_and_why(desk: Desk, target: str, actor: str, reason: str, problem: str) -> None:
+def test_a_correction_says_what_who_and_why(
+    desk: Workspace, target: str, actor: str, reason: str, problem: str
+) -> None:
     record(desk, a_decision(id="pr-1", commit="abcd1"))
     record(desk, a_decision(id="pr-3", commit="abcd2"))
     with pytest.raises(InputError, match=problem):
@@ -176,13 +178,13 @@ def test_a_correction_says_what_who_and_why(desk: Desk, target: str, actor: str,
     assert records(desk, limit=5).total == 2
 
 
-def test_an_override_that_changes_nothing_is_refused(desk: Desk) -> None:
+def test_an_override_that_changes_nothing_is_refused(desk: Workspace) -> None:
     record(desk, a_decision(id="pr-1"))
     with pytest.raises(InputError, match="'pr-1' is accepted already"):
         override(desk, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
 
 
-def test_a_revert_is_a_rejection_at_full_stakes(desk: Desk) -> None:
+def test_a_revert_is_a_rejection_at_full_stakes(desk: Workspace) -> None:
     record(desk, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
     done = revert(desk, "robot", "pr-1", actor="ben", reason="slow in production").report()
     assert (done.taken.kind, done.taken.decision, done.taken.weight) == ("revert", "rejected", 8)
@@ -190,7 +192,7 @@ def test_a_revert_is_a_rejection_at_full_stakes(desk: Desk) -> None:
     assert (done.standing.accepted, done.standing.rejected) == (1, 1)
 
 
-def test_what_was_rejected_or_taken_back_cannot_be_taken_back(desk: Desk) -> None:
+def test_what_was_rejected_or_taken_back_cannot_be_taken_back(desk: Workspace) -> None:
     record(desk, a_decision(REJECTED, id="pr-1"))
     record(desk, a_decision(id="pr-2"))
     revert(desk, "robot", "pr-2", actor="ben", reason="x")
@@ -200,7 +202,7 @@ def test_what_was_rejected_or_taken_back_cannot_be_taken_back(desk: Desk) -> Non
         revert(desk, "robot", "pr-2", actor="ben", reason="x")
 
 
-def test_a_recovery_is_a_record_with_actor_and_reason(desk: Desk, clock: Clock) -> None:
+def test_a_recovery_is_a_record_with_actor_and_reason(desk: Workspace, clock: Clock) -> None:
     record(desk, a_decision(REJECTED))
     done = recover(desk, "robot", boost=None, actor="ana", reason="a new model").report()
     assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("recovery", "ana", "a new model")
@@ -212,7 +214,7 @@ def test_a_recovery_is_a_record_with_actor_and_reason(desk: Desk, clock: Clock) 
     recover(desk, "robot", boost=0.01, actor="ana", reason="again")
 
 
-def test_an_agent_without_decisions_cannot_be_lifted(desk: Desk) -> None:
+def test_an_agent_without_decisions_cannot_be_lifted(desk: Workspace) -> None:
     with pytest.raises(UnknownAgent, match="nothing was decided about 'robot'"):
         recover(desk, "robot", boost=None, actor="ana", reason="x")
     record(desk, a_decision(agent="other"))
@@ -221,7 +223,7 @@ def test_an_agent_without_decisions_cannot_be_lifted(desk: Desk) -> None:
     assert refused.value.hint == "there are decisions about 'other'"
 
 
-def test_decisions_that_any_recorder_tells_count_too(desk: Desk) -> None:
+def test_decisions_that_any_recorder_tells_count_too(desk: Workspace) -> None:
     told: list[dict[str, Any]] = [
         {"complexity": "trivial", "changed_lines": 50},
         {"complexity": "unheard of"},
@@ -240,7 +242,7 @@ def test_decisions_that_any_recorder_tells_count_too(desk: Desk) -> None:
     assert [step.weight for step in steps] == [1, 0.5, 1, None]
 
 
-def test_a_clock_set_back_does_not_lift_a_score(desk: Desk, clock: Clock) -> None:
+def test_a_clock_set_back_does_not_lift_a_score(desk: Workspace, clock: Clock) -> None:
     clock.day = 60
     record(desk, a_decision(REJECTED))
     low = score(desk)
@@ -250,6 +252,6 @@ def test_a_clock_set_back_does_not_lift_a_score(desk: Desk, clock: Clock) -> Non
     assert score(desk) < 0.5
 
 
-def test_rules_of_the_repository_hold(desk: Desk, built: Built) -> None:
+def test_rules_of_the_repository_hold(desk: Workspace, built: Built) -> None:
     (built.path / "custody.toml").write_text("[trust]\nema_alpha = 0.1\n")
     assert record(desk, a_decision()).report().standing.score == pytest.approx(0.55)

@@ -9,8 +9,8 @@ from custody.core.ids import CommitSha
 from custody.ledger.records import records
 from custody.trust.app.reverts import trust_reverts
 from custody.trust.app.show import trust_show, trust_why
-from custody.trust.wire.report import RevertFound, TrustRevertsReport
-from custody.workspace.workspace import Desk
+from custody.trust.wire.report import RevertReport, TrustRevertsReport
+from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, Files, a_clone, a_repository
 from tests.builders.trust import TrustWorld
 
@@ -33,9 +33,9 @@ class Line:
         return self.head
 
     def find(self, typed: str | None = None) -> TrustRevertsReport:
-        return trust_reverts(Desk(self.built.path), typed)
+        return trust_reverts(Workspace(self.built.path), typed)
 
-    def only(self) -> RevertFound:
+    def only(self) -> RevertReport:
         (found,) = self.find().found
         return found
 
@@ -219,7 +219,7 @@ def test_a_range_of_nothing_is_refused(line: Line, typed: str) -> None:
 
 
 def test_an_empty_repository_has_no_reverts(tmp_path: Path) -> None:
-    report = trust_reverts(Desk(a_repository(tmp_path / "empty").path))
+    report = trust_reverts(Workspace(a_repository(tmp_path / "empty").path))
     assert (report.commits, report.found, report.tip) == (0, [], None)
 
 
@@ -228,7 +228,7 @@ def test_a_shallow_clone_says_what_it_cannot_see(line: Line, tmp_path: Path) -> 
     target = line.commit(BASE + OTHER + ADDED, "add values")
     line.commit(BASE + OTHER, f"This reverts commit {target}.")
     shallow = a_clone(line.built, tmp_path / "shallow", "--depth=2")
-    (found,) = trust_reverts(Desk(shallow.path)).found
+    (found,) = trust_reverts(Workspace(shallow.path)).found
     assert found.state == "unseen"
 
 

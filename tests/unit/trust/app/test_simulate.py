@@ -11,7 +11,7 @@ from custody.trust.app.folder import folder_desk
 from custody.trust.app.simulate import IN_FORCE, moment_before, trust_simulate
 from custody.trust.wire.chance import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import NOON, Built, a_repository
@@ -31,7 +31,7 @@ class World:
         self.files: dict[bytes, Any] = {}
         self.day = 0
         self.head: Any = None
-        self.desk = Desk(folder, now_ns=lambda: self.now() * NS)
+        self.desk = Workspace(folder, now_ns=lambda: self.now() * NS)
         (folder / "custody.toml").write_text(EVERYTHING)
 
     def now(self) -> int:

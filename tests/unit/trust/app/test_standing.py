@@ -16,12 +16,12 @@ from custody.core.wire.time import text_from
 from custody.ledger.erase import erase
 from custody.store import Store, overlay
 from custody.trust.app import standing as trust_standing
-from custody.trust.app.decisions import Asked, account_of, agents_in, settled
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled
 from custody.trust.app.folder import folder_desk
-from custody.trust.app.record import Wanted, override, record, revert
+from custody.trust.app.record import DecisionRequest, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, standing_of
-from custody.trust.model import Decided, DecisionType, Entry, Overridden, Recovered, Standing
+from custody.trust.model import DecisionEntry, DecisionType, Entry, Overridden, RecoveryEntry, TrustStanding
 from custody.trust.queries.standing import StandingTables
 from custody.workspace.wiring import VIEWS
 from tests.builders.events import an_arrival
@@ -54,11 +54,11 @@ def arrival(entry: Entry, name: str) -> Arrival:
         "reason": entry.reason,
     }
     match entry:
-        case Recovered():
+        case RecoveryEntry():
             fields |= {"decision": "recovered", "boost": entry.boost}
         case Overridden():
             fields |= {"decision": entry.decision.value, "overrides": entry.target}
-        case Decided():
+        case DecisionEntry():
             complexity = entry.stakes.complexity
             fields |= {
                 "decision": entry.decision.value,
@@ -73,13 +73,13 @@ def arrival(entry: Entry, name: str) -> Arrival:
     return an_arrival("decision", event=name, **fields)
 
 
-def told(store: Store, now_ns: int = NOON) -> Standing:
-    return standing_of(store, ROBOT, Asked(CAUTIOUS, now_ns))
+def told(store: Store, now_ns: int = NOON) -> TrustStanding:
+    return standing_of(store, ROBOT, TrustQuery(CAUTIOUS, now_ns))
 
 
-def replayed(store: Store, now_ns: int = NOON) -> Standing:
+def replayed(store: Store, now_ns: int = NOON) -> TrustStanding:
     with settled(store):
-        return account_of(store, ROBOT, Asked(CAUTIOUS, now_ns)).standing
+        return account_of(store, ROBOT, TrustQuery(CAUTIOUS, now_ns)).standing
 
 
 def kept(store: Store) -> list[object]:
@@ -154,7 +154,7 @@ class TestKept:
     def test_other_rules_have_a_row_of_their_own(self, tmp_path: Path) -> None:
         with a_sqlite_store(tmp_path) as store:
             store.append([arrival(a_decision(), "first")])
-            asked = Asked(replace(CAUTIOUS, ema_alpha=0.1), NOON)
+            asked = TrustQuery(replace(CAUTIOUS, ema_alpha=0.1), NOON)
             assert standing_of(store, ROBOT, asked).score == pytest.approx(0.55)
             assert told(store).score == pytest.approx(0.65)
             assert len(kept(store)) == 2
@@ -171,7 +171,7 @@ class TestKept:
     def test_what_is_erased_is_let_go_of(self, tmp_path: Path) -> None:
         desk = folder_desk(tmp_path / "store", lambda: NOON)
         for number in range(3):
-            record(desk, Wanted(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
+            record(desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
         assert trust_list(desk).agents[0].accepted == 3
         erase(desk, ["2"], who="ana", why="it named a person")
         assert trust_list(desk).agents[0].accepted == 2
@@ -181,10 +181,10 @@ class TestKept:
             store.append([arrival(a_decision(), "first")])
             with settled(store):
                 generation = StandingTables(store).generation()
-                position = position_of(store, ROBOT, Asked(CAUTIOUS, NOON))
+                position = position_of(store, ROBOT, TrustQuery(CAUTIOUS, NOON))
             with store.writing():
                 StandingTables(store).forget()
-            trust_standing.keep_due(store, ROBOT, Asked(CAUTIOUS, NOON), position, generation)
+            trust_standing.keep_due(store, ROBOT, TrustQuery(CAUTIOUS, NOON), position, generation)
             assert kept(store) == []
 
     def test_a_row_of_another_shape_is_no_row(self, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ class TestKept:
     def test_corrections_are_told_as_ever(self, tmp_path: Path) -> None:
         desk = folder_desk(tmp_path / "store", lambda: NOON)
         for number in range(3):
-            record(desk, Wanted(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
+            record(desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
         override(desk, "robot", "pr-0", DecisionType.REJECTED, actor="ben", reason="slow")
         done = revert(desk, "robot", "pr-1", actor="ben", reason="slow").report()
         line = trust_list(desk).agents[0]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from custody.ledger.erase import erase
-from custody.trust.app.folder import FolderDesk, folder_desk
-from custody.trust.app.record import Wanted, record, revert
+from custody.trust.app.folder import FolderWorkspace, folder_desk
+from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
@@ -18,30 +18,33 @@ NOON = 1_769_860_800_000_000_000
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> FolderDesk:
+def desk(tmp_path: Path) -> FolderWorkspace:
     """A folder with decisions about two agents."""
     desk = folder_desk(tmp_path / "store", lambda: NOON)
     for number in range(3):
-        record(desk, Wanted(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"))
-    record(desk, Wanted(agent="other", decision=DecisionType.REJECTED, actor="ana"))
+        record(
+            desk,
+            DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"),
+        )
+    record(desk, DecisionRequest(agent="other", decision=DecisionType.REJECTED, actor="ana"))
     revert(desk, "robot", "pr-1", actor="ana", reason="slow")
     return desk
 
 
-def changed(desk: FolderDesk, *statements: str) -> None:
+def changed(desk: FolderWorkspace, *statements: str) -> None:
     """The database after somebody wrote into it by hand."""
     with closing(sqlite3.connect(desk.folder / "custody.db")) as db, db:
         for statement in statements:
             db.execute(statement)
 
 
-def codes(desk: FolderDesk) -> set[str]:
+def codes(desk: FolderWorkspace) -> set[str]:
     report = trust_verify(desk)
     assert (report.outcome == "found") == bool(report.findings)
     return {finding.code for finding in report.findings}
 
 
-def test_what_was_not_touched_is_as_it_was_written(desk: FolderDesk) -> None:
+def test_what_was_not_touched_is_as_it_was_written(desk: FolderWorkspace) -> None:
     report = trust_verify(desk)
     assert (report.outcome, report.decisions, report.agents, report.findings) == ("fine", 5, 2, [])
 
@@ -62,12 +65,12 @@ def test_an_empty_log_is_as_it_was_written(tmp_path: Path) -> None:
         ("UPDATE decision SET agent = 'third' WHERE seq = 4", "VIEW-DIFFERS"),
     ],
 )
-def test_a_row_that_was_changed_deleted_or_moved_is_named(desk: FolderDesk, tamper: str, code: str) -> None:
+def test_a_row_that_was_changed_deleted_or_moved_is_named(desk: FolderWorkspace, tamper: str, code: str) -> None:
     changed(desk, tamper)
     assert code in codes(desk)
 
 
-def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(desk: FolderDesk) -> None:
+def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(desk: FolderWorkspace) -> None:
     changed(desk, "DELETE FROM decision WHERE agent = 'other'")
     report = trust_verify(desk)
     assert ("TRUST-DIFFERS", "the records about 'other' give another score than the one that is shown") in [
@@ -75,7 +78,7 @@ def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(
     ]
 
 
-def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(desk: FolderDesk) -> None:
+def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(desk: FolderWorkspace) -> None:
     before = trust_show(desk, "robot", limit=0).standing
     erase(desk, ["1"], who="ana", why="it named a person")
     after = trust_show(desk, "robot", limit=0).standing
@@ -83,11 +86,11 @@ def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(desk: Fo
     assert codes(desk) == set()
 
 
-def test_agents_are_listed_by_name(desk: FolderDesk) -> None:
+def test_agents_are_listed_by_name(desk: FolderWorkspace) -> None:
     assert [line.agent for line in trust_list(desk).agents] == ["other", "robot"]
 
 
 @pytest.mark.parametrize("look", [trust_list, trust_verify])
-def test_looking_makes_nothing(tmp_path: Path, look: Callable[[FolderDesk], object]) -> None:
+def test_looking_makes_nothing(tmp_path: Path, look: Callable[[FolderWorkspace], object]) -> None:
     look(folder_desk(tmp_path / "store"))
     assert not (tmp_path / "store").exists()

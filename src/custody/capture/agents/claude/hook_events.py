@@ -9,7 +9,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.claude.tool_calls import add_effects
-from custody.capture.hook_event import Seen, views_by
+from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import ToolUse, use_views
 from custody.capture.typed_field import Fields, model, string, text
 from custody.capture.typed_field import fields as fields_of
@@ -25,10 +25,10 @@ DURATION_MS_MAX = 30 * 24 * 3600 * 1000
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _Seen)
+    return views_by(event, EVENTS, _ClaudeEvent)
 
 
-class _Seen(Seen):
+class _ClaudeEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, fields: Fields) -> None:
@@ -40,26 +40,26 @@ class _Seen(Seen):
         self.response = fields_of(fields.get("tool_response"))
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _ClaudeEvent) -> Iterator[View]:
     yield seen.begun(model(seen.fields.get("model")))
 
 
-def _session_end(seen: _Seen) -> Iterator[View]:
+def _session_end(seen: _ClaudeEvent) -> Iterator[View]:
     yield seen.ended()
 
 
-def _model_switch(seen: _Seen) -> Iterator[View]:
+def _model_switch(seen: _ClaudeEvent) -> Iterator[View]:
     yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=model(seen.fields.get("to_model")))
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _ClaudeEvent) -> Iterator[View]:
     asked = text(seen.fields.get("prompt"))
     if asked is not None:
         yield Prompt(seen.agent, seen.session, PromptId(seen.event.id), seen.at_ns, asked)
 
 
-def _call(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
-    def read(seen: _Seen) -> Iterator[View]:
+def _call(status: CallStatus) -> Callable[[_ClaudeEvent], Iterator[View]]:
+    def read(seen: _ClaudeEvent) -> Iterator[View]:
         if seen.call is None:
             return
         running = status is CallStatus.RUNNING
@@ -86,7 +86,7 @@ def _call(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
     return read
 
 
-def _use(seen: _Seen, call: CallId, *, failed: bool) -> ToolUse:
+def _use(seen: _ClaudeEvent, call: CallId, *, failed: bool) -> ToolUse:
     return replace(
         seen.use(call, seen.tool),
         input=seen.input,
@@ -97,7 +97,7 @@ def _use(seen: _Seen, call: CallId, *, failed: bool) -> ToolUse:
     )
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_ClaudeEvent], Iterator[View]]] = MappingProxyType(
     {
         "SessionStart": _session,
         "SessionEnd": _session_end,

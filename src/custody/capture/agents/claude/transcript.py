@@ -15,9 +15,17 @@ from typing import Any, Literal
 from custody.capture.agents.claude.sources import input_needed
 from custody.capture.agents.claude.tool_calls import EDITS, abbreviated, edited_path
 from custody.capture.agents.claude.views import is_failed, prompt_of, results_of, views_of, written_by
-from custody.capture.line_reader import Line, files_below, lines_of
-from custody.capture.pending_calls import Waiting
-from custody.capture.transcripts import Found, Named, Passed, Started, Starts, Trouble, object_in
+from custody.capture.line_reader import FileLine, files_below, lines_of
+from custody.capture.pending_calls import PendingCalls
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    SkippedLine,
+    Starts,
+    SubagentLaunch,
+    TranscriptLine,
+    object_in,
+)
 from custody.capture.typed_field import Fields, fields, items, model, string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
@@ -87,7 +95,7 @@ class ClaudeTranscripts:
         marks = ("sessionId", "leafUuid", "messageId", "isSidechain")
         return isinstance(line.get("type"), str) and any(mark in line for mark in marks)
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From the repeated lines of subagents, from results that name them, and from the file beside a subagent's."""
         known: set[bytes] = set()
         for line in lines:
@@ -104,9 +112,11 @@ class ClaudeTranscripts:
                 yield started
         yield from _beside(file)
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each line holds."""
-        reading = _Reading(starts, session=_session_by_name(file), at=_changed_at(file))
+        reading = _TranscriptState(starts, session=_session_by_name(file), at=_changed_at(file))
         for line in lines:
             yield from reading.line(line)
 
@@ -140,7 +150,7 @@ def project_name(folder: str) -> str:
 
 
 @dataclass
-class _Reading:
+class _TranscriptState:
     """How far one file was read, and what later lines will ask of earlier ones."""
 
     starts: Starts
@@ -148,7 +158,7 @@ class _Reading:
     at: str
     opened: set[str] = field(default_factory=set)
     model: str | None = None
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: PendingCalls = field(default_factory=PendingCalls)
     prompts: dict[str, str] = field(default_factory=dict)
     """By what a subagent was asked, the call that asked it: older files have subagents in them, without a name."""
     asked_by: dict[str, str] = field(default_factory=dict)
@@ -157,41 +167,41 @@ class _Reading:
     """By a side line, the first line of its chain."""
     newer: set[str] = field(default_factory=set)
 
-    def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
+    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What one line holds."""
         value = object_in(line)
-        if isinstance(value, Trouble):
+        if isinstance(value, LineProblem):
             yield value
         elif value is not None:
             yield from self._value(line, value)
 
-    def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _value(self, line: FileLine, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         version = string(value.get("version"))
         if version is not None and version not in self.newer and _major(version) > KNOWN_MAJOR:
             self.newer.add(version)
-            yield Trouble(line.number, f"written by version {version[:40]}, newer than this reader knows")
+            yield LineProblem(line.number, f"written by version {version[:40]}, newer than this reader knows")
         moment = string(value.get("timestamp"))
         if moment is not None:
             try:
                 ns_from(moment)
                 self.at = moment
             except InputError as error:
-                yield Trouble(line.number, error.message)
+                yield LineProblem(line.number, error.message)
         self.session = string(value.get("sessionId")) or self.session
         yield self._found(line, value, version)
 
-    def _found(self, line: Line, value: dict[str, Json], version: str | None) -> Found | Passed:
+    def _found(self, line: FileLine, value: dict[str, Json], version: str | None) -> TranscriptLine | SkippedLine:
         kind = string(value.get("type")) or "(no type)"
         if (string(value.get("agentId")) or "").startswith(COMPACTING):
-            return Passed(kind, True, version)
+            return SkippedLine(kind, True, version)
         slim = SLIM.get(kind, _nothing)(value)
         subagent, parent = self._agent(value)
         opens = None if slim is None else self._opens(value, subagent)
         if slim is None or (kind == "assistant" and opens is None and not _says_something(slim)):
-            return Passed(kind, kind in PASSED_OVER or kind in SLIM, version)
+            return SkippedLine(kind, kind in PASSED_OVER or kind in SLIM, version)
         begun = self._begin(value, line.size) if kind == "assistant" else 0
         calls = self._finish(value) if kind == "user" else []
-        return Found(
+        return TranscriptLine(
             line=line.number,
             id=_id(value, line.data),
             session=self.session,
@@ -391,7 +401,7 @@ ANSWERS = {
 """The fields by which an answer is known where nothing else tells its tool."""
 
 
-def _edits(value: Fields, calls: Sequence[Fields]) -> Iterator[Named]:
+def _edits(value: Fields, calls: Sequence[Fields]) -> Iterator[ChangedFile]:
     """The files that a line's calls changed, as they were written."""
     results = {string(result.get("tool_use_id")): result for result in results_of(value)}
     response = fields(value.get("toolUseResult")) if len(results) == 1 else {}
@@ -399,9 +409,9 @@ def _edits(value: Fields, calls: Sequence[Fields]) -> Iterator[Named]:
         tool, given, cwd = str(call["name"]), fields(call.get("input")), string(call.get("cwd"))
         result = results.get(string(call["id"]), {})
         if tool == "Bash":
-            yield from (Named(write.path, cwd) for write in written_by(given, result, response))
+            yield from (ChangedFile(write.path, cwd) for write in written_by(given, result, response))
         elif not is_failed(tool, result) and (named := edited_path(tool, given, response)) is not None:
-            yield Named(named, cwd)
+            yield ChangedFile(named, cwd)
 
 
 def _cut_block(block: Json) -> Json:
@@ -423,7 +433,7 @@ def _progress_mark(data: bytes) -> bytes | None:
     return data[at : at + 120].split(b",")[0] + data[by : by + 220].split(b",")[0] if at >= 0 and by >= 0 else None
 
 
-def _started(data: bytes) -> Iterator[Started]:
+def _started(data: bytes) -> Iterator[SubagentLaunch]:
     try:
         value = fields(parse(data))
     except InputError:
@@ -432,7 +442,7 @@ def _started(data: bytes) -> Iterator[Started]:
     named, call = string(fields(value.get("data")).get("agentId")), string(value.get("parentToolUseID"))
     if value.get("type") == "progress":
         if named is not None and call is not None:
-            yield Started(session, named, call)
+            yield SubagentLaunch(session, named, call)
         return
     results = results_of(value)
     for result in results:
@@ -443,10 +453,10 @@ def _started(data: bytes) -> Iterator[Started]:
             # A subagent's own file has no structured results: there, only the words name the agents that it started.
             named = said[1]
         if named is not None and call is not None:
-            yield Started(session, named, call)
+            yield SubagentLaunch(session, named, call)
 
 
-def _beside(file: Path) -> Iterator[Started]:
+def _beside(file: Path) -> Iterator[SubagentLaunch]:
     """What the small file beside a subagent's transcript says, in versions that write one."""
     meta = file.with_name(file.name.removesuffix(SUFFIX) + ".meta.json")
     if not file.name.startswith("agent-") or not meta.is_file() or meta.stat().st_size > META_BYTES_MAX:
@@ -459,7 +469,7 @@ def _beside(file: Path) -> Iterator[Started]:
     call = next((said[name] for name in names if isinstance(said.get(name), str)), None)
     if call is not None:
         agent = file.name.removeprefix("agent-").removesuffix(SUFFIX)
-        yield Started(string(said.get("sessionId")) or _session_by_name(file), agent, call)
+        yield SubagentLaunch(string(said.get("sessionId")) or _session_by_name(file), agent, call)
 
 
 def _words(content: object) -> str:

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from custody.capture import command_facts
 from custody.capture.agents.claude.tool_calls import EDITS, add_effects
-from custody.capture.command_facts import Answer, pull_request
+from custody.capture.command_facts import ToolOutput, pull_request
 from custody.capture.shell import Write
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, items, model, string, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
 
@@ -83,7 +83,7 @@ def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, 
     """What a shell command certainly wrote, by its own text."""
     words, wrong = string(result.get("content")) or "", result.get("is_error") is True
     stopped = response.get("interrupted") is True
-    answer = Answer(words, 1 if wrong else None, running=stopped, refused=wrong and not words.startswith(RAN))
+    answer = ToolOutput(words, 1 if wrong else None, running=stopped, refused=wrong and not words.startswith(RAN))
     return command_facts.written_by(string(given.get("command")), answer)
 
 
@@ -115,10 +115,12 @@ def _user(event: TranscriptEvent, line: Fields) -> Iterator[View]:
     for result in results:
         call = string(result.get("tool_use_id"))
         if call:
-            yield from _result(event, line, result, made.get(call, CallMade(call, "?")), response)
+            yield from _result(event, line, result, made.get(call, CallReference(call, "?")), response)
 
 
-def _result(event: TranscriptEvent, line: Fields, result: Fields, call: CallMade, response: Fields) -> Iterator[View]:
+def _result(
+    event: TranscriptEvent, line: Fields, result: Fields, call: CallReference, response: Fields
+) -> Iterator[View]:
     failed = is_failed(call.name, result)
     at_ns = ns_from(event.at)
     yield ToolCall(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from custody.capture.agents.codex.line_shapes import request_in
 from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, plain
 from custody.capture.agents.codex.tool_output import answer_of
-from custody.capture.hook_event import Seen, views_by
+from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, model, string, text
 from custody.core.ids import CallId, PromptId
@@ -25,10 +25,10 @@ from custody.core.wire.event_views import about_of
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _Seen)
+    return views_by(event, EVENTS, _CodexEvent)
 
 
-class _Seen(Seen):
+class _CodexEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, fields: Fields) -> None:
@@ -40,15 +40,15 @@ class _Seen(Seen):
         self.prompt = PromptId(turn) if turn else None
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _CodexEvent) -> Iterator[View]:
     yield seen.begun(seen.model)
 
 
-def _session_end(seen: _Seen) -> Iterator[View]:
+def _session_end(seen: _CodexEvent) -> Iterator[View]:
     yield seen.ended()
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _CodexEvent) -> Iterator[View]:
     """What a person typed, and the model that it was typed to: that may have changed since the session began."""
     if seen.subagent is not None:
         return
@@ -59,12 +59,12 @@ def _prompt(seen: _Seen) -> Iterator[View]:
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 
 
-def _begun(seen: _Seen) -> Iterator[View]:
+def _begun(seen: _CodexEvent) -> Iterator[View]:
     if seen.event.call is not None:
         yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
 
 
-def _ended(seen: _Seen) -> Iterator[View]:
+def _ended(seen: _CodexEvent) -> Iterator[View]:
     if seen.event.call is None:
         return
     call, tool = CallId(seen.event.call), _tool(seen)
@@ -80,11 +80,11 @@ def _ended(seen: _Seen) -> Iterator[View]:
     yield from use_views(add_effects(use, given, answer, seen.event.folder or string(seen.fields.get("cwd"))))
 
 
-def _tool(seen: _Seen) -> str:
+def _tool(seen: _CodexEvent) -> str:
     return plain(string(seen.fields.get("tool_name")) or "")
 
 
-def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
+def _call(seen: _CodexEvent, call: CallId, status: CallStatus) -> ToolCall:
     tool = _tool(seen)
     return ToolCall(
         agent=seen.agent,
@@ -101,7 +101,7 @@ def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
     )
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_CodexEvent], Iterator[View]]] = MappingProxyType(
     {
         "SessionStart": _session,
         "SessionEnd": _session_end,

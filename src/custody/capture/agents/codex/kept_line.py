@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.patch import Change
-from custody.capture.transcripts import Named, Starts
+from custody.capture.patch import PatchedFile
+from custody.capture.transcripts import ChangedFile, Starts
 from custody.core.wire.canonical import Json, dump
 
 NAMES_MAX = 200_000
@@ -26,13 +26,13 @@ _LEFT_OUT = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptLine:
     """A line that is to be kept: its kind and what is in it, and what the lines before add."""
 
     kind: str
     inner: Mapping[str, Json]
     calls: list[dict[str, Json]] = field(default_factory=list)
-    edits: tuple[Named, ...] = ()
+    edits: tuple[ChangedFile, ...] = ()
     commits: tuple[str, ...] = ()
     beside: Mapping[str, Json] = field(default_factory=dict)
     begun: int = 0
@@ -50,9 +50,9 @@ def _without(inner: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in inner.items() if name not in _LEFT_OUT and name not in streams}
 
 
-def named(changes: Sequence[Change], cwd: str | None) -> tuple[Named, ...]:
+def named(changes: Sequence[PatchedFile], cwd: str | None) -> tuple[ChangedFile, ...]:
     """The files that changes touch."""
-    return tuple(Named(name, cwd) for name in dict.fromkeys(name for change in changes for name in change.names))
+    return tuple(ChangedFile(name, cwd) for name in dict.fromkeys(name for change in changes for name in change.names))
 
 
 def digest_of(inner: Mapping[str, Json]) -> str:
@@ -75,7 +75,7 @@ def root_of(session: str, starts: Starts) -> str:
     return session
 
 
-class Names:
+class LineNames:
     """The names of a file's lines: the same in a copy, and one for each line."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Names:
             self._count[name] += 1
         return count
 
-    def of(self, session: str, kept: Kept) -> str:
+    def of(self, session: str, kept: KeptLine) -> str:
         """The line's own name: by its call, else by its session and content; what is said twice is numbered."""
         inner = kept.inner
         # A fork gives names to messages that had none.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from custody.capture.agents.codex.script_commands import SCRIPT, ran_in
-from custody.capture.agents.codex.tool_calls import BASH, SPAWN, Given, given_to, plain
+from custody.capture.agents.codex.tool_calls import BASH, SPAWN, ToolInput, given_to, plain
 from custody.capture.agents.codex.tool_output import answer_of
-from custody.capture.command_facts import Answer
+from custody.capture.command_facts import ToolOutput
 from custody.capture.typed_field import Fields, fields, items, string
 
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
@@ -39,7 +39,7 @@ _CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$",
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RolloutOrigin:
     """Whose lines follow a ``session_meta``: the session, the subagent in it if it is one, and where it works.
 
     ``by_program``: no person types in this thread, since the program began it: for a subagent, a review, a summary.
@@ -53,7 +53,7 @@ class Origin:
     by_program: bool = False
 
 
-def origin_of(meta: Fields) -> Origin | None:
+def origin_of(meta: Fields) -> RolloutOrigin | None:
     """What a ``session_meta`` says; None where it names no thread.
 
     A subagent's thread is part of the session that started it: newer rollouts name that, older ones the thread above.
@@ -65,7 +65,7 @@ def origin_of(meta: Fields) -> Origin | None:
     spawn = fields(fields(source.get("subagent")).get("thread_spawn"))
     parent = string(spawn.get("parent_thread_id")) or string(meta.get("parent_thread_id"))
     session = string(meta.get("session_id")) or (parent if spawn else None) or thread
-    return Origin(
+    return RolloutOrigin(
         thread=thread,
         session=session,
         subagent=thread if spawn and session != thread else None,
@@ -100,7 +100,7 @@ def call_id(inner: Fields) -> str | None:
     return string(inner.get("call_id")) or string(fields(inner.get("item")).get("id")) or string(inner.get("id"))
 
 
-def called(inner: Fields) -> tuple[str, Given]:
+def called(inner: Fields) -> tuple[str, ToolInput]:
     """The tool of a line that begins a call, and what it was given; a script that runs a command is that command."""
     if inner.get("type") == "local_shell_call":
         tool = plain("local_shell")
@@ -109,12 +109,12 @@ def called(inner: Fields) -> tuple[str, Given]:
     script = string(inner.get("input")) if tool == SCRIPT else None
     if script is not None:
         ran = ran_in(script)
-        return (SCRIPT, Given(rest={})) if ran is None else (BASH, ran)
+        return (SCRIPT, ToolInput(rest={})) if ran is None else (BASH, ran)
     return tool, given_to(tool, inner.get("arguments", inner.get("input")))
 
 
 @dataclass(frozen=True, slots=True)
-class Patched:
+class PatchEnd:
     """The end of a patch: its call, whether it was applied, and what it changed."""
 
     call: str
@@ -122,37 +122,37 @@ class Patched:
     changes: Fields
 
 
-def patched(inner: Fields) -> Patched | None:
+def patched(inner: Fields) -> PatchEnd | None:
     """What ``patch_apply_end`` or a finished ``FileChange`` says; None for any other line."""
     said = _of(inner, "patch_apply_end", "FileChange")
     call = call_id(inner)
     if said is None or not call:
         return None
     applied = said.get("success") is True or ("success" not in said and said.get("status") in (None, "completed"))
-    return Patched(call, applied, fields(said.get("changes")))
+    return PatchEnd(call, applied, fields(said.get("changes")))
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandEnd:
     """The end of a command that the agent ran."""
 
     call: str
-    given: Given
-    answer: Answer
+    given: ToolInput
+    answer: ToolOutput
 
 
-def ended(inner: Fields) -> Ended | None:
+def ended(inner: Fields) -> CommandEnd | None:
     """What ``exec_command_end`` or a finished ``CommandExecution`` says; None for what a person ran."""
     said = _of(inner, "exec_command_end", "CommandExecution")
     call = call_id(inner)
     if said is None or not call or said.get("source") in ("user_shell", "userShell") or said.get("interaction_input"):
         return None
     tool = plain("exec_command")
-    return Ended(call, given_to(tool, {"command": said.get("command"), "cwd": said.get("cwd")}), answer_of(said))
+    return CommandEnd(call, given_to(tool, {"command": said.get("command"), "cwd": said.get("cwd")}), answer_of(said))
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class WebSearchLine:
     """A web search: its call if that has a name, what was searched or opened, and the hits that were told."""
 
     call: str | None
@@ -160,12 +160,12 @@ class Searched:
     results: object
 
 
-def searched(inner: Fields) -> Searched | None:
+def searched(inner: Fields) -> WebSearchLine | None:
     """What a line says of a web search; None for any other line."""
     if inner.get("type") == "web_search_call":
-        return Searched(string(inner.get("id")), fields(inner.get("action")), None)
+        return WebSearchLine(string(inner.get("id")), fields(inner.get("action")), None)
     said = _of(inner, "web_search_end", "WebSearch")
-    return None if said is None else Searched(call_id(inner), fields(said.get("action")), said.get("results"))
+    return None if said is None else WebSearchLine(call_id(inner), fields(said.get("action")), said.get("results"))
 
 
 def typed(inner: Fields) -> object:

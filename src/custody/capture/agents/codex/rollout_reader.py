@@ -9,22 +9,22 @@ from dataclasses import replace
 from typing import Literal
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.kept_line import Kept, Names, digest_of, named, root_of
+from custody.capture.agents.codex.kept_line import KeptLine, LineNames, digest_of, named, root_of
 from custody.capture.agents.codex.tool_calls import (
     APPLY_PATCH,
     BASH,
-    Given,
+    ToolInput,
     changes_by,
     folder_of,
     given_to,
 )
 from custody.capture.agents.codex.tool_output import kept as kept_answer
 from custody.capture.agents.codex.tool_output import outcome
-from custody.capture.command_facts import Answer, commits_in, written_by
-from custody.capture.line_reader import Line
+from custody.capture.command_facts import ToolOutput, commits_in, written_by
+from custody.capture.line_reader import FileLine
 from custody.capture.patch import changes_told
-from custody.capture.pending_calls import Waiting
-from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.pending_calls import PendingCalls
+from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
 from custody.capture.typed_field import Fields, model, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
@@ -38,7 +38,7 @@ COPY_GAP_NS = 1_000_000_000
 SHA_CHARS = 40
 
 
-class Reading:
+class RolloutState:
     """How far one file was read, and what later lines will ask of earlier ones."""
 
     def __init__(self, starts: Starts, session: str, at: str) -> None:
@@ -46,7 +46,7 @@ class Reading:
         self.session = session
         self.at = at
         self.subagent: str | None = None
-        self.own: shapes.Origin | None = None
+        self.own: shapes.RolloutOrigin | None = None
         self.cwd: str | None = None
         self.turn: str | None = None
         self.model: str | None = None
@@ -57,28 +57,28 @@ class Reading:
         """By its ordinal, the first line that is the thread's own."""
         self.opened: dict[str, str | None] = {}
         """Sessions that were told of, with their models."""
-        self.waiting = Waiting()
-        self.begun = Waiting()
+        self.waiting = PendingCalls()
+        self.begun = PendingCalls()
         """Patches that were begun, with their changes: older ends do not repeat them."""
         self.told: set[str] = set()
         """Calls whose effect a line of its own has told, and searches that were told."""
-        self.names = Names()
-        self._read: Mapping[str, Callable[[Line, dict[str, Json]], Kept | None]] = {
+        self.names = LineNames()
+        self._read: Mapping[str, Callable[[FileLine, dict[str, Json]], KeptLine | None]] = {
             "session_meta": self._meta,
             "turn_context": self._turn,
             "response_item": self._response,
             "event_msg": self._event,
         }
 
-    def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
+    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What one line holds."""
         value = object_in(line)
-        if isinstance(value, Trouble):
+        if isinstance(value, LineProblem):
             yield value
         elif value is not None:
             yield from self._value(line, value)
 
-    def _value(self, line: Line, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _value(self, line: FileLine, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind, inner = shapes.unwrapped(value)
         # Rollouts have had events for as long as their lines have had envelopes.
         self.has_events = self.has_events or inner is not value
@@ -88,14 +88,14 @@ class Reading:
         read = self._read.get(kind)
         kept = read(line, dict(inner)) if read is not None and self._is_own(value, kind) else None
         if kept is None:
-            yield Passed(shapes.name_of(kind, inner), shapes.is_known(kind, inner), self.version)
+            yield SkippedLine(shapes.name_of(kind, inner), shapes.is_known(kind, inner), self.version)
         else:
             yield self._found(line, kept)
         if kind == "session_meta" and kept is not None and self.own is not None and self.own.forked_from is not None:
             # The copy may begin without a word about whose it is.
             self.copying, self.session, self.subagent = True, self.own.forked_from, None
 
-    def _moment(self, line: Line, value: Fields, kind: str) -> Iterator[Trouble]:
+    def _moment(self, line: FileLine, value: Fields, kind: str) -> Iterator[LineProblem]:
         """Take up when the line was written; a pause ends what was copied."""
         moment = string(value.get("timestamp"))
         if moment is None:
@@ -103,30 +103,30 @@ class Reading:
         try:
             later = ns_from(moment) - ns_from(self.at) > COPY_GAP_NS
         except InputError as error:
-            yield Trouble(line.number, error.message)
+            yield LineProblem(line.number, error.message)
             return
         if self.copying and later and self.own is not None and kind != "session_meta":
             self.copying = False
             self._follow(self.own)
         self.at = moment
 
-    def _newer(self, line: Line, meta: Fields) -> Iterator[Trouble]:
+    def _newer(self, line: FileLine, meta: Fields) -> Iterator[LineProblem]:
         said = string(meta.get("cli_version"))
         if said is not None and said != self.version and _major(said) > KNOWN_MAJOR:
-            yield Trouble(line.number, f"written by version {said[:40]}, newer than this reader knows")
+            yield LineProblem(line.number, f"written by version {said[:40]}, newer than this reader knows")
         self.version = said or self.version
 
     def _is_own(self, value: Fields, kind: str) -> bool:
         ordinal = value.get("ordinal")
         return kind == "session_meta" or not isinstance(ordinal, int) or ordinal >= self.first_own
 
-    def _follow(self, origin: shapes.Origin) -> None:
+    def _follow(self, origin: shapes.RolloutOrigin) -> None:
         self.session, self.subagent = origin.session, origin.subagent
         self.cwd = origin.cwd or self.cwd
 
     # --- kinds of lines -----------------------------------------------------------------------------------------------
 
-    def _meta(self, _line: Line, inner: dict[str, Json]) -> Kept | None:
+    def _meta(self, _line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         origin = shapes.origin_of(inner)
         if origin is None or (self.own is not None and origin.thread == self.own.thread):
             return None  # a session that goes on says once more which one it is
@@ -139,18 +139,18 @@ class Reading:
         self.own = origin
         start = inner.get("subagent_history_start_ordinal")
         self.first_own = start if isinstance(start, int) else 0
-        return Kept(kind="session_meta", inner=inner)
+        return KeptLine(kind="session_meta", inner=inner)
 
-    def _turn(self, _line: Line, inner: dict[str, Json]) -> Kept | None:
+    def _turn(self, _line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         self.turn = string(inner.get("turn_id")) or self.turn
         self.cwd = string(inner.get("cwd")) or self.cwd
         self.model = model(inner.get("model")) or self.model
         if self.subagent is not None or self.opened.get(self.session) == self.model:
             return None
         kept = {str(name): inner[name] for name in ("turn_id", "cwd", "model", "effort") if name in inner}
-        return Kept(kind="turn_context", inner=kept)
+        return KeptLine(kind="turn_context", inner=kept)
 
-    def _response(self, line: Line, inner: dict[str, Json]) -> Kept | None:
+    def _response(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         kind = string(inner.get("type"))
         if kind in shapes.CALLS:
             return self._begin(line, inner)
@@ -162,11 +162,11 @@ class Reading:
             return None
         self.cwd = self.cwd or shapes.folder_told(inner)
         if inner.get("role") == "assistant":
-            return Kept(kind="response_item", inner=inner)
+            return KeptLine(kind="response_item", inner=inner)
         # Where there are events, they tell what was typed.
         return None if self.has_events else self._typed("response_item", inner)
 
-    def _event(self, line: Line, inner: dict[str, Json]) -> Kept | None:
+    def _event(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         kind, call = string(inner.get("type")), shapes.call_id(inner)
         if kind in ("task_started", "turn_started"):
             self.turn = string(inner.get("turn_id")) or self.turn
@@ -184,15 +184,15 @@ class Reading:
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _begin(self, line: Line, inner: dict[str, Json]) -> Kept | None:
+    def _begin(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         call = shapes.call_id(inner)
         tool, given = shapes.called(inner)
         if not call or not tool:
             return None
         self.waiting.put(call, _made(call, tool, given, folder_of(given.folder, self.cwd)), line.size)
-        return Kept(kind="response_item", inner=inner, begun=1)
+        return KeptLine(kind="response_item", inner=inner, begun=1)
 
-    def _finish(self, inner: dict[str, Json]) -> Kept | None:
+    def _finish(self, inner: dict[str, Json]) -> KeptLine | None:
         call = shapes.call_id(inner)
         if not call:
             return None
@@ -202,19 +202,19 @@ class Reading:
             inner["output"] = kept_answer(answer)
         if made is None or call in self.told:
             known: list[dict[str, Json]] = [] if made is None else [{"id": call, "name": made["name"]}]
-            return Kept(kind="response_item", inner=inner, calls=known)
+            return KeptLine(kind="response_item", inner=inner, calls=known)
         tool, cwd = str(made["name"]), string(made.get("cwd"))
         given = given_to(tool, made.get("input"))
         edits = _touched(tool, given, answer, cwd)
-        return Kept(kind="response_item", inner=inner, calls=[made], edits=edits, commits=_commits(given, answer))
+        return KeptLine(kind="response_item", inner=inner, calls=[made], edits=edits, commits=_commits(given, answer))
 
-    def _patched(self, inner: dict[str, Json], patch: shapes.Patched) -> Kept:
+    def _patched(self, inner: dict[str, Json], patch: shapes.PatchEnd) -> KeptLine:
         begun = self.begun.pop(patch.call) or {}
         changes = patch.changes or begun.get("changes")
         made = self.waiting.get(patch.call) or {}
         if not patch.applied or changes:
             self._tell(patch.call)
-        return Kept(
+        return KeptLine(
             kind="event_msg",
             inner=inner,
             calls=[{"id": patch.call, "name": str(made.get("name", APPLY_PATCH))}],
@@ -222,12 +222,12 @@ class Reading:
             beside={} if patch.changes else begun,
         )
 
-    def _ended(self, inner: dict[str, Json], end: shapes.Ended) -> Kept:
+    def _ended(self, inner: dict[str, Json], end: shapes.CommandEnd) -> KeptLine:
         cwd = folder_of(end.given.folder, self.cwd)
         if end.call in self.told:
-            return Kept(kind="event_msg", inner=inner, calls=[{"id": end.call, "name": BASH}])
+            return KeptLine(kind="event_msg", inner=inner, calls=[{"id": end.call, "name": BASH}])
         self._tell(end.call)
-        return Kept(
+        return KeptLine(
             kind="event_msg",
             inner=inner,
             calls=[_made(end.call, BASH, end.given, cwd)],
@@ -239,32 +239,32 @@ class Reading:
         if len(self.told) < REMEMBERED_MAX:
             self.told.add(what)
 
-    def _searched(self, kind: str, inner: dict[str, Json], search: shapes.Searched) -> Kept | None:
+    def _searched(self, kind: str, inner: dict[str, Json], search: shapes.WebSearchLine) -> KeptLine | None:
         """A search once: an event and an item tell of the same one, and not every item has a name."""
         by_action = f"{self.turn}:{digest_of(dict(search.action))}"
         if (search.call or by_action) in self.told:
             return None
         for name in filter(None, (search.call, by_action)):
             self._tell(name)
-        return Kept(kind=kind, inner=inner, begun=1)
+        return KeptLine(kind=kind, inner=inner, begun=1)
 
-    def _typed(self, kind: str, inner: dict[str, Json]) -> Kept | None:
+    def _typed(self, kind: str, inner: dict[str, Json]) -> KeptLine | None:
         said = shapes.typed(inner)
         programs = self.subagent is not None or (self.own is not None and self.own.by_program and not self.copying)
         if said is None or programs or not shapes.is_typed(said):
             return None
         if self.turn is None:
-            return Kept(kind=kind, inner=inner)
+            return KeptLine(kind=kind, inner=inner)
         # One turn may be told several things: the first is what a hook hears under the turn's name.
         count = self.names.again(f"turn:{self.turn}")
-        return Kept(kind=kind, inner=inner, beside={"prompt": f"{self.turn}:{count}" if count else self.turn})
+        return KeptLine(kind=kind, inner=inner, beside={"prompt": f"{self.turn}:{count}" if count else self.turn})
 
     # --- what is kept -------------------------------------------------------------------------------------------------
 
-    def _found(self, line: Line, kept: Kept) -> Found:
+    def _found(self, line: FileLine, kept: KeptLine) -> TranscriptLine:
         around: dict[str, Json] = {"turn": self.turn, "model": self.model, **kept.beside}
         beside: dict[str, Json] = {name: value for name, value in around.items() if value is not None}
-        return Found(
+        return TranscriptLine(
             line=line.number,
             id=self.names.of(self.session, kept),
             session=self.session,
@@ -291,18 +291,18 @@ class Reading:
         return "model" if known else "session"
 
 
-def _made(call: str, tool: str, given: Given, cwd: str | None) -> dict[str, Json]:
+def _made(call: str, tool: str, given: ToolInput, cwd: str | None) -> dict[str, Json]:
     made: dict[str, Json] = {"id": call, "name": tool, "input": given.kept()}
     return made if cwd is None else {**made, "cwd": cwd}
 
 
-def _touched(tool: str, given: Given, answer: Answer, cwd: str | None) -> tuple[Named, ...]:
+def _touched(tool: str, given: ToolInput, answer: ToolOutput, cwd: str | None) -> tuple[ChangedFile, ...]:
     """The files that a call changed by its own text."""
     patches = () if answer.failed else named(changes_by(tool, given), cwd)
-    return (*patches, *(Named(write.path, cwd) for write in written_by(given.command, answer)))
+    return (*patches, *(ChangedFile(write.path, cwd) for write in written_by(given.command, answer)))
 
 
-def _commits(given: Given, answer: Answer) -> tuple[str, ...]:
+def _commits(given: ToolInput, answer: ToolOutput) -> tuple[str, ...]:
     return tuple(sha for sha in commits_in(given.command, answer) if len(sha) < SHA_CHARS)
 
 

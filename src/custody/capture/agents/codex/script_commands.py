@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from custody.capture.agents.codex.tool_calls import BASH, Given, given_to, plain
+from custody.capture.agents.codex.tool_calls import BASH, ToolInput, given_to, plain
 from custody.core.wire.canonical import Json
 
 SCRIPT = "exec"
@@ -32,7 +32,7 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0":
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "undefined": None}
 
 
-def ran_in(script: str) -> Given | None:
+def ran_in(script: str) -> ToolInput | None:
     r"""The command that a script certainly ran, several as lines of one; None where it tells none.
 
     >>> ran_in('text(await tools.exec_command({cmd: "make", workdir: "/w"}))')
@@ -42,17 +42,17 @@ def ran_in(script: str) -> Given | None:
         return None
     try:
         found = _Script(script).commands()
-    except _Unreadable:
+    except _UnreadableScript:
         return None
     commands = [one.command for one in found if one.command is not None]
     if not commands or len(commands) < len(found) or len({one.folder for one in found}) > 1:
         return None
     if len(commands) > 1 and any("cd " in command for command in commands):
         return None  # each began in the same folder, which lines of one command would not
-    return Given("\n".join(commands), None, found[0].folder)
+    return ToolInput("\n".join(commands), None, found[0].folder)
 
 
-class _Unreadable(Exception):
+class _UnreadableScript(Exception):
     """The script cannot be read, or not to its end."""
 
 
@@ -70,9 +70,9 @@ class _Script:
         self.bound: dict[str, Json] = {}
         self.at = 0
 
-    def commands(self) -> list[Given]:
+    def commands(self) -> list[ToolInput]:
         """What each call of a shell tool was given."""
-        found, branched = list[Given](), False
+        found, branched = list[ToolInput](), False
         while self.at < len(self.tokens):
             branched = branched or self.tokens[self.at].text in BRANCHING
             if self._comes("const") or self._comes("let") or self._comes("var"):
@@ -81,7 +81,7 @@ class _Script:
                 tool = plain(self._next().text)
                 if tool == BASH:
                     if branched or not self._comes("("):
-                        raise _Unreadable
+                        raise _UnreadableScript
                     found.append(given_to(tool, self._value()))
             else:
                 self.at += 1
@@ -93,7 +93,7 @@ class _Script:
             start = self.at
             try:
                 self.bound[name] = self._value()
-            except _Unreadable:
+            except _UnreadableScript:
                 self.at = start  # not a text: it may be a call
 
     def _comes(self, *texts: str) -> bool:
@@ -105,7 +105,7 @@ class _Script:
 
     def _next(self) -> _Token:
         if self.at >= len(self.tokens):
-            raise _Unreadable
+            raise _UnreadableScript
         self.at += 1
         return self.tokens[self.at - 1]
 
@@ -114,17 +114,17 @@ class _Script:
     def _value(self, depth: int = 0) -> Json:
         """A value that stands in the script as it is, or under a name."""
         if depth > DEPTH_MAX:
-            raise _Unreadable
+            raise _UnreadableScript
         value = self._one(depth)
         if isinstance(value, list) and self._comes(".", "join", "("):
             value = self._joined(value, self._one(depth))
             if not self._comes(")"):
-                raise _Unreadable
+                raise _UnreadableScript
         while isinstance(value, str) and self._comes("+"):
             value = self._joined([value, self._one(depth)], "")
         after = self.tokens[self.at] if self.at < len(self.tokens) else _Token("sign", ";")
         if after.kind != "name" and after.text not in ENDS:
-            raise _Unreadable  # it goes on in a way that is not known here
+            raise _UnreadableScript  # it goes on in a way that is not known here
         return value
 
     def _one(self, depth: int) -> Json:
@@ -141,7 +141,7 @@ class _Script:
             return _WORDS[token.text]
         if token.text in self.bound:
             return self.bound[token.text]
-        raise _Unreadable
+        raise _UnreadableScript
 
     def _object(self, depth: int) -> Json:
         made: dict[str, Json] = {}
@@ -153,9 +153,9 @@ class _Script:
             elif token.kind == "name" and key in self.bound:
                 made[key] = self.bound[key]
             else:
-                raise _Unreadable
+                raise _UnreadableScript
             if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("sign", "}")]:
-                raise _Unreadable
+                raise _UnreadableScript
         return made
 
     def _list(self, depth: int) -> Json:
@@ -163,15 +163,15 @@ class _Script:
         while not self._comes("]"):
             made.append(self._value(depth + 1))
             if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("sign", "]")]:
-                raise _Unreadable
+                raise _UnreadableScript
         return made
 
     def _joined(self, values: Sequence[Json], between: Json) -> str:
         texts = [value for value in values if isinstance(value, str)]
         if len(texts) != len(values) or not isinstance(between, str):
-            raise _Unreadable
+            raise _UnreadableScript
         if sum(map(len, texts)) + len(between) * len(texts) > CHARS_MAX:
-            raise _Unreadable  # a text that is put together with itself again and again
+            raise _UnreadableScript  # a text that is put together with itself again and again
         return between.join(texts)
 
 

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.capture.command_facts import Answer, add_git_facts
-from custody.capture.patch import BEGIN, Change, changes_in, effects_of
+from custody.capture.command_facts import ToolOutput, add_git_facts
+from custody.capture.patch import BEGIN, PatchedFile, changes_in, effects_of
 from custody.capture.shell import commands
 from custody.capture.source_use import LISTED_MAX, MCP, server_uses, shell_uses, shown_text
 from custody.capture.tool_use import SourceUse, ToolUse
@@ -53,7 +53,7 @@ def plain(name: str, namespace: str | None = None) -> str:
 # --- what a tool was given --------------------------------------------------------------------------------------------
 
 
-class Given(Struct, frozen=True):
+class ToolInput(Struct, frozen=True):
     """What a call was given: a command or a patch, the folder it named, and the rest."""
 
     command: str | None = None
@@ -67,18 +67,18 @@ class Given(Struct, frozen=True):
         return dict(self.rest or {}) if said is None else {"command": said}
 
 
-def given_to(tool: str, said: object) -> Given:
+def given_to(tool: str, said: object) -> ToolInput:
     """What a call of ``tool`` was given, in any of Codex's shapes: an object, JSON in a text, a patch."""
     if tool == APPLY_PATCH and isinstance(said, str) and not said.lstrip().startswith("{"):
-        return Given(patch=said)
+        return ToolInput(patch=said)
     given = fields(json_in(said) if isinstance(said, str) else said)
     folder = next((_path(given[key]) for key in ("workdir", "working_directory", "cwd") if given.get(key)), None)
     if tool == APPLY_PATCH:
         patch = next((given[key] for key in ("command", "input", "patch") if isinstance(given.get(key), str)), None)
-        return Given(patch=patch, folder=folder, rest=given)
+        return ToolInput(patch=patch, folder=folder, rest=given)
     if tool != BASH:
-        return Given(folder=folder, rest=given)
-    return Given(command_of(given.get("command", given.get("cmd"))), None, folder, given)
+        return ToolInput(folder=folder, rest=given)
+    return ToolInput(command_of(given.get("command", given.get("cmd"))), None, folder, given)
 
 
 def command_of(said: object) -> str | None:
@@ -113,14 +113,14 @@ def _path(said: object) -> str | None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def changes_by(tool: str, given: Given) -> tuple[Change, ...]:
+def changes_by(tool: str, given: ToolInput) -> tuple[PatchedFile, ...]:
     """The changes that a call asks for by its own text: a patch, or a command that hands one over."""
     if tool == APPLY_PATCH:
         return () if given.patch is None else changes_in(given.patch)
     if tool != BASH or given.command is None or BEGIN not in given.command:
         return ()
     steps = commands(given.command) or commands(_closed(given.command)) or ()
-    folder, found = "", list[Change]()
+    folder, found = "", list[PatchedFile]()
     for step in steps:
         name = step.words[0] if step.words else None
         if name == "cd" and len(step.words) == 2 and step.words[1] is not None:
@@ -139,7 +139,7 @@ def _closed(command: str) -> str:
     return command if here is None else f"{command}\n{here[2]}\n"
 
 
-def _below(folder: str, change: Change) -> Change:
+def _below(folder: str, change: PatchedFile) -> PatchedFile:
     moved = None if change.moved is None else posixpath.join(folder, change.moved)
     return replace(change, path=posixpath.join(folder, change.path), moved=moved)
 
@@ -147,7 +147,7 @@ def _below(folder: str, change: Change) -> Change:
 # --- what it did ------------------------------------------------------------------------------------------------------
 
 
-def add_effects(use: ToolUse, given: Given, answer: Answer, folder: str | None) -> ToolUse:
+def add_effects(use: ToolUse, given: ToolInput, answer: ToolOutput, folder: str | None) -> ToolUse:
     """The call with what it opened and changed, by what it was given and returned; ``folder`` is where it was run."""
     use = replace(
         use,
@@ -157,7 +157,7 @@ def add_effects(use: ToolUse, given: Given, answer: Answer, folder: str | None) 
     return add_git_facts(use, string(use.input.get("command")), answer)
 
 
-def _opened(use: ToolUse, answer: Answer, folder: str | None) -> Iterator[SourceUse | None]:
+def _opened(use: ToolUse, answer: ToolOutput, folder: str | None) -> Iterator[SourceUse | None]:
     """The sources of a call. Codex has no tool that reads a file: it runs ``cat``, ``sed -n``, ``head``, ``rg``."""
     if use.tool == BASH:
         command = string(use.input.get("command"))

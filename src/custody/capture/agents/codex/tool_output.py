@@ -10,7 +10,7 @@ import re
 from msgspec.structs import replace
 
 from custody.capture.agents.codex.tool_calls import APPLY_PATCH
-from custody.capture.command_facts import Answer
+from custody.capture.command_facts import ToolOutput
 from custody.capture.typed_field import Fields, fields, json_in, string
 from custody.core.wire.canonical import Json
 
@@ -47,7 +47,7 @@ _ABORTED = "\naborted by user"
 _OUTPUT = "\nOutput:\n"
 
 
-def answer_of(said: object) -> Answer:
+def answer_of(said: object) -> ToolOutput:
     r"""What a tool gave back.
 
     >>> answer_of("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno")
@@ -61,7 +61,7 @@ def answer_of(said: object) -> Answer:
     return _answered(fields(said))
 
 
-def outcome(tool: str, said: object) -> Answer:
+def outcome(tool: str, said: object) -> ToolOutput:
     """What a call gave back by its rollout, where outputs stand below Codex's own lines, and refusals do not."""
     answer = answer_of(said)
     if answer.code is not None or answer.running or answer.refused or not answer.words:
@@ -70,40 +70,40 @@ def outcome(tool: str, said: object) -> Answer:
     return replace(answer, refused=True) if undone else answer
 
 
-def kept(answer: Answer) -> dict[str, Json]:
+def kept(answer: ToolOutput) -> dict[str, Json]:
     """An answer such that its code stays when what was printed is cut."""
     about: dict[str, Json] = {"exit_code": answer.code}
     return {"output": answer.words, "metadata": {**about, "refused": True} if answer.refused else about}
 
 
-def _answered(said: Fields) -> Answer:
+def _answered(said: Fields) -> ToolOutput:
     if "content" in said and "output" not in said:
-        whole = answer_of(said["content"]) if isinstance(said["content"], str | list) else Answer()
+        whole = answer_of(said["content"]) if isinstance(said["content"], str | list) else ToolOutput()
         failed = said.get("success") is False and whole.code is None
         return replace(whole, code=1) if failed else whole
     words = next((said[key] for key in ("aggregated_output", "stdout", "output") if isinstance(said.get(key), str)), "")
     about = fields(said.get("metadata"))
     told = about.get("exit_code", said.get("exit_code"))
     code = told if isinstance(told, int) and not isinstance(told, bool) else None
-    return Answer(words, code, refused=about.get("refused") is True)
+    return ToolOutput(words, code, refused=about.get("refused") is True)
 
 
-def _read(said: str) -> Answer:
+def _read(said: str) -> ToolOutput:
     script = _SCRIPT.match(said)
     if script is not None:
         return _scripted(script[1], said[script.end() :].removeprefix("\n").removeprefix("Script error:\n"))
     said = said if (ran := _RAN.match(said)) is None else said[ran.end() :]
     if not _HEADED.match(said):
-        return Answer(said)
+        return ToolOutput(said)
     head, found, words = said.partition(_OUTPUT)
     if not found and _ABORTED in said:
-        return Answer(said, refused=True)
+        return ToolOutput(said, refused=True)
     ended = _CODE.search(head)
     running = ended is None and _RUNNING.search(head) is not None
-    return Answer(words if found else "", None if ended is None else int(ended[1]), running)
+    return ToolOutput(words if found else "", None if ended is None else int(ended[1]), running)
 
 
-def _scripted(how: str, said: str) -> Answer:
+def _scripted(how: str, said: str) -> ToolOutput:
     """What a script printed: as a rule what a command gave back, with that one's code."""
     inner = fields(json_in(said))
     printed = _answered(inner) if {"output", "exit_code"} <= inner.keys() else _read(said)

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.rollout_reader import Reading
+from custody.capture.agents.codex.rollout_reader import RolloutState
 from custody.capture.agents.codex.tool_calls import SPAWN, plain
 from custody.capture.agents.codex.views import views_of
-from custody.capture.line_reader import ZST, Line, files_below, lines_of
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble
+from custody.capture.line_reader import ZST, FileLine, files_below, lines_of
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
 from custody.capture.typed_field import Fields, fields, string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
@@ -73,7 +73,7 @@ class CodexRollouts:
             and bool({"instructions", "git"} & line.keys())
         )
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From events that name a subagent with its call, and from the answers of the calls that started one."""
         session, calls = thread_by_name(file), set[str]()
         for line in lines:
@@ -86,14 +86,16 @@ class CodexRollouts:
             if named in shapes.CALLS and call and plain(string(inner.get("name")) or "") == SPAWN:
                 calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
             if (told := shapes.spawned(inner)) is not None:
-                yield Started(session, *told)
+                yield SubagentLaunch(session, *told)
             agent = _agent_in(inner.get("output")) if call in calls and named in shapes.OUTPUTS else None
             if agent is not None and call is not None:
-                yield Started(session, agent, call)
+                yield SubagentLaunch(session, agent, call)
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each line holds."""
-        reading = Reading(starts, session=thread_by_name(file), at=text_from(file.stat().st_mtime_ns))
+        reading = RolloutState(starts, session=thread_by_name(file), at=text_from(file.stat().st_mtime_ns))
         for line in lines:
             yield from reading.line(line)
 

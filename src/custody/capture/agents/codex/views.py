@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, searched
 from custody.capture.agents.codex.tool_output import outcome
-from custody.capture.command_facts import Answer, written_by
+from custody.capture.command_facts import ToolOutput, written_by
 from custody.capture.patch import changes_told, effects_of
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ToolUse, use_views
@@ -17,7 +17,7 @@ from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, model, string, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
 
@@ -25,13 +25,13 @@ from custody.core.wire.time import ns_from
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one line gives."""
     line = fields(event.payload)
-    seen = _Seen(event, fields(line.get("payload")), fields(line.get("beside")))
+    seen = _KeptLine(event, fields(line.get("payload")), fields(line.get("beside")))
     read = LINES.get(string(line.get("type")) or "")
     opening = (_session(seen),) if event.opens else ()
     return (*opening, *(read(seen) if read else ()))
 
 
-class _Seen:
+class _KeptLine:
     """A kept line with what every reader asks of it."""
 
     def __init__(self, event: TranscriptEvent, inner: Fields, beside: Fields) -> None:
@@ -45,16 +45,16 @@ class _Seen:
         turn = string(beside.get("turn"))
         self.prompt = PromptId(turn) if turn else None
 
-    def made(self, call: str) -> CallMade:
+    def made(self, call: str) -> CallReference:
         """The call as an earlier line has it."""
-        return next((made for made in self.event.calls if made.id == call), CallMade(call, "?"))
+        return next((made for made in self.event.calls if made.id == call), CallReference(call, "?"))
 
 
-def _session(seen: _Seen) -> Session:
+def _session(seen: _KeptLine) -> Session:
     return session_of(seen.event, seen.model, full_sha(fields(seen.inner.get("git")).get("commit_hash")))
 
 
-def _response(seen: _Seen) -> Iterator[View]:
+def _response(seen: _KeptLine) -> Iterator[View]:
     kind, call = string(seen.inner.get("type")), shapes.call_id(seen.inner)
     if kind in shapes.CALLS and call:
         tool, given = shapes.called(seen.inner)
@@ -69,7 +69,7 @@ def _response(seen: _Seen) -> Iterator[View]:
         yield from _typed(seen)
 
 
-def _event(seen: _Seen) -> Iterator[View]:
+def _event(seen: _KeptLine) -> Iterator[View]:
     if (patch := shapes.patched(seen.inner)) is not None:
         yield from _patched(seen, patch)
     elif (end := shapes.ended(seen.inner)) is not None:
@@ -80,7 +80,7 @@ def _event(seen: _Seen) -> Iterator[View]:
         yield from _typed(seen)
 
 
-def _output(seen: _Seen, made: CallMade, answer: Answer) -> Iterator[View]:
+def _output(seen: _KeptLine, made: CallReference, answer: ToolOutput) -> Iterator[View]:
     status = CallStatus.FAILED if answer.failed else CallStatus.RUNNING if answer.running else CallStatus.OK
     yield _call(seen, made.id, "" if made.name == "?" else made.name, status)
     if made.input is None:
@@ -90,26 +90,26 @@ def _output(seen: _Seen, made: CallMade, answer: Answer) -> Iterator[View]:
     yield from use_views(replace(use, writes=written_by(given.command, answer)), seen.event.commits)
 
 
-def _patched(seen: _Seen, patch: shapes.Patched) -> Iterator[View]:
+def _patched(seen: _KeptLine, patch: shapes.PatchEnd) -> Iterator[View]:
     made = seen.made(patch.call)
     yield _call(seen, patch.call, made.name.strip("?"), CallStatus.OK if patch.applied else CallStatus.FAILED)
     if patch.applied:
         changes = changes_told(patch.changes or seen.beside.get("changes"))
-        yield from use_views(replace(_use(seen, made, {}, Answer()), changes=effects_of(changes)))
+        yield from use_views(replace(_use(seen, made, {}, ToolOutput()), changes=effects_of(changes)))
 
 
-def _searched(seen: _Seen) -> Iterator[View]:
+def _searched(seen: _KeptLine) -> Iterator[View]:
     said = shapes.searched(seen.inner)
     if said is None:
         return
     call = said.call or f"web:{seen.event.id}"
     about = string(said.action.get("query")) or string(said.action.get("url"))
     yield _call(seen, call, shapes.WEB_SEARCH, CallStatus.OK, about_of({"path": about}))
-    use = _use(seen, CallMade(call, shapes.WEB_SEARCH), {}, Answer())
+    use = _use(seen, CallReference(call, shapes.WEB_SEARCH), {}, ToolOutput())
     yield from use_views(replace(use, opened=tuple(islice(searched(said.action, said.results), LISTED_MAX))))
 
 
-def _typed(seen: _Seen) -> Iterator[View]:
+def _typed(seen: _KeptLine) -> Iterator[View]:
     said = shapes.typed(seen.inner)
     asked = text(said)
     if asked is None or seen.event.subagent is not None or not shapes.is_typed(said):
@@ -118,7 +118,7 @@ def _typed(seen: _Seen) -> Iterator[View]:
     yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
 
 
-def _call(seen: _Seen, call: str, tool: str, status: CallStatus, about: str | None = None) -> ToolCall:
+def _call(seen: _KeptLine, call: str, tool: str, status: CallStatus, about: str | None = None) -> ToolCall:
     return ToolCall(
         agent=seen.agent,
         session=seen.session,
@@ -135,11 +135,11 @@ def _call(seen: _Seen, call: str, tool: str, status: CallStatus, about: str | No
     )
 
 
-def _use(seen: _Seen, made: CallMade, given: Fields, answer: Answer) -> ToolUse:
+def _use(seen: _KeptLine, made: CallReference, given: Fields, answer: ToolOutput) -> ToolUse:
     use = use_of(seen.event, made)
     return replace(use, input=given, answer=seen.inner.get("output"), words=answer.words, failed=answer.failed)
 
 
-LINES: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+LINES: Mapping[str, Callable[[_KeptLine], Iterator[View]]] = MappingProxyType(
     {"response_item": _response, "event_msg": _event}
 )

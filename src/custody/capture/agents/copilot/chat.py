@@ -21,16 +21,16 @@ from custody.capture.agents.copilot.kept_record import (
     FAILED,
     OK,
     PROMPT,
-    Around,
-    Call,
+    CopilotCall,
+    SessionHeader,
     called,
     session_id,
     told,
 )
 from custody.capture.agents.copilot.locations import workspace_of
-from custody.capture.agents.copilot.request import Request, is_copilots
-from custody.capture.line_reader import LINE_BYTES_MAX, Line
-from custody.capture.transcripts import Found, Passed, Trouble
+from custody.capture.agents.copilot.request import ChatRequest, is_copilots
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
+from custody.capture.transcripts import LineProblem, SkippedLine, TranscriptLine
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
@@ -51,9 +51,9 @@ class Chat:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.around = Around(session_id(None, file.stem), text_from(file.stat().st_mtime_ns), workspace_of(file))
+        self.around = SessionHeader(session_id(None, file.stem), text_from(file.stat().st_mtime_ns), workspace_of(file))
 
-    def all(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def all(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What the chat holds."""
         coming = iter(lines)
         first = next(coming, None)
@@ -62,36 +62,36 @@ class Chat:
         opening = _parsed(first.data)
         together = chain([first], coming)
         if isinstance(opening, dict) and isinstance(opening.get("kind"), int):
-            log = _Log()
+            log = _ChatLog()
             for line in together:
                 yield from log.line(line)
             yield from self._state(1, log.state)
         else:
             yield from self._document(together)
 
-    def _document(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def _document(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kept, size = [], 0
         for line in lines:
             size += line.size
             if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-                yield Trouble(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
+                yield LineProblem(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
                 return
             kept.append(line.data)
         data = b"\n".join(kept)
         try:
             state = parse(data, bytes_max=WHOLE_BYTES_MAX)
         except InputError as error:
-            yield Trouble(len(kept), f"the chat is not whole: {error.message}")
+            yield LineProblem(len(kept), f"the chat is not whole: {error.message}")
             state = _pieces(data.decode("utf-8", "replace"))
         yield from self._state(1, state)
 
-    def _state(self, number: int, state: Json) -> Iterator[Found | Passed | Trouble]:
+    def _state(self, number: int, state: Json) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         chat = fields(state)
         version = chat.get("version")
         if isinstance(version, int) and version > KNOWN_VERSION:
-            yield Trouble(number, f"written in version {version}, newer than this reader knows")
+            yield LineProblem(number, f"written in version {version}, newer than this reader knows")
         self.around.session = session_id(string(chat.get("sessionId")), self.around.session)
-        yield Passed("chat", True)
+        yield SkippedLine("chat", True)
         for request in items(chat.get("requests")):
             yield from self._request(number, fields(request))
         for entry in items(chat.get("timeline")):
@@ -99,18 +99,18 @@ class Chat:
 
     # --- VS Code ------------------------------------------------------------------------------------------------------
 
-    def _request(self, number: int, said: Fields) -> Iterator[Found | Passed | Trouble]:
+    def _request(self, number: int, said: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         named = string(said.get("requestId"))
         if named is None:
-            yield Trouble(number, "a request without an id")
+            yield LineProblem(number, "a request without an id")
             return
         if not is_copilots(said):
-            yield Passed("request", True)
+            yield SkippedLine("request", True)
             return
         if not _has_ended(said):
-            yield Passed("request", True)
+            yield SkippedLine("request", True)
             return
-        request = Request(said, named)
+        request = ChatRequest(said, named)
         around = self._around(request)
         asked = request.asked
         if asked is not None:
@@ -121,7 +121,7 @@ class Chat:
             around.at = text_from(start + n * 1_000_000)
             yield called(around, number, f"{named}:{call.id}", call)
 
-    def _around(self, request: Request) -> Around:
+    def _around(self, request: ChatRequest) -> SessionHeader:
         """The session that a request is of: Copilot's own name for it is the one that hooks and transcripts say."""
         around = self.around
         # One that was cancelled does not say it: it is of the session of those before it.
@@ -129,7 +129,7 @@ class Chat:
         # Only the first of them tells which folders were open.
         around.folders = request.folders or around.folders
         alone = around.folders[0] if len(around.folders) == 1 else None
-        return Around(
+        return SessionHeader(
             session=around.session,
             at=text_from(request.at_ns) if request.at_ns else around.at,
             cwd=around.cwd or alone,
@@ -141,13 +141,13 @@ class Chat:
 
     # --- the first sessions of Copilot CLI ----------------------------------------------------------------------------
 
-    def _entry(self, number: int, entry: Fields) -> Iterator[Found | Passed | Trouble]:
+    def _entry(self, number: int, entry: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind, said = string(entry.get("type")) or "(no type)", string(entry.get("text"))
         moment = string(entry.get("timestamp"))
         try:
             self.around.at = self.around.at if moment is None else text_from(ns_from(moment))
         except InputError as error:
-            yield Trouble(number, error.message)
+            yield LineProblem(number, error.message)
         named = string(entry.get("callId")) or string(entry.get("id"))
         tool = string(entry.get("name")) or string(entry.get("toolTitle"))
         if kind == "user" and said and named is not None:
@@ -156,38 +156,38 @@ class Chat:
             result = fields(entry.get("result"))
             state = {"success": OK, "rejected": ABANDONED, "denied": ABANDONED}.get(str(result.get("type")), FAILED)
             words = string(result.get("log")) or ""
-            call = Call(id=named, tool=tool, given=entry.get("arguments"), state=state, words=words)
+            call = CopilotCall(id=named, tool=tool, given=entry.get("arguments"), state=state, words=words)
             yield called(self.around, number, named, call)
         else:
-            yield Passed(kind, kind in ("copilot", "info", "error", "user", "tool_call_requested"))
+            yield SkippedLine(kind, kind in ("copilot", "info", "error", "user", "tool_call_requested"))
 
 
-class _Log:
+class _ChatLog:
     """A chat that is told by changes: the whole first, then what was set, pushed or deleted."""
 
     def __init__(self) -> None:
         self.state: Json = None
         self.bytes = 0
 
-    def line(self, line: Line) -> Iterator[Trouble]:
+    def line(self, line: FileLine) -> Iterator[LineProblem]:
         """Take up one change; one that cannot be made is named."""
         if not line.data.strip() and line.size <= LINE_BYTES_MAX:
             return
         change = _parsed(line.data)
         if not isinstance(change, dict):
             what = f"a line of {line.size:,} bytes is over the limit" if not line.data else "this is no JSON object"
-            yield Trouble(line.number, what if line.whole or not line.data else f"cut off: {what}")
+            yield LineProblem(line.number, what if line.whole or not line.data else f"cut off: {what}")
             return
         path = items(change.get("k"))
         if path[:1] == ["inputState"]:
             return  # what stands in the input field was not sent
         self.bytes += line.size
         if self.bytes > WHOLE_BYTES_MAX:
-            yield Trouble(line.number, f"over {WHOLE_BYTES_MAX:,} bytes of changes: what comes here is left out")
+            yield LineProblem(line.number, f"over {WHOLE_BYTES_MAX:,} bytes of changes: what comes here is left out")
         elif change.get("kind") == INITIAL:
             self.state = change.get("v")
         elif len(path) > DEPTH_MAX or not _changed(self.state, path, change):
-            yield Trouble(line.number, "a change that does not fit what was before it")
+            yield LineProblem(line.number, "a change that does not fit what was before it")
 
 
 def _changed(state: Any, path: list[Any], change: Fields) -> bool:

@@ -20,8 +20,8 @@ from custody.capture.agents.copilot.kept_record import (
     PROMPT,
     RUNNING,
     SESSION,
-    Around,
-    Call,
+    CopilotCall,
+    SessionHeader,
     called,
     session_id,
     told,
@@ -29,9 +29,9 @@ from custody.capture.agents.copilot.kept_record import (
 from custody.capture.agents.copilot.locations import EVENTS, workspace_of
 from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, plain, with_code
 from custody.capture.hook.call_name import copilot_call, without_number
-from custody.capture.line_reader import Line
-from custody.capture.pending_calls import Waiting
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
+from custody.capture.line_reader import FileLine
+from custody.capture.pending_calls import PendingCalls
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
 from custody.capture.typed_field import Fields, fields, items, model, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
@@ -48,24 +48,24 @@ _EARLY = re.compile(r"0\.(\d{1,9})\.")
 _SYNTHETIC = frozenset(("resumed", "auto"))
 _STARTING = (b'"session.start"', b'"tool.execution_start"', b'"subagent.started"')
 
-Read = Callable[[int, Fields, Fields], Iterator[Found]]
+EventReader = Callable[[int, Fields, Fields], Iterator[TranscriptLine]]
 
 
-class Stream:
+class StreamState:
     """How far one event stream was read, and what later lines will ask of earlier ones."""
 
     def __init__(self, starts: Starts, file: Path) -> None:
         folder = workspace_of(file)
         own = file.parent.name if file.stem == STREAM else file.stem
         self.starts = starts
-        self.around = Around(session_id(None, own), text_from(file.stat().st_mtime_ns), folder)
+        self.around = SessionHeader(session_id(None, own), text_from(file.stat().st_mtime_ns), folder)
         self.in_vscode = folder is not None
         self.has_ends = False
         self.is_replayed = False
-        self.waiting = Waiting()
+        self.waiting = PendingCalls()
         self.running: dict[str, int] = {}
         """Calls that wait, with the numbers of their lines."""
-        self._read: Mapping[str, Read] = {
+        self._read: Mapping[str, EventReader] = {
             "session.start": self._start,
             "session.resume": self._resume,
             "session.context_changed": self._moved,
@@ -77,10 +77,10 @@ class Stream:
             "tool.execution_complete": self._ended,
         }
 
-    def line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
+    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What one line holds."""
         value = object_in(line)
-        if isinstance(value, Trouble):
+        if isinstance(value, LineProblem):
             yield value
         elif value is not None:
             kind, data = string(value.get("type")) or "(no type)", fields(value.get("data"))
@@ -89,9 +89,9 @@ class Stream:
             found = list(read(line.number, value, data)) if read is not None else []
             if kind == "session.start":
                 yield from _newer(line.number, data.get("version"))
-            yield from found or (Passed(kind, kind in EVENTS, self.around.version),)
+            yield from found or (SkippedLine(kind, kind in EVENTS, self.around.version),)
 
-    def end(self) -> Iterator[Found]:
+    def end(self) -> Iterator[TranscriptLine]:
         """The calls that nobody told the end of: running still, or all done where no end is ever told."""
         for call, number in self.running.items():
             made = self.waiting.pop(call)
@@ -105,14 +105,14 @@ class Stream:
 
     # --- the session --------------------------------------------------------------------------------------------------
 
-    def _moment(self, number: int, said: object) -> Iterator[Trouble]:
+    def _moment(self, number: int, said: object) -> Iterator[LineProblem]:
         moment = string(said)
         if moment is None:
             return
         try:
             ns_from(moment)
         except InputError as error:
-            yield Trouble(number, error.message)
+            yield LineProblem(number, error.message)
             return
         self.around.at = moment
 
@@ -123,21 +123,21 @@ class Stream:
         self.in_vscode = self.in_vscode or isinstance(data.get("vscodeVersion"), str)
         self._take(data)
 
-    def _start(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _start(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.begin(data)
         revision = fields(data.get("context")).get("headCommit")
         said = {"type": SESSION, "model": self.around.model, "revision": revision}
         yield told(self.around, number, _id(value, number), {name: one for name, one in said.items() if one})
 
-    def _resume(self, _number: int, _value: Fields, data: Fields) -> Iterator[Found]:
+    def _resume(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self._take(data)
         yield from ()
 
-    def _moved(self, _number: int, _value: Fields, data: Fields) -> Iterator[Found]:
+    def _moved(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.around.cwd = string(data.get("cwd")) or self.around.cwd
         yield from ()
 
-    def _model(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _model(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         named = _model(data.get("newModel"))
         if named is not None and string(value.get("agentId")) is None and named != self.around.model:
             self.around.model = named
@@ -147,7 +147,7 @@ class Stream:
         self.around.cwd = string(fields(data.get("context")).get("cwd")) or self.around.cwd
         self.around.model = _model(data.get("selectedModel")) or self.around.model
 
-    def _typed(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _typed(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         said = string(data.get("content"))
         others = data.get("source") not in (None, "", PERSON) or data.get("isAutopilotContinuation") is True
         if said is None or not said.strip() or others or string(value.get("agentId")) is not None:
@@ -158,12 +158,12 @@ class Stream:
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _turn(self, _number: int, _value: Fields, data: Fields) -> Iterator[Found]:
+    def _turn(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         # A transcript that begins late repeats what was before it: turns in turns, and calls without their events.
         self.is_replayed = "." in (string(data.get("turnId")) or "")
         yield from ()
 
-    def _said(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _said(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         if string(value.get("agentId")) is None:
             self.around.model = _model(data.get("model")) or self.around.model
         for request in map(fields, items(data.get("toolRequests"))) if self.is_replayed else ():
@@ -171,14 +171,14 @@ class Stream:
             if made is not None:
                 yield self._call(number, made, OK, named=f"{_id(value, number)}:{made['id']}")
 
-    def _begun(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _begun(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         made = self._made(value, data)
         if made is not None:
             self.waiting.put(str(made["id"]), made, len(str(made["given"])))
             self.running[str(made["id"])] = number
         yield from ()
 
-    def _ended(self, number: int, value: Fields, data: Fields) -> Iterator[Found]:
+    def _ended(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.has_ends = True
         call = string(data.get("toolCallId")) or ""
         made = self.waiting.pop(call)
@@ -209,10 +209,10 @@ class Stream:
             "agent": _agent(value, data),
         }
 
-    def _call(self, number: int, made: Fields, state: str, words: str = "", named: str | None = None) -> Found:
+    def _call(self, number: int, made: Fields, state: str, words: str = "", named: str | None = None) -> TranscriptLine:
         agent, given = string(made.get("agent")), made.get("given")
         own = copilot_call(str(made["named"]), given, words if state == OK else None)
-        call = Call(
+        call = CopilotCall(
             id=without_number(str(made["id"])) if self.in_vscode else own,
             tool=str(made["tool"]),
             given=given,
@@ -226,9 +226,9 @@ class Stream:
         return called(self.around, number, named or string(made.get("event")) or f"line:{number}", call)
 
 
-def starts_in(file: Path, lines: Iterator[Line]) -> Iterator[Started]:
+def starts_in(file: Path, lines: Iterator[FileLine]) -> Iterator[SubagentLaunch]:
     """Which calls started which subagents: the CLI names a subagent after its call, or says which call it was."""
-    stream = Stream({}, file)
+    stream = StreamState({}, file)
     calls: dict[str, str] = {}
     for line in lines:
         if not any(mark in line.data for mark in _STARTING):
@@ -241,12 +241,12 @@ def starts_in(file: Path, lines: Iterator[Line]) -> Iterator[Started]:
         if value.get("type") == "session.start":
             stream.begin(data)
         elif value.get("type") == "subagent.started" and call in calls:
-            yield Started(stream.around.session, string(value.get("agentId")) or call, calls[call])
+            yield SubagentLaunch(stream.around.session, string(value.get("agentId")) or call, calls[call])
         elif call is not None and plain(string(data.get("toolName")) or "") in SUBAGENTS:
             own = copilot_call(str(data["toolName"]), data.get("arguments"), None)
             calls[call] = without_number(call) if stream.in_vscode else own
             # Versions that tell no start of a subagent name it after the call.
-            yield Started(stream.around.session, call, calls[call])
+            yield SubagentLaunch(stream.around.session, call, calls[call])
 
 
 def _agent(value: Fields, data: Fields) -> str | None:
@@ -258,9 +258,9 @@ def _model(said: object) -> str | None:
     return None if named in _SYNTHETIC or not named else named
 
 
-def _newer(number: int, said: object) -> Iterator[Trouble]:
+def _newer(number: int, said: object) -> Iterator[LineProblem]:
     if isinstance(said, int) and said > KNOWN_VERSION:
-        yield Trouble(number, f"written in version {said}, newer than this reader knows")
+        yield LineProblem(number, f"written in version {said}, newer than this reader knows")
 
 
 def _id(value: Fields, number: int) -> str:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, given_to, plain, went_wrong
 from custody.capture.hook.call_name import copilot_call_in
-from custody.capture.hook_event import Seen, prompt_id
+from custody.capture.hook_event import ObservedHookEvent, prompt_id
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, model, string, text
 from custody.core.ids import CallId, PromptId
@@ -37,7 +37,7 @@ def views_of(event: HookEvent) -> tuple[View, ...]:
     if event.session is None or not isinstance(event.payload, dict):
         return ()
     read = EVENTS.get(event_of(event.event, event.payload))
-    return () if read is None else tuple(read(_Seen(event, event.session, event.payload)))
+    return () if read is None else tuple(read(_CopilotEvent(event, event.session, event.payload)))
 
 
 def event_of(named: str, said: Fields) -> str:
@@ -60,7 +60,7 @@ def event_of(named: str, said: Fields) -> str:
     return next((event for sign, event in signs.items() if sign in said), named)
 
 
-class _Seen(Seen):
+class _CopilotEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
@@ -93,16 +93,16 @@ class _Seen(Seen):
         return ended not in _SUCCESS or bool(self.said.get("error"))
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _CopilotEvent) -> Iterator[View]:
     yield seen.begun(None if seen.subagent is not None else seen.model)
 
 
-def _session_end(seen: _Seen) -> Iterator[View]:
+def _session_end(seen: _CopilotEvent) -> Iterator[View]:
     if seen.subagent is None:
         yield seen.ended()
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _CopilotEvent) -> Iterator[View]:
     """What a person typed; not what a subagent is told, nor what the program puts there."""
     asked = text(seen.said.get("prompt"))
     if asked is None or seen.subagent is not None:
@@ -113,12 +113,12 @@ def _prompt(seen: _Seen) -> Iterator[View]:
     yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
 
 
-def _begun(seen: _Seen) -> Iterator[View]:
+def _begun(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is not None:
         yield _call(seen, seen.call, CallStatus.RUNNING)
 
 
-def _ended(seen: _Seen) -> Iterator[View]:
+def _ended(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is None:
         return
     wrong = seen.has_failed or went_wrong(seen.tool, seen.words, seen.given)
@@ -133,7 +133,7 @@ def _ended(seen: _Seen) -> Iterator[View]:
     yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
 
 
-def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
+def _call(seen: _CopilotEvent, call: CallId, status: CallStatus) -> ToolCall:
     return ToolCall(
         agent=seen.agent,
         session=seen.session,
@@ -148,7 +148,7 @@ def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
     )
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_CopilotEvent], Iterator[View]]] = MappingProxyType(
     {
         "sessionStart": _session,
         "sessionEnd": _session_end,

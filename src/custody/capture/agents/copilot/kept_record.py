@@ -8,7 +8,7 @@ from typing import Literal
 from custody.capture.agents.copilot.locations import is_below, slashed
 from custody.capture.agents.copilot.tool_calls import answer_of, commits_by, given_to, names_of, plain
 from custody.capture.hook.call_name import copilot_given
-from custody.capture.transcripts import Found, Named
+from custody.capture.transcripts import ChangedFile, TranscriptLine
 from custody.capture.typed_field import Fields
 from custody.core.wire.canonical import Json
 
@@ -20,7 +20,7 @@ _UUID = re.compile(r"(?:request_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass
-class Around:
+class SessionHeader:
     """What is known of a session while it is read: its name, time, folder, model and version."""
 
     session: str
@@ -46,7 +46,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class CopilotCall:
     """A call as a session tells it; ``groups`` are edits of which only new lines are told, by path."""
 
     id: str
@@ -61,7 +61,7 @@ class Call:
     groups: tuple[tuple[str, str], ...] = ()
 
 
-def called(around: Around, number: int, named: str, call: Call) -> Found:
+def called(around: SessionHeader, number: int, named: str, call: CopilotCall) -> TranscriptLine:
     """The record of one call."""
     tool, given = plain(call.tool), given_to(call.given)
     answer = answer_of(call.words, given, failed=call.state != OK)
@@ -76,7 +76,7 @@ def called(around: Around, number: int, named: str, call: Call) -> Found:
         "model": call.model,
         "groups": [[path, new] for path, new in call.groups],
     }
-    return Found(
+    return TranscriptLine(
         line=number,
         id=record_id(around.session, named),
         session=around.session,
@@ -85,7 +85,7 @@ def called(around: Around, number: int, named: str, call: Call) -> Found:
         cwd=around.cwd,
         payload={name: value for name, value in said.items() if value},
         calls=[{"id": call.id, "name": tool, **({} if around.cwd is None else {"cwd": around.cwd})}],
-        edits=tuple(Named(name, around.folder_of(name)) for name in dict.fromkeys(told)),
+        edits=tuple(ChangedFile(name, around.folder_of(name)) for name in dict.fromkeys(told)),
         commits=tuple(commits_by(tool, given, answer)),
         subagent=call.subagent,
         parent_call=call.parent,
@@ -94,10 +94,10 @@ def called(around: Around, number: int, named: str, call: Call) -> Found:
     )
 
 
-def told(around: Around, number: int, named: str, payload: Fields) -> Found:
+def told(around: SessionHeader, number: int, named: str, payload: Fields) -> TranscriptLine:
     """The record of something else: that a session began, or what was typed."""
     spoken: dict[str, Json] = {} if around.model is None else {"model": around.model}
-    return Found(
+    return TranscriptLine(
         line=number,
         id=record_id(around.session, named),
         session=around.session,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from custody.capture.agents.copilot.answer_part import folders_in, given_by, inserts, path_of, state_of, words_in
-from custody.capture.agents.copilot.kept_record import ABANDONED, FAILED, OK, Call
+from custody.capture.agents.copilot.kept_record import ABANDONED, FAILED, OK, CopilotCall
 from custody.capture.agents.copilot.locations import slashed
 from custody.capture.agents.copilot.tool_calls import EDITING, HINTED, SUBAGENTS, changes_by, given_to, is_error, plain
 from custody.capture.hook.call_name import without_number
@@ -35,7 +35,7 @@ def is_copilots(request: Fields) -> bool:
     return named is None or named.startswith(("github.copilot", "setup.")) or extension.lower() == "github.copilot-chat"
 
 
-class Request:
+class ChatRequest:
     """A request and its answer."""
 
     def __init__(self, said: Fields, named: str) -> None:
@@ -74,7 +74,7 @@ class Request:
         """The folders that were open, where the request tells it."""
         return folders_in(self.metadata.get("renderedGlobalContext"))
 
-    def calls(self) -> Iterator[Call]:
+    def calls(self) -> Iterator[CopilotCall]:
         """The calls of the answer, in order, each with the files that only the answer's parts tell of."""
         made = list(self._made())
         told = {slashed(path) for call in made if plain(call.tool) not in HINTED for path in _names(call)}
@@ -88,9 +88,9 @@ class Request:
             yield _with(call, own.pop(call.id, []), self.model)
         loose = [group for some in own.values() for group in some]
         if loose:
-            yield _with(Call(id=self.named, tool=EDIT, given={}), loose, self.model)
+            yield _with(CopilotCall(id=self.named, tool=EDIT, given={}), loose, self.model)
 
-    def _made(self) -> Iterator[Call]:
+    def _made(self) -> Iterator[CopilotCall]:
         results = fields(self.metadata.get("toolCallResults"))
         for round_ in map(fields, items(self.metadata.get("toolCallRounds"))):
             for call in map(fields, items(round_.get("toolCalls"))):
@@ -99,9 +99,11 @@ class Request:
                     continue
                 words = words_in(results.get(named))
                 state = ABANDONED if words.startswith(CANCELLED) else FAILED if is_error(words) else OK
-                yield Call(id=without_number(named), tool=tool, given=call.get("arguments"), state=state, words=words)
+                yield CopilotCall(
+                    id=without_number(named), tool=tool, given=call.get("arguments"), state=state, words=words
+                )
 
-    def _subagents(self, made: list[Call]) -> Iterator[Call]:
+    def _subagents(self, made: list[CopilotCall]) -> Iterator[CopilotCall]:
         """The calls of subagents, which only the parts of the answer tell."""
         started = [string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
         calls = [call.id for call in made if call.tool in SUBAGENTS]
@@ -114,7 +116,7 @@ class Request:
             # In 2025 a part said that it is a subagent's, and not of which.
             agent = _agent(part) or (last if part.get("fromSubAgent") is True else None)
             if agent is not None and named and tool:
-                yield Call(
+                yield CopilotCall(
                     id=without_number(named),
                     tool=tool,
                     given=given_by(part),
@@ -143,8 +145,8 @@ class Request:
         return (part for part in parts if part.get("kind") == "toolInvocationSerialized")
 
 
-def _with(call: Call, groups: list[tuple[str, str]], model: str | None) -> Call:
-    return Call(
+def _with(call: CopilotCall, groups: list[tuple[str, str]], model: str | None) -> CopilotCall:
+    return CopilotCall(
         id=call.id,
         tool=call.tool,
         given=call.given,
@@ -157,11 +159,11 @@ def _with(call: Call, groups: list[tuple[str, str]], model: str | None) -> Call:
     )
 
 
-def _names(call: Call) -> list[str]:
+def _names(call: CopilotCall) -> list[str]:
     return [name for change in changes_by(plain(call.tool), given_to(call.given)) for name in change.names]
 
 
-def _hinted(call: Call) -> list[str]:
+def _hinted(call: CopilotCall) -> list[str]:
     path: Json = given_to(call.given).get("filePath")
     return [path] if isinstance(path, str) else []
 

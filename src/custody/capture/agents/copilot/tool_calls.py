@@ -14,9 +14,9 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.copilot.sources import PATHS, opened
-from custody.capture.command_facts import Answer, add_git_facts, commits_in, written_by
+from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, written_by
 from custody.capture.hook.call_name import COPILOTS, copilot_given
-from custody.capture.patch import BEGIN, Change, Kind, Piece, changes_in, effects_of
+from custody.capture.patch import BEGIN, PatchedFile, PatchHunk, PatchKind, changes_in, effects_of
 from custody.capture.source_use import shell_uses
 from custody.capture.tool_use import SourceUse, ToolUse
 from custody.capture.typed_field import Fields, fields, items, string, text
@@ -76,7 +76,7 @@ def about(tool: str, given: Fields) -> str | None:
     return about_of({**said, "path": _first(given, PATHS)})
 
 
-def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
+def answer_of(words: str, given: Fields, *, failed: bool = False) -> ToolOutput:
     """What a call gave back; of a command also how it ended.
 
     >>> answer = answer_of("no such file <exited with exit code 2>", {})
@@ -89,7 +89,7 @@ def answer_of(words: str, given: Fields, *, failed: bool = False) -> Answer:
     behind = behind or _GOES_ON.search(words) is not None
     if failed and code in (None, 0):
         code = 1
-    return Answer(words[: found[-1].start()] if found else words, code, behind and code is None)
+    return ToolOutput(words[: found[-1].start()] if found else words, code, behind and code is None)
 
 
 def went_wrong(tool: str, words: str, given: Fields) -> bool:
@@ -124,7 +124,7 @@ def add_effects(use: ToolUse, folder: str | None, *, with_writes: bool = False) 
     return add_git_facts(use, command, answer)
 
 
-def _opened(use: ToolUse, answer: Answer, folder: str | None) -> Iterator[SourceUse | None]:
+def _opened(use: ToolUse, answer: ToolOutput, folder: str | None) -> Iterator[SourceUse | None]:
     if use.tool in SHELLS:
         command = string(use.input.get("command"))
         yield from shell_uses(command, answer, folder, failed=answer.failed, error=answer.words)
@@ -132,7 +132,7 @@ def _opened(use: ToolUse, answer: Answer, folder: str | None) -> Iterator[Source
         yield from opened(use, folder)
 
 
-def names_of(tool: str, given: Fields, answer: Answer) -> list[str]:
+def names_of(tool: str, given: Fields, answer: ToolOutput) -> list[str]:
     """The files that a call changed, as it wrote them."""
     found = [] if answer.failed and tool not in SHELLS else [n for one in changes_by(tool, given) for n in one.names]
     if tool in SHELLS:
@@ -140,7 +140,7 @@ def names_of(tool: str, given: Fields, answer: Answer) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def commits_by(tool: str, given: Fields, answer: Answer) -> list[str]:
+def commits_by(tool: str, given: Fields, answer: ToolOutput) -> list[str]:
     """The commits, mostly abbreviated, that git said a command had made."""
     return commits_in(string(given.get("command")), answer) if tool in SHELLS else []
 
@@ -148,7 +148,7 @@ def commits_by(tool: str, given: Fields, answer: Answer) -> list[str]:
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
-def changes_by(tool: str, given: Fields) -> tuple[Change, ...]:
+def changes_by(tool: str, given: Fields) -> tuple[PatchedFile, ...]:
     """The changes that a call asks for by its own input."""
     patch = _first(given, PATCH)
     if tool in ("Edit", "apply_patch") and isinstance(patch, str) and BEGIN in patch:
@@ -160,29 +160,33 @@ def changes_by(tool: str, given: Fields) -> tuple[Change, ...]:
     return () if change is None else change(given)
 
 
-def _created(given: Fields) -> tuple[Change, ...]:
+def _created(given: Fields) -> tuple[PatchedFile, ...]:
     path, whole = string(_first(given, PATHS)), text(_first(given, WHOLE))
-    return () if path is None or whole is None else (Change(path=path, kind=Kind.ADD, after=whole),)
+    return () if path is None or whole is None else (PatchedFile(path=path, kind=PatchKind.ADD, after=whole),)
 
 
-def _replaced(given: Fields) -> tuple[Change, ...]:
+def _replaced(given: Fields) -> tuple[PatchedFile, ...]:
     path, old, new = string(_first(given, PATHS)), text(_first(given, OLD)), text(_first(given, NEW))
     if path is None or old is None or new is None:
         return ()
     if old.content == "":
         # A replacement of nothing makes the file.
-        return (Change(path=path, kind=Kind.ADD, after=new),)
+        return (PatchedFile(path=path, kind=PatchKind.ADD, after=new),)
     if old.content is None or new.content is None:
-        return (Change(path=path, kind=Kind.UPDATE, untold=old if old.content is None else new),)
-    return (Change(path=path, kind=Kind.UPDATE, pieces=(Piece(old.content, new.content),)),)
+        return (PatchedFile(path=path, kind=PatchKind.UPDATE, untold=old if old.content is None else new),)
+    return (PatchedFile(path=path, kind=PatchKind.UPDATE, pieces=(PatchHunk(old.content, new.content),)),)
 
 
-def _inserted(given: Fields) -> tuple[Change, ...]:
+def _inserted(given: Fields) -> tuple[PatchedFile, ...]:
     path, new = string(_first(given, PATHS)), string(_first(given, (*NEW, "insert_text")))
-    return () if path is None or not new else (Change(path=path, kind=Kind.UPDATE, pieces=(Piece("", new),)),)
+    return (
+        ()
+        if path is None or not new
+        else (PatchedFile(path=path, kind=PatchKind.UPDATE, pieces=(PatchHunk("", new),)),)
+    )
 
 
-def _nothing(_given: Fields) -> tuple[Change, ...]:
+def _nothing(_given: Fields) -> tuple[PatchedFile, ...]:
     return ()
 
 
@@ -190,7 +194,7 @@ def _first(given: Fields, names: tuple[str, ...]) -> object:
     return next((given[name] for name in names if given.get(name) is not None), None)
 
 
-CHANGES: Mapping[str, Callable[[Fields], tuple[Change, ...]]] = MappingProxyType(
+CHANGES: Mapping[str, Callable[[Fields], tuple[PatchedFile, ...]]] = MappingProxyType(
     {
         "Write": _created,
         "create_file": _created,
@@ -199,7 +203,7 @@ CHANGES: Mapping[str, Callable[[Fields], tuple[Change, ...]]] = MappingProxyType
         "replace_string_in_file": _replaced,
     }
 )
-_COMMANDS: Mapping[str, Callable[[Fields], tuple[Change, ...]]] = MappingProxyType(
+_COMMANDS: Mapping[str, Callable[[Fields], tuple[PatchedFile, ...]]] = MappingProxyType(
     {"view": _nothing, "create": _created, "insert": _inserted}
 )
 """What ``str_replace_editor`` does, where that is no replacement."""

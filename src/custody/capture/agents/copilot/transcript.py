@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 from custody.capture.agents.copilot.chat import Chat
-from custody.capture.agents.copilot.event_stream import Stream, starts_in
+from custody.capture.agents.copilot.event_stream import StreamState, starts_in
 from custody.capture.agents.copilot.locations import home_of, is_opening, sessions_below, sessions_of
 from custody.capture.agents.copilot.views import views_of
-from custody.capture.line_reader import Line
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json
@@ -47,13 +47,15 @@ class CopilotTranscripts:
         """Whether a line is one of a session's first."""
         return is_opening(first)
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From event streams; a request of a chat says it itself."""
         first, together = _peeked(lines)
         if first is not None and _is_stream(file, first):
             yield from starts_in(file, together)
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each line, or each request, holds."""
         first, together = _peeked(lines)
         if first is None:
@@ -61,7 +63,7 @@ class CopilotTranscripts:
         if not _is_stream(file, first):
             yield from Chat(file).all(together)
             return
-        stream = Stream(starts, file)
+        stream = StreamState(starts, file)
         for line in together:
             yield from stream.line(line)
         yield from stream.end()
@@ -78,13 +80,13 @@ class CopilotTranscripts:
         return views_of(event)
 
 
-def _peeked(lines: Iterable[Line]) -> tuple[Line | None, Iterator[Line]]:
+def _peeked(lines: Iterable[FileLine]) -> tuple[FileLine | None, Iterator[FileLine]]:
     coming = iter(lines)
     first = next(coming, None)
     return first, coming if first is None else chain([first], coming)
 
 
-def _is_stream(file: Path, first: Line) -> bool:
+def _is_stream(file: Path, first: FileLine) -> bool:
     """Whether a file has an event on each line; the first one may be damaged, then its name tells."""
     named = file.name == "events.jsonl" or file.parent.name in ("transcripts", "session-state")
     return named or all(mark in first.data for mark in _EVENT)

@@ -13,7 +13,7 @@ from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, items, model, string, text
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import text_view
 from custody.core.wire.time import ns_from
 
@@ -43,7 +43,7 @@ def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
         yield from _call(event, said, made)
 
 
-def _call(event: TranscriptEvent, said: Fields, made: CallMade) -> Iterator[View]:
+def _call(event: TranscriptEvent, said: Fields, made: CallReference) -> Iterator[View]:
     tool, given, state = made.name, given_to(said.get("given")), string(said.get("state"))
     status = STATES.get(state or "", CallStatus.ABANDONED)
     if status is CallStatus.OK and went_wrong(tool, string(said.get("words")) or "", given):

@@ -15,8 +15,8 @@ from typing import Literal
 from custody.capture.agents.cursor.locations import SUBAGENTS
 from custody.capture.agents.cursor.tool_calls import commits_of, edited, model_of, typed
 from custody.capture.agents.cursor.views import LINE, called_of, calls_in
-from custody.capture.line_reader import Line
-from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
@@ -41,7 +41,7 @@ _TOOL = re.compile(r"\[Tool call\] ([A-Za-z0-9_.:-]{1,100})")
 _ARGUMENT = re.compile(r"  ([A-Za-z_]{1,40}): (.+)")
 
 
-class Reading:
+class ConversationState:
     """How far one conversation was read, and what it says of itself."""
 
     def __init__(self, starts: Starts, file: Path) -> None:
@@ -60,18 +60,18 @@ class Reading:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def rows(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def rows(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each row holds."""
         for line in lines:
             row = object_in(line)
-            if isinstance(row, Trouble):
+            if isinstance(row, LineProblem):
                 yield row
             elif row is not None and row.get("table") == "composer":
                 yield self._about(row)
             elif row is not None:
                 yield from self._bubble(line.number, row)
 
-    def _about(self, row: Fields) -> Passed:
+    def _about(self, row: Fields) -> SkippedLine:
         """Take up what a conversation says of itself."""
         own, root = named(string(row.get("id")) or ""), named(string(row.get("root")) or "")
         self.session, self.subagent = root, None if own == root else own
@@ -81,12 +81,14 @@ class Reading:
         created = row.get("created")
         self.at_ns = created * MS if isinstance(created, int) and created else _changed_ns(self.file)
         self.version = None if row.get("version") is None else f"composerData {row['version']}"
-        return Passed("composer", True, self.version)
+        return SkippedLine("composer", True, self.version)
 
-    def _bubble(self, number: int, row: Fields) -> Iterator[Found | Passed | Trouble]:
+    def _bubble(self, number: int, row: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         named, bubble = str(row.get("id")), row.get("value")
         if not isinstance(bubble, dict):
-            yield Trouble(number, f"message '{named[:100]}' of conversation '{self.session}' is no whole JSON object")
+            yield LineProblem(
+                number, f"message '{named[:100]}' of conversation '{self.session}' is no whole JSON object"
+            )
             return
         self._moment(bubble.get("createdAt"))
         self.told = model_of(fields(bubble.get("modelInfo")).get("modelName")) or self.told
@@ -98,17 +100,17 @@ class Reading:
         elif made.get("name") or made.get("toolCallId"):
             yield from self._called(number, named, around, made, row)
         else:
-            yield Passed(f"bubble {kind}", kind in (PERSON, AGENT))
+            yield SkippedLine(f"bubble {kind}", kind in (PERSON, AGENT))
 
     def _called(
         self, number: int, named: str, around: dict[str, Json], made: Fields, row: Fields
-    ) -> Iterator[Found | Passed | Trouble]:
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         name, call = string(made.get("name")), string(made.get("toolCallId"))
         if not name or not call:
-            yield Trouble(number, f"a call without an id or a name in message '{named[:100]}'")
+            yield LineProblem(number, f"a call without an id or a name in message '{named[:100]}'")
             return
         if string(made.get("status")) in UNDER_WAY:
-            yield Passed("call under way", True)
+            yield SkippedLine("call under way", True)
             return
         slim = {key: made[key] for key in KEPT_OF_CALL if made.get(key) not in (None, "")}
         slim |= {"additionalData": {"status": fields(made.get("additionalData")).get("status")}}
@@ -127,32 +129,32 @@ class Reading:
 
     # --- lines of a transcript ----------------------------------------------------------------------------------------
 
-    def lines(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def lines(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each line of a transcript holds."""
         for line in lines:
             value = object_in(line)
-            if isinstance(value, Trouble):
+            if isinstance(value, LineProblem):
                 yield value
             elif value is not None:
                 yield self._line(line.number, value)
 
-    def _line(self, number: int, value: Fields) -> Found | Passed | Trouble:
+    def _line(self, number: int, value: Fields) -> TranscriptLine | SkippedLine | LineProblem:
         content = fields(value.get("message")).get("content")
         role, blocks = string(value.get("role")), [{"text": content}] if isinstance(content, str) else items(content)
         if role not in ("user", "assistant"):
             kind = string(value.get("type")) or role or "(no type)"
-            return Passed(kind, kind in ENDS, string(value.get("version")))
+            return SkippedLine(kind, kind in ENDS, string(value.get("version")))
         said = "\n".join(string(fields(block).get("text")) or "" for block in blocks)
         if role == "user":
             return self._typed(number, said)
         uses = [dict(block) for block in map(fields, blocks) if block.get("type") == "tool_use" and block.get("name")]
         if not uses:
-            return Passed("assistant", True)
+            return SkippedLine("assistant", True)
         made = [_made(f"{LINE}{number}-{n}", str(use["name"])) for n, use in enumerate(uses)]
         self.at_ns += MS
         return self._found(number, "", {"role": "assistant", "calls": list[Json](uses)}, made)
 
-    def _typed(self, number: int, said: str) -> Found | Passed:
+    def _typed(self, number: int, said: str) -> TranscriptLine | SkippedLine:
         """What a person typed; what the program put there has no line of its own for the words."""
         moment = _MOMENT.search(said)
         if moment is not None:
@@ -160,13 +162,13 @@ class Reading:
         found = _QUERY.search(said)
         words = found[1] if found else "" if "<user_query>" in said else typed(said)
         if self.subagent is not None or not words.strip():
-            return Passed("user", True)
+            return SkippedLine("user", True)
         self.at_ns += MS
         return self._found(number, "", {"role": "user", "text": words})
 
     # --- a transcript that is a text ----------------------------------------------------------------------------------
 
-    def text(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def text(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """Prompts and calls of a text; an edit in it has no clear end, and is not taken."""
         part, kept, first = "", list[str](), 0
         for line in lines:
@@ -178,7 +180,7 @@ class Reading:
                 kept.append(words)
         yield from self._part(first, part, kept)
 
-    def _part(self, number: int, part: str, kept: list[str]) -> Iterator[Found | Passed]:
+    def _part(self, number: int, part: str, kept: list[str]) -> Iterator[TranscriptLine | SkippedLine]:
         tool = _TOOL.fullmatch(part.strip())
         if part == "user:":
             yield self._typed(number, "\n".join(kept))
@@ -199,10 +201,10 @@ class Reading:
 
     def _found(
         self, number: int, bubble: str, payload: dict[str, Json], calls: list[dict[str, Json]] | None = None
-    ) -> Found:
+    ) -> TranscriptLine:
         told = [called_of(payload, made) for made in calls_in(payload)]
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
-        return Found(
+        return TranscriptLine(
             line=number,
             id=named(":".join(parts)),
             session=self.session,
@@ -211,7 +213,7 @@ class Reading:
             version=self.version,
             cwd=self.folder,
             calls=calls or [],
-            edits=tuple(Named(name, self.folder) for one in told for name in edited(one)),
+            edits=tuple(ChangedFile(name, self.folder) for one in told for name in edited(one)),
             commits=tuple(dict.fromkeys(sha for one in told for sha in commits_of(one))),
             subagent=self.subagent,
             parent_call=self._parent(),

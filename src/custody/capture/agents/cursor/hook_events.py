@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from custody.capture.agents.cursor.sources import opened
 from custody.capture.agents.cursor.tool_calls import (
     SHELL,
-    Called,
+    CursorCall,
     add_effects,
     answer_of,
     given_of,
@@ -28,7 +28,7 @@ from custody.capture.agents.cursor.tool_calls import (
     pieces_of,
 )
 from custody.capture.hook.call_match import OWN, UNNAMED, call_name
-from custody.capture.hook_event import Seen, located, views_by
+from custody.capture.hook_event import ObservedHookEvent, located, views_by
 from custody.capture.tool_use import FileEffect, SourceUse, source_reads, text_id, to_edit, use_views
 from custody.capture.typed_field import Fields, fields, items, string, text
 from custody.core.ids import CallId, PromptId
@@ -48,10 +48,10 @@ LINE_MAX = 2**53
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _Seen)
+    return views_by(event, EVENTS, _CursorEvent)
 
 
-class _Seen(Seen):
+class _CursorEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
@@ -83,16 +83,16 @@ class _Seen(Seen):
         return located(self.event, name)
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _CursorEvent) -> Iterator[View]:
     yield seen.begun(None if seen.subagent is not None else seen.model)
 
 
-def _session_end(seen: _Seen) -> Iterator[View]:
+def _session_end(seen: _CursorEvent) -> Iterator[View]:
     if seen.subagent is None:
         yield seen.ended()
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _CursorEvent) -> Iterator[View]:
     """What a person typed, and the model that it was typed to: that may have changed since the session began."""
     if seen.subagent is not None:
         return
@@ -103,44 +103,44 @@ def _prompt(seen: _Seen) -> Iterator[View]:
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 
 
-def _begun(seen: _Seen) -> Iterator[View]:
+def _begun(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is not None:
         yield _call(seen, seen.call, CallStatus.RUNNING)
 
 
-def _ended(seen: _Seen) -> Iterator[View]:
+def _ended(seen: _CursorEvent) -> Iterator[View]:
     yield from _told(seen, failed=False)
 
 
-def _failed(seen: _Seen) -> Iterator[View]:
+def _failed(seen: _CursorEvent) -> Iterator[View]:
     yield from _told(seen, failed=True)
 
 
-def _told(seen: _Seen, *, failed: bool) -> Iterator[View]:
+def _told(seen: _CursorEvent, *, failed: bool) -> Iterator[View]:
     if seen.call is None:
         return
     said = seen.fields
     told = said.get("tool_output", said.get("tool_response", said.get("error_message")))
     given, patch = given_of(said.get("tool_input"))
     answer = answer_of(told)
-    called = Called(tool=seen.tool, given=given, patch=patch, answer=answer, told=told, failed=failed)
+    called = CursorCall(tool=seen.tool, given=given, patch=patch, answer=answer, told=told, failed=failed)
     # A command that went wrong was run all the same; a tool's own failure says that nothing was done.
     wrong = failed or answer.failed
     yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
     yield from _effects(seen, seen.call, called, replace(called, failed=wrong))
 
 
-def _effects(seen: _Seen, call: CallId, called: Called, read: Called) -> Iterator[View]:
+def _effects(seen: _CursorEvent, call: CallId, called: CursorCall, read: CursorCall) -> Iterator[View]:
     use = replace(seen.use(call, seen.tool), opened=tuple(opened(read)))
     yield from use_views(add_effects(use, called))
 
 
-def _shell_begun(seen: _Seen) -> Iterator[View]:
+def _shell_begun(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is not None:
         yield _call(seen, seen.call, CallStatus.RUNNING, SHELL_NAME, seen.fields)
 
 
-def _shell_ended(seen: _Seen) -> Iterator[View]:
+def _shell_ended(seen: _CursorEvent) -> Iterator[View]:
     """A command that ran; where another event tells of the same call, that says how it ended."""
     if seen.call is None:
         return
@@ -148,11 +148,11 @@ def _shell_ended(seen: _Seen) -> Iterator[View]:
     yield _call(seen, seen.call, status, SHELL_NAME, seen.fields)
     if seen.alone:
         answer = answer_of(string(seen.fields.get("output")))
-        called = Called(tool=SHELL, given=fields(seen.fields), answer=answer)
+        called = CursorCall(tool=SHELL, given=fields(seen.fields), answer=answer)
         yield from _effects(seen, seen.call, called, called)
 
 
-def _read(seen: _Seen) -> Iterator[View]:
+def _read(seen: _CursorEvent) -> Iterator[View]:
     """A file that is about to be read; where a call was begun for it, the end of that one says more."""
     named = path_in(seen.fields)
     if seen.alone and seen.call is not None and named is not None:
@@ -161,7 +161,7 @@ def _read(seen: _Seen) -> Iterator[View]:
             yield replace_fields(read, call=None)
 
 
-def _edited(seen: _Seen) -> Iterator[View]:
+def _edited(seen: _CursorEvent) -> Iterator[View]:
     """An edit that was made, told by its pieces; where it is of a call, the end of that one tells it."""
     if seen.call is None or not seen.alone:
         return
@@ -196,8 +196,8 @@ def _lines(edit: Fields) -> tuple[Lines, ...]:
     return (Lines(first, first + new.rstrip("\n").count("\n")),)
 
 
-def _subagent(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
-    def read(seen: _Seen) -> Iterator[View]:
+def _subagent(status: CallStatus) -> Callable[[_CursorEvent], Iterator[View]]:
+    def read(seen: _CursorEvent) -> Iterator[View]:
         named = string(seen.fields.get("tool_call_id")) or string(seen.fields.get("subagent_id"))
         if named:
             wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
@@ -208,7 +208,7 @@ def _subagent(status: CallStatus) -> Callable[[_Seen], Iterator[View]]:
     return read
 
 
-def _call(seen: _Seen, call: CallId, status: CallStatus, name: str = "", given: object = None) -> ToolCall:
+def _call(seen: _CursorEvent, call: CallId, status: CallStatus, name: str = "", given: object = None) -> ToolCall:
     duration = seen.fields.get("duration")
     took = 0
     if status is not CallStatus.RUNNING and isinstance(duration, int | float) and 0 <= duration <= DURATION_MS_MAX:
@@ -228,7 +228,7 @@ def _call(seen: _Seen, call: CallId, status: CallStatus, name: str = "", given: 
     )
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_CursorEvent], Iterator[View]]] = MappingProxyType(
     {
         "sessionStart": _session,
         "sessionEnd": _session_end,

@@ -18,9 +18,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from custody.capture.agents.cursor.tool_calls import FILE, json_in, model_of
-from custody.capture.database_rows import Database, Row, Rows, is_database, line_of, opened
+from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, opened
 from custody.capture.file_probe import object_said, small_file
-from custody.capture.line_reader import LINE_BYTES_MAX, Line, files_below
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.wire.canonical import Json, dump
 
@@ -41,7 +41,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ConversationInfo:
     """What a conversation says of itself; ``root`` is the one whose subagent it is, ``call`` what started it there."""
 
     id: str
@@ -55,11 +55,11 @@ class Kept:
     inline: tuple[Fields, ...] = ()
     root: str = ""
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int) -> FileLine:
         """The conversation's own line."""
         said: dict[str, Json] = {"id": self.id, "folder": self.folder, "model": self.model, "created": self.created}
         data = dump({**said, "table": "composer", "call": self.call, "root": self.root, "version": self.version})
-        return Line(number, data, len(data), True)
+        return FileLine(number, data, len(data), True)
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
@@ -121,7 +121,7 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
             continue
         try:
             with opened(database) as workspace:
-                listed = Rows(
+                listed = RowSelection(
                     table=ITEMS, columns=("key", "value"), where="key = ?", values=("composer.composerData",), key="key"
                 )
                 for row in workspace.rows(listed):
@@ -132,7 +132,7 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
     return found
 
 
-def rows_of(file: Path) -> Iterator[Line]:
+def rows_of(file: Path) -> Iterator[FileLine]:
     """The lines of all conversations of a database, or of the one that is named."""
     path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
     number = count(1)
@@ -145,16 +145,16 @@ def rows_of(file: Path) -> Iterator[Line]:
             yield from _bubbles(database, one, number)
 
 
-def _all(database: Database) -> list[Kept]:
+def _all(database: Database) -> list[ConversationInfo]:
     """Every conversation, and for each whose subagent it is."""
     kept = [_kept(key, said) for key, said in _values(database, *_span(COMPOSER))]
     parents = {one.id: one.parent for one in kept}
     return [replace(one, root=_root(one.id, parents.get)) for one in kept]
 
 
-def _named(database: Database, wanted: str) -> list[Kept]:
+def _named(database: Database, wanted: str) -> list[ConversationInfo]:
     """The conversation of this name, if there is one."""
-    found: dict[str, Kept | None] = {}
+    found: dict[str, ConversationInfo | None] = {}
 
     def parent(name: str) -> str | None:
         if name not in found:
@@ -177,7 +177,7 @@ def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
     return named
 
 
-def _kept(key: str, said: Fields) -> Kept:
+def _kept(key: str, said: Fields) -> ConversationInfo:
     above = fields(said.get("subagentInfo"))
     place = fields(said.get("workspaceIdentifier"))
     uri = fields(place.get("uri"))
@@ -185,7 +185,7 @@ def _kept(key: str, said: Fields) -> Kept:
     folders = (uri.get("fsPath"), uri.get("path"), uri.get("external"), place.get("fsPath"), *tracked)
     headers = [fields(one).get("bubbleId") for one in items(said.get("fullConversationHeadersOnly"))]
     version = said.get("_v")
-    return Kept(
+    return ConversationInfo(
         id=key.removeprefix(COMPOSER),
         folder=next((path for path in map(_path, folders) if path), None),
         parent=string(above.get("parentComposerId")) or None,
@@ -198,15 +198,15 @@ def _kept(key: str, said: Fields) -> Kept:
     )
 
 
-def _bubbles(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[Line]:
+def _bubbles(database: Database, kept: ConversationInfo, number: Iterator[int]) -> Iterator[FileLine]:
     """A conversation's messages in the order that it says, then those that it does not list any more."""
     start = f"{BUBBLE}{kept.id}:"
-    listed = Rows(table=TABLE, columns=("key",), where="key >= ? AND key < ?", values=_span(start), key="key")
+    listed = RowSelection(table=TABLE, columns=("key",), where="key >= ? AND key < ?", values=_span(start), key="key")
     there = [str(row.values.get("key")).removeprefix(start) for row in database.rows(listed)]
     known = set(there)
     order = [name for name in dict.fromkeys(kept.bubbles) if name in known]
     for name in (*order, *(name for name in there if name not in set(order))):
-        one = Rows(table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key")
+        one = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key")
         for row in database.rows(one):
             yield _bubble(database, name, row, next(number))
     for said in kept.inline:
@@ -215,7 +215,7 @@ def _bubbles(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[
             yield _line(next(number), own, dict(said))
 
 
-def _bubble(database: Database, name: str, row: Row, number: int) -> Line:
+def _bubble(database: Database, name: str, row: DatabaseRow, number: int) -> FileLine:
     if row.size > LINE_BYTES_MAX:
         return line_of(number, "bubble", row)
     said = string(row.values.get("value")) or ""
@@ -226,9 +226,9 @@ def _bubble(database: Database, name: str, row: Row, number: int) -> Line:
     return _line(number, name, slim, **_contents(database, slim))
 
 
-def _line(number: int, name: str, value: Json, **texts: Json) -> Line:
+def _line(number: int, name: str, value: Json, **texts: Json) -> FileLine:
     data = dump({"table": "bubble", "id": name, "value": value, **texts})
-    return Line(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+    return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
 
 
 def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
@@ -240,14 +240,16 @@ def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
         key = string(result.get(f"{name}ContentId"))
         if key is None or not key.startswith(CONTENT):
             continue
-        one = Rows(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
+        one = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
         for row in database.rows(one):
             found[name] = string(row.values.get("value"))
     return found
 
 
 def _values(database: Database, start: str, end: str) -> Iterator[tuple[str, Fields]]:
-    wanted = Rows(table=TABLE, columns=("key", "value"), where="key >= ? AND key < ?", values=(start, end), key="key")
+    wanted = RowSelection(
+        table=TABLE, columns=("key", "value"), where="key >= ? AND key < ?", values=(start, end), key="key"
+    )
     for row in database.rows(wanted):
         key, said = string(row.values.get("key")), json_in(string(row.values.get("value")) or "")
         if key is not None and isinstance(said, dict):

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.cursor.tool_calls import FETCH, GREP, READ, SEARCH, SHELL, Called, json_in, path_in
+from custody.capture.agents.cursor.tool_calls import FETCH, GREP, READ, SEARCH, SHELL, CursorCall, json_in, path_in
 from custody.capture.source_use import as_printed, command_uses, file_use, match_uses, search_uses, server_uses
 from custody.capture.tool_use import SourceUse
 from custody.capture.typed_field import Fields, fields, items, string, text
@@ -17,7 +17,7 @@ PARTS = (
 """What a call says that reads some of a file's lines."""
 
 
-def opened(called: Called) -> Iterator[SourceUse | None]:
+def opened(called: CursorCall) -> Iterator[SourceUse | None]:
     """The sources that the call opened, listed or tried to open."""
     read = SOURCES.get(called.kind or "")
     server = next((mark for mark in SERVERS if called.tool.startswith(mark)), None)
@@ -27,28 +27,28 @@ def opened(called: Called) -> Iterator[SourceUse | None]:
         yield from _served(called, called.tool.removeprefix(server), called.given)
 
 
-def _served(called: Called, tool: str, given: Fields) -> Iterator[SourceUse | None]:
+def _served(called: CursorCall, tool: str, given: Fields) -> Iterator[SourceUse | None]:
     words = called.answer.words
     yield from server_uses(tool, given, words, failed=called.failed, error=words)
 
 
-def _shell(called: Called) -> Iterator[SourceUse]:
+def _shell(called: CursorCall) -> Iterator[SourceUse]:
     command, words = string(called.given.get("command")), called.answer.words
     yield from command_uses(command, words, failed=called.failed, error=words)
 
 
-def _file(called: Called) -> Iterator[SourceUse]:
+def _file(called: CursorCall) -> Iterator[SourceUse]:
     asked = any(called.given.get(name) not in (None, 0) for name in PARTS)
     whole = not asked or called.given.get("should_read_entire_file") is True
     yield from file_use(path_in(called.given), text(called.answer.words or None), whole=whole, failed=called.failed)
 
 
-def _page(called: Called) -> Iterator[SourceUse | None]:
+def _page(called: CursorCall) -> Iterator[SourceUse | None]:
     # The page as text, cut where it is long: how much of it that is, is not said.
     yield from _served(called, FETCH, {"url": called.given.get("url")})
 
 
-def _search(called: Called) -> Iterator[SourceUse | None]:
+def _search(called: CursorCall) -> Iterator[SourceUse | None]:
     told = _told(called)
     hits = items(told.get("references")) or items(told.get("results"))
     if hits:
@@ -57,7 +57,7 @@ def _search(called: Called) -> Iterator[SourceUse | None]:
         yield from _served(called, SEARCH, {})
 
 
-def _grep(called: Called) -> Iterator[SourceUse | None]:
+def _grep(called: CursorCall) -> Iterator[SourceUse | None]:
     shown = as_printed(_matched(_told(called))) or called.answer.words
     yield from match_uses(shown, string(called.given.get("path")), failed=called.failed)
 
@@ -71,10 +71,10 @@ def _matched(told: Fields) -> Iterator[str]:
                 yield posixpath.normpath(posixpath.join(root, name))
 
 
-def _told(called: Called) -> Fields:
+def _told(called: CursorCall) -> Fields:
     return called.told if isinstance(called.told, dict) else fields(json_in(string(called.told) or ""))
 
 
-SOURCES: Mapping[str, Callable[[Called], Iterator[SourceUse | None]]] = MappingProxyType(
+SOURCES: Mapping[str, Callable[[CursorCall], Iterator[SourceUse | None]]] = MappingProxyType(
     {SHELL: _shell, READ: _file, FETCH: _page, SEARCH: _search, GREP: _grep}
 )

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.capture.command_facts import Answer, add_git_facts, commits_in, written_by
+from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, written_by
 from custody.capture.patch import changes_in, effects_of
 from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, ToolUse
@@ -59,13 +59,13 @@ UNKNOWN_MODELS = frozenset(("", "default", "auto", "inherit", "unknown"))
 """What stands where Cursor chose the model itself and does not say which."""
 
 
-class Called(Struct, frozen=True, kw_only=True):
+class CursorCall(Struct, frozen=True, kw_only=True):
     """What a call was given and returned; ``before`` and ``after`` where Cursor stored the whole file."""
 
     tool: str
     given: Fields
     patch: str | None = None
-    answer: Answer = Answer()
+    answer: ToolOutput = ToolOutput()
     told: object = None
     failed: bool = False
     before: Text | None = None
@@ -125,7 +125,7 @@ def given_of(*said: object) -> tuple[dict[str, Any], str | None]:
     return found, patch or next((found[name] for name in ("patch", "input") if isinstance(found.get(name), str)), None)
 
 
-def answer_of(said: object) -> Answer:
+def answer_of(said: object) -> ToolOutput:
     """What a tool gave back: an object, one as JSON in a text, or words.
 
     >>> answer = answer_of('{"exitCode": 1, "stdout": "no"}')
@@ -134,10 +134,10 @@ def answer_of(said: object) -> Answer:
     """
     value = json_in(said) if isinstance(said, str) else said
     if not isinstance(value, dict):
-        return Answer(string(said) or "")
+        return ToolOutput(string(said) or "")
     words = next((value[name] for name in WORDS if isinstance(value.get(name), str)), "")
     code = value.get("exitCode", value.get("exit_code"))
-    return Answer(words, code if isinstance(code, int) and not isinstance(code, bool) else None)
+    return ToolOutput(words, code if isinstance(code, int) and not isinstance(code, bool) else None)
 
 
 def path_in(given: Fields) -> str | None:
@@ -157,7 +157,7 @@ def json_in(said: str) -> Json:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def edited(called: Called) -> list[str]:
+def edited(called: CursorCall) -> list[str]:
     """The files that the call changed, as written."""
     if called.failed:
         return []
@@ -169,7 +169,7 @@ def edited(called: Called) -> list[str]:
     return [] if named is None or called.kind not in EDITING else [named]
 
 
-def changes_of(called: Called) -> Iterator[FileEffect]:
+def changes_of(called: CursorCall) -> Iterator[FileEffect]:
     """What the call made of files, by its own text or as Cursor stored the whole file."""
     if called.failed:
         return
@@ -180,7 +180,7 @@ def changes_of(called: Called) -> Iterator[FileEffect]:
         yield from () if path is None else _effects(called, path)
 
 
-def _effects(called: Called, path: str) -> Iterator[FileEffect]:
+def _effects(called: CursorCall, path: str) -> Iterator[FileEffect]:
     given = called.given
     if called.after is not None:
         yield FileEffect(path, called.before, called.after)
@@ -209,7 +209,7 @@ def pieces_of(path: str, said: list[Any]) -> Iterator[FileEffect]:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def writes_of(called: Called) -> tuple[Write, ...]:
+def writes_of(called: CursorCall) -> tuple[Write, ...]:
     """What a command wrote by its own text; snapshots taken around it say more."""
     command = string(called.given.get("command"))
     behind = called.given.get("is_background") is True or called.given.get("isBackground") is True
@@ -219,7 +219,7 @@ def writes_of(called: Called) -> tuple[Write, ...]:
     return written_by(command, called.answer, folder if isinstance(folder, str) else "")
 
 
-def commits_of(called: Called) -> tuple[str, ...]:
+def commits_of(called: CursorCall) -> tuple[str, ...]:
     """The commits that a command made, as git's own words name them."""
     ran = called.kind == SHELL and not called.failed
     return tuple(commits_in(string(called.given.get("command")), called.answer)) if ran else ()
@@ -228,7 +228,7 @@ def commits_of(called: Called) -> tuple[str, ...]:
 # --- the whole call ---------------------------------------------------------------------------------------------------
 
 
-def add_effects(use: ToolUse, called: Called) -> ToolUse:
+def add_effects(use: ToolUse, called: CursorCall) -> ToolUse:
     """The call with what it changed and did in git."""
     command = string(called.given.get("command")) if called.kind == SHELL else None
     answer = replace(called.answer, code=1) if called.failed else called.answer

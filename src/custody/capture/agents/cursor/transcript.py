@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.agents.cursor.conversation_reader import Reading, named
+from custody.capture.agents.cursor.conversation_reader import ConversationState, named
 from custody.capture.agents.cursor.locations import files_at, home_of, of_trees, rows_of
 from custody.capture.agents.cursor.tool_calls import EDITING, kind_of
 from custody.capture.agents.cursor.views import CURSOR, views_of
 from custody.capture.database_rows import is_database
-from custody.capture.line_reader import Line
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
 from custody.capture.typed_field import fields, string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
@@ -57,21 +57,23 @@ class CursorTranscripts:
         content = fields(value.get("message")).get("content")
         return value.get("role") in ("user", "assistant") and isinstance(content, list) and "type" not in value
 
-    def rows(self, file: Path) -> Iterator[Line]:
+    def rows(self, file: Path) -> Iterator[FileLine]:
         """The rows of a database, or of one conversation in it."""
         return rows_of(file)
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From conversations of subagents, which name the call that started them."""
         first = islice(lines, 1) if is_database(file.parent) else lines
         for line in first if _is_in_database(file) else ():
             row = object_in(line) if b'"composer"' in line.data else None
             if isinstance(row, dict) and row.get("table") == "composer" and string(row.get("call")):
-                yield Started(str(row.get("root")), str(row.get("id")), named(str(row["call"])))
+                yield SubagentLaunch(str(row.get("root")), str(row.get("id")), named(str(row["call"])))
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each row or line holds."""
-        reading = Reading(starts, file)
+        reading = ConversationState(starts, file)
         if _is_in_database(file):
             yield from reading.rows(lines)
         else:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from custody.capture.agents.cursor.sources import opened
-from custody.capture.agents.cursor.tool_calls import Called, add_effects, answer_of, given_of, model_of, writes_of
+from custody.capture.agents.cursor.tool_calls import CursorCall, add_effects, answer_of, given_of, model_of, writes_of
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import session_of, use_of
 from custody.capture.typed_field import Fields, fields, items, string, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
 
@@ -35,12 +35,12 @@ def calls_in(payload: Fields) -> list[Fields]:
     return [made] if made else [fields(one) for one in items(payload.get("calls"))]
 
 
-def called_of(payload: Fields, call: Fields) -> Called:
+def called_of(payload: Fields, call: Fields) -> CursorCall:
     """A call as its tools are read."""
     told = call.get("result")
     answer = answer_of(told)
     given, patch = given_of(call.get("input")) if "input" in call else given_of(call.get("rawArgs"), call.get("params"))
-    return Called(
+    return CursorCall(
         tool=string(call.get("name")) or "",
         given=given,
         patch=patch,
@@ -66,7 +66,7 @@ def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
         yield from _call(event, said, call, made)
 
 
-def _call(event: TranscriptEvent, said: Fields, call: Fields, made: CallMade) -> Iterator[View]:
+def _call(event: TranscriptEvent, said: Fields, call: Fields, made: CallReference) -> Iterator[View]:
     called, status = called_of(said, call), _status(said, call)
     if status is CallStatus.OK and called.answer.failed:
         status = CallStatus.FAILED

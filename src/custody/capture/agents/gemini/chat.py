@@ -21,8 +21,8 @@ from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
 from custody.capture.agents.gemini.tool_calls import EDITING, commits_said, model_named
 from custody.capture.agents.gemini.views import calls_in, named_use, names_changed, names_in
 from custody.capture.hook.call_name import call_of, words_of
-from custody.capture.line_reader import LINE_BYTES_MAX, Line
-from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
+from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
@@ -44,7 +44,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABOUT_ITSELF = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
 
 
-class Reading:
+class ChatState:
     """How far one chat was read, and what it says of itself; ``roots`` are projects that are known, by their hashes."""
 
     def __init__(self, starts: Starts, file: Path, roots: Mapping[str, str] | None = None) -> None:
@@ -60,7 +60,7 @@ class Reading:
         self.opened: set[str] = set()
         self.done: set[str] = set()
 
-    def all(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def all(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What the chat holds, whichever of its two shapes it has."""
         coming = iter(lines)
         first = next(coming, None)
@@ -73,27 +73,27 @@ class Reading:
         else:
             yield from self._document(together)
 
-    def _line(self, line: Line) -> Iterator[Found | Passed | Trouble]:
+    def _line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         value = object_in(line)
-        if isinstance(value, Trouble):
+        if isinstance(value, LineProblem):
             yield value
         elif value is not None:
             yield from self._record(line.number, value)
 
     # --- a document over many lines -----------------------------------------------------------------------------------
 
-    def _document(self, lines: Iterable[Line]) -> Iterator[Found | Passed | Trouble]:
+    def _document(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kept, size = [], 0
         for line in lines:
             size += line.size
             if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-                yield Trouble(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
+                yield LineProblem(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
                 return
             kept.append(line.data)
         try:
             value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
         except InputError as error:
-            yield Trouble(len(kept), f"the chat is not whole: {error.message}")
+            yield LineProblem(len(kept), f"the chat is not whole: {error.message}")
             yield from self._pieces(kept)
             return
         self._about(fields(value))
@@ -101,7 +101,7 @@ class Reading:
         self._look_for_root([name for call in calls_in(fields(value)) for name in names_in(call)])
         yield from self._record(1, value)
 
-    def _pieces(self, lines: Sequence[bytes]) -> Iterator[Found | Passed | Trouble]:
+    def _pieces(self, lines: Sequence[bytes]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """The whole messages of a chat that is cut off, by how it is indented."""
         said = [match for match in map(_ABOUT_ITSELF.fullmatch, lines) if match]
         self._about({match[1].decode(): match[2].decode() for match in said})
@@ -117,13 +117,13 @@ class Reading:
 
     # --- records ------------------------------------------------------------------------------------------------------
 
-    def _record(self, number: int, value: Json) -> Iterator[Found | Passed | Trouble]:
+    def _record(self, number: int, value: Json) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         if not isinstance(value, dict):
-            yield Trouble(number, "not a JSON object")
+            yield LineProblem(number, "not a JSON object")
             return
         changed = value.get("$set")
         if isinstance(value.get("$rewindTo"), str):
-            yield Passed("$rewindTo", True)
+            yield SkippedLine("$rewindTo", True)
         elif isinstance(value.get("id"), str):
             yield from self._message(number, value)
         elif isinstance(changed, dict):
@@ -131,16 +131,18 @@ class Reading:
         elif isinstance(value.get("sessionId"), str):
             yield from self._metadata(number, "session", value)
         else:
-            yield Passed(string(value.get("type")) or "(no type)", False)
+            yield SkippedLine(string(value.get("type")) or "(no type)", False)
 
-    def _metadata(self, number: int, kind: str, said: Mapping[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _metadata(
+        self, number: int, kind: str, said: Mapping[str, Json]
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         self._about(said)
-        yield Passed(kind, True, string(said.get("version")))
+        yield SkippedLine(kind, True, string(said.get("version")))
         for message in items(said.get("messages")):
             if isinstance(message, dict) and isinstance(message.get("id"), str):
                 yield from self._message(number, message)
             else:
-                yield Trouble(number, "a message without an id")
+                yield LineProblem(number, "a message without an id")
 
     def _about(self, said: Fields) -> None:
         """Take up what the chat says of itself."""
@@ -160,36 +162,36 @@ class Reading:
             # Older versions lay a subagent's chat beside its parent's: only the call that started it tells whose it is.
             self.session = next((session for session, agent in self.starts if agent == self.subagent), named)
 
-    def _message(self, number: int, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _message(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind = string(value.get("type")) or "(no type)"
         if kind not in KEPT:
-            yield Passed(kind, kind in PASSED_OVER)
+            yield SkippedLine(kind, kind in PASSED_OVER)
             return
         trouble = self._moment(number, value.get("timestamp"))
         if trouble is not None:
             yield trouble
         found = [*self._said(number, value), *self._called(number, value)]
-        yield from found or (Passed(kind, True),)
+        yield from found or (SkippedLine(kind, True),)
 
-    def _moment(self, number: int, said: object) -> Trouble | None:
+    def _moment(self, number: int, said: object) -> LineProblem | None:
         moment = string(said)
         if moment is None:
             return None
         try:
             ns_from(moment)
         except InputError as error:
-            return Trouble(number, error.message)
+            return LineProblem(number, error.message)
         self.at = moment
         return None
 
-    def _said(self, number: int, value: dict[str, Json]) -> Iterator[Found]:
+    def _said(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine]:
         """The message itself, where it has words that were not kept yet."""
         named = self._named(value)
         if named in self.done or not words_of(value.get("content")).strip():
             return
         self.done.add(named)
         slim = {key: item for key, item in value.items() if key not in LEFT_OUT}
-        yield Found(
+        yield TranscriptLine(
             line=number,
             id=named,
             session=self.session,
@@ -201,13 +203,13 @@ class Reading:
             opens=self._opens(value),
         )
 
-    def _called(self, number: int, value: dict[str, Json]) -> Iterator[Found | Trouble]:
+    def _called(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | LineProblem]:
         """The calls of a message that have ended and were not kept yet."""
         around: dict[str, Json] = {key: value[key] for key in ("id", "type", "timestamp", "model") if key in value}
         for call in items(value.get("toolCalls")):
             name, call_id = string(fields(call).get("name")), string(fields(call).get("id"))
             if not isinstance(call, dict) or not name or not call_id:
-                yield Trouble(number, "a call without an id or a name")
+                yield LineProblem(number, "a call without an id or a name")
                 continue
             named = self._named(value, call_id)
             if string(call.get("status")) in UNDER_WAY or named in self.done:
@@ -218,12 +220,12 @@ class Reading:
                 yield trouble
             yield self._call(number, value, call, around, named)
 
-    def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> Found:
+    def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> TranscriptLine:
         content = call_of(str(call["name"]), call.get("args"), call.get("result"))
         files = tuple(names_changed(call))
         self._look_for_root(names_in(call))
         made: dict[str, Json] = {"id": content, "name": call["name"]}
-        return Found(
+        return TranscriptLine(
             line=number,
             id=named,
             session=self.session,
@@ -231,7 +233,7 @@ class Reading:
             payload={**around, "toolCalls": [_slim(call)]},
             cwd=self.root,
             calls=[made],
-            edits=tuple(Named(name, self.root) for name in files),
+            edits=tuple(ChangedFile(name, self.root) for name in files),
             commits=commits_said(named_use(call)),
             subagent=self.subagent,
             parent_call=self._parent(),

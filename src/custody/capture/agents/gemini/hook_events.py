@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from custody.capture.agents.gemini.sources import SERVERS
 from custody.capture.agents.gemini.tool_calls import add_effects, model_named
 from custody.capture.hook.call_name import call_of, words_of
-from custody.capture.hook_event import Seen, prompt_id, views_by
+from custody.capture.hook_event import ObservedHookEvent, prompt_id, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, string, text
 from custody.core.ids import CallId, PromptId
@@ -24,10 +24,10 @@ from custody.core.wire.event_views import about_of
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _Seen)
+    return views_by(event, EVENTS, _GeminiHookEvent)
 
 
-class _Seen(Seen):
+class _GeminiHookEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
@@ -35,21 +35,21 @@ class _Seen(Seen):
         self.said = said
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _GeminiHookEvent) -> Iterator[View]:
     yield seen.begun(None)
 
 
-def _session_end(seen: _Seen) -> Iterator[View]:
+def _session_end(seen: _GeminiHookEvent) -> Iterator[View]:
     yield seen.ended()
 
 
-def _model(seen: _Seen) -> Iterator[View]:
+def _model(seen: _GeminiHookEvent) -> Iterator[View]:
     named = model_named(fields(seen.said.get("llm_request")).get("model"))
     if named is not None:
         yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=named)
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _GeminiHookEvent) -> Iterator[View]:
     asked = text(seen.said.get("prompt"))
     if asked is None or (asked.content is not None and not asked.content.strip()):
         return
@@ -57,7 +57,7 @@ def _prompt(seen: _Seen) -> Iterator[View]:
     yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
 
 
-def _call(seen: _Seen) -> Iterator[View]:
+def _call(seen: _GeminiHookEvent) -> Iterator[View]:
     said = seen.said
     tool, given, answer = string(said.get("tool_name")), said.get("tool_input"), fields(said.get("tool_response"))
     if not tool:
@@ -86,7 +86,7 @@ def _call(seen: _Seen) -> Iterator[View]:
     yield from use_views(add_effects(use))
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_GeminiHookEvent], Iterator[View]]] = MappingProxyType(
     {
         "SessionStart": _session,
         "SessionEnd": _session_end,

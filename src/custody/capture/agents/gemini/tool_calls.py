@@ -12,7 +12,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from custody.capture.agents.gemini.sources import SHELL, exit_code, opened
-from custody.capture.command_facts import Answer, written_by
+from custody.capture.command_facts import ToolOutput, written_by
 from custody.capture.shell import Write, commands
 from custody.capture.tool_use import FileEffect, ToolUse
 from custody.capture.typed_field import fields, full_sha, model, string, text
@@ -126,7 +126,7 @@ def writes_of(use: ToolUse) -> tuple[Write, ...]:
     if use.tool != SHELL:
         return ()
     behind = use.input.get("is_background") is True or BEHIND in use.words
-    answer = Answer(use.words, exit_code(use.words), running=behind, refused=use.failed)
+    answer = ToolOutput(use.words, exit_code(use.words), running=behind, refused=use.failed)
     folder = string(use.input.get("dir_path")) or string(use.input.get("directory")) or ""
     return written_by(string(use.input.get("command")), answer, folder)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from custody.capture.agents.gemini.chat import LINES, Reading
+from custody.capture.agents.gemini.chat import LINES, ChatState
 from custody.capture.agents.gemini.locations import chats_below, chats_of, home_of, is_opening, roots_of
 from custody.capture.agents.gemini.tool_calls import EDITING
 from custody.capture.agents.gemini.views import GEMINI, views_of
-from custody.capture.line_reader import Line
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
 from custody.capture.typed_field import fields, items, string
 from custody.core.ids import AgentName
 from custody.core.views import View
@@ -49,21 +49,23 @@ class GeminiTranscripts:
         """Whether a line says of which project a chat is."""
         return is_opening(first)
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From calls that name the subagent that they started."""
         # Of a file of lines only those that can tell; a document has to be read whole.
         telling = (b'"agentId"', b'"sessionId"')
         some = (line for line in lines if file.suffix != LINES or any(mark in line.data for mark in telling))
-        for item in Reading({}, file).all(some):
-            if isinstance(item, Found):
+        for item in ChatState({}, file).all(some):
+            if isinstance(item, TranscriptLine):
                 call = next(map(fields, items(item.payload.get("toolCalls"))), {})
                 named = string(call.get("agentId"))
                 if named is not None:
-                    yield Started(item.session, named, str(item.calls[0]["id"]))
+                    yield SubagentLaunch(item.session, named, str(item.calls[0]["id"]))
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each message holds."""
-        yield from Reading(starts, file, self.roots).all(lines)
+        yield from ChatState(starts, file, self.roots).all(lines)
 
     def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
         """The event with long outputs cut; what editing tools were given and display are the texts of edits."""

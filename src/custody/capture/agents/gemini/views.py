@@ -13,7 +13,7 @@ from custody.capture.transcript_event import bare_use, session_of, use_of
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
-from custody.core.wire.event import CallMade, TranscriptEvent
+from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of, text_view
 from custody.core.wire.time import ns_from
 
@@ -97,7 +97,7 @@ def _calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
         yield from _call(event, line, call, made)
 
 
-def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallMade) -> Iterator[View]:
+def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallReference) -> Iterator[View]:
     at_ns = ns_from(event.at)
     yield ToolCall(
         agent=AgentName(event.agent),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from custody.capture.agents.opencode.tool_calls import add_effects
 from custody.capture.agents.opencode.tool_fields import about, status_of
-from custody.capture.hook_event import Seen, views_by
+from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, items, model, string, text
 from custody.core.ids import CallId, PromptId
@@ -25,10 +25,10 @@ from custody.core.wire.event import HookEvent
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _Seen)
+    return views_by(event, EVENTS, _OpencodeEvent)
 
 
-class _Seen(Seen):
+class _OpencodeEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
@@ -39,12 +39,12 @@ class _Seen(Seen):
         self.tool = string(said.get("tool_name")) or ""
 
 
-def _session(seen: _Seen) -> Iterator[View]:
+def _session(seen: _OpencodeEvent) -> Iterator[View]:
     if seen.subagent is None:
         yield seen.begun(seen.model)
 
 
-def _prompt(seen: _Seen) -> Iterator[View]:
+def _prompt(seen: _OpencodeEvent) -> Iterator[View]:
     """What a person typed, and the model that it was typed to; what a subagent is told nobody typed."""
     if seen.subagent is not None:
         return
@@ -55,12 +55,12 @@ def _prompt(seen: _Seen) -> Iterator[View]:
         yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
 
 
-def _begun(seen: _Seen) -> Iterator[View]:
+def _begun(seen: _OpencodeEvent) -> Iterator[View]:
     if seen.event.call is not None and seen.tool:
         yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
 
 
-def _ended(seen: _Seen) -> Iterator[View]:
+def _ended(seen: _OpencodeEvent) -> Iterator[View]:
     if seen.event.call is None or not seen.tool:
         return
     call, answer = CallId(seen.event.call), fields(seen.said.get("tool_response"))
@@ -76,7 +76,7 @@ def _ended(seen: _Seen) -> Iterator[View]:
     yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
 
 
-def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
+def _call(seen: _OpencodeEvent, call: CallId, status: CallStatus) -> ToolCall:
     parent = string(seen.said.get("parent_call")) if seen.subagent is not None else None
     return ToolCall(
         agent=seen.agent,
@@ -93,7 +93,7 @@ def _call(seen: _Seen, call: CallId, status: CallStatus) -> ToolCall:
     )
 
 
-EVENTS: Mapping[str, Callable[[_Seen], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[_OpencodeEvent], Iterator[View]]] = MappingProxyType(
     {
         "session.created": _session,
         "chat.message": _prompt,

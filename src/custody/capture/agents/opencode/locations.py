@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from custody.capture.database_rows import Database, Row, Rows, is_database, line_of, opened
-from custody.capture.line_reader import LINE_BYTES_MAX, Line, files_below
-from custody.capture.transcripts import Trouble
+from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, opened
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
+from custody.capture.transcripts import LineProblem
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, dump, parse
@@ -41,7 +41,7 @@ _COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SessionInfo:
     """What is kept of a session itself; ``root`` is the one that started it, or started the one that did."""
 
     id: str
@@ -50,11 +50,11 @@ class Kept:
     created: int = 0
     root: str = ""
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int) -> FileLine:
         """The session's own line."""
         about: dict[str, Json] = {"id": self.id, "directory": self.directory, "version": self.version}
         data = dump({**about, "table": "session", "created": self.created, "root": self.root or self.id})
-        return Line(number, data, len(data), True)
+        return FileLine(number, data, len(data), True)
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
@@ -108,7 +108,7 @@ def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
 # --- a database -------------------------------------------------------------------------------------------------------
 
 
-def rows_of(file: Path) -> Iterator[Line]:
+def rows_of(file: Path) -> Iterator[FileLine]:
     """The lines of all sessions of a database, or of the one that is named."""
     path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
     number = count(1)
@@ -120,13 +120,13 @@ def rows_of(file: Path) -> Iterator[Line]:
             yield from _session_lines(database, kept, number)
 
 
-def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
+def _sessions(database: Database, wanted: str | None = None) -> Iterator[SessionInfo]:
     """All sessions, or one."""
     told = _told(row for table in TABLES for row in database.rows(_asked(table, _COLUMNS, wanted)))
     parents = {str(said.get("id")): string(said.get("parent_id")) for said in told}
     # What a later table says of a session of the same name takes the place of what the one before said.
     for named, said in {str(said.get("id")): said for said in told}.items():
-        yield Kept(
+        yield SessionInfo(
             id=named,
             directory=string(said.get("directory")) or _worktree(database, said.get("project_id")),
             version=string(said.get("version")),
@@ -135,7 +135,7 @@ def _sessions(database: Database, wanted: str | None = None) -> Iterator[Kept]:
         )
 
 
-def _told(rows: Iterable[Row]) -> list[dict[str, Json]]:
+def _told(rows: Iterable[DatabaseRow]) -> list[dict[str, Json]]:
     """What a database says of its sessions; an ``OSError`` where that is more than can be held."""
     told, size = list[dict[str, Json]](), 0
     for row in rows:
@@ -147,10 +147,10 @@ def _told(rows: Iterable[Row]) -> list[dict[str, Json]]:
     return told
 
 
-def _asked(table: str, columns: tuple[str, ...], named: str | None) -> Rows:
+def _asked(table: str, columns: tuple[str, ...], named: str | None) -> RowSelection:
     if named is None:
-        return Rows(table=table, columns=columns, key="id")
-    return Rows(table=table, columns=columns, where="id = ?", values=(named,), key="id")
+        return RowSelection(table=table, columns=columns, key="id")
+    return RowSelection(table=table, columns=columns, where="id = ?", values=(named,), key="id")
 
 
 def _above(database: Database, named: str) -> str | None:
@@ -165,16 +165,18 @@ def _worktree(database: Database, project: object) -> str | None:
     return None if row is None else string(row.values.get("worktree"))
 
 
-def _session_lines(database: Database, kept: Kept, number: Iterator[int]) -> Iterator[Line]:
+def _session_lines(database: Database, kept: SessionInfo, number: Iterator[int]) -> Iterator[FileLine]:
     yield kept.line(next(number))
     known: set[str] = set()
-    messages = Rows(table=MESSAGES, columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
+    messages = RowSelection(table=MESSAGES, columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
     for message in database.rows(messages):
         yield line_of(next(number), MESSAGES, message)
         named = string(message.values.get("id"))
         if named is not None:
             known.add(named)
-            parts = Rows(table="part", columns=("id", "data"), where="message_id = ?", values=(named,), key="id")
+            parts = RowSelection(
+                table="part", columns=("id", "data"), where="message_id = ?", values=(named,), key="id"
+            )
             yield from (line_of(next(number), "part", part) for part in database.rows(parts))
     if known and next(database.rows(_asked(TABLES[-1], ("id",), kept.id)), None) is None:
         return  # some versions of spring 2026 told everything twice, under other names
@@ -184,20 +186,20 @@ def _session_lines(database: Database, kept: Kept, number: Iterator[int]) -> Ite
             yield line_of(next(number), NEWER, row)
 
 
-def _newer(database: Database, named: str) -> Rows:
+def _newer(database: Database, named: str) -> RowSelection:
     """A session's messages since 2.0, in the order in which they were told; before June 2026 that was not kept."""
     key = "seq" if "seq" in database.columns(NEWER) else "id"
-    return Rows(table=NEWER, columns=("id", "type", "data"), where="session_id = ?", values=(named,), key=key)
+    return RowSelection(table=NEWER, columns=("id", "type", "data"), where="session_id = ?", values=(named,), key=key)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def lines_below(file: Path, own: Iterable[Line]) -> Iterator[Line | Trouble]:
+def lines_below(file: Path, own: Iterable[FileLine]) -> Iterator[FileLine | LineProblem]:
     """The lines of a session that is kept in files, or of a document that was exported; ``own`` is the file itself."""
     number = count(1)
     said = _whole(own)
-    if isinstance(said, Trouble):
+    if isinstance(said, LineProblem):
         yield said
         return
     if isinstance(said.get("messages"), list):
@@ -214,7 +216,7 @@ def lines_below(file: Path, own: Iterable[Line]) -> Iterator[Line | Trouble]:
         yield from (_line(next(number), "part", part) for part in _files(parts))
 
 
-def _exported(said: Fields, number: Iterator[int]) -> Iterator[Line | Trouble]:
+def _exported(said: Fields, number: Iterator[int]) -> Iterator[FileLine | LineProblem]:
     info = fields(said.get("info"))
     # Of the sessions above only the next one is named here; tools that keep exports may have blotted its name out.
     above = string(info.get("parentID")) or ""
@@ -224,39 +226,39 @@ def _exported(said: Fields, number: Iterator[int]) -> Iterator[Line | Trouble]:
         yield from (_row("part", fields(part), next(number)) for part in items(message.get("parts")))
 
 
-def _row(table: str, said: Fields, number: int) -> Line:
+def _row(table: str, said: Fields, number: int) -> FileLine:
     data = dump({"table": table, "id": string(said.get("id")), "data": dict(said)})
-    return Line(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+    return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
 
 
-def _line(number: int, table: str, file: Path) -> Line | Trouble:
+def _line(number: int, table: str, file: Path) -> FileLine | LineProblem:
     try:
         if file.stat().st_size > LINE_BYTES_MAX:
-            return Trouble(number, f"{table} '{file.stem}' is over the limit of {LINE_BYTES_MAX:,} bytes")
+            return LineProblem(number, f"{table} '{file.stem}' is over the limit of {LINE_BYTES_MAX:,} bytes")
         said = parse(file.read_bytes())
     except OSError as error:
-        return Trouble(number, f"{table} '{file.stem}' cannot be read: {error.strerror}")
+        return LineProblem(number, f"{table} '{file.stem}' cannot be read: {error.strerror}")
     except InputError as error:
-        return Trouble(number, f"{table} '{file.stem}': {error.message}")
+        return LineProblem(number, f"{table} '{file.stem}': {error.message}")
     return _row(table, {"id": file.stem, **fields(said)}, number)
 
 
-def _whole(lines: Iterable[Line]) -> dict[str, Json] | Trouble:
+def _whole(lines: Iterable[FileLine]) -> dict[str, Json] | LineProblem:
     kept, size = list[bytes](), 0
     for line in lines:
         size += line.size
         if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-            return Trouble(line.number, f"a session of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
+            return LineProblem(line.number, f"a session of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
         kept.append(line.data)
     try:
         value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
     except InputError as error:
-        return Trouble(len(kept), f"the session is not whole: {error.message}")
-    return value if isinstance(value, dict) else Trouble(1, "not a JSON object")
+        return LineProblem(len(kept), f"the session is not whole: {error.message}")
+    return value if isinstance(value, dict) else LineProblem(1, "not a JSON object")
 
 
-def _kept(said: Fields, named: str = "") -> Kept:
-    return Kept(
+def _kept(said: Fields, named: str = "") -> SessionInfo:
+    return SessionInfo(
         id=named or string(said.get("id")) or "unknown",
         directory=string(said.get("directory")),
         version=string(said.get("version")),

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from custody.capture.agents.opencode.tool_calls import commits_of, names_changed, names_written
 from custody.capture.agents.opencode.tool_fields import SHELLS, TASKS
-from custody.capture.line_reader import Line
+from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
 from custody.capture.transcript_event import bare_use
-from custody.capture.transcripts import Found, Named, Passed, Starts, Trouble, object_in
+from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
@@ -48,7 +48,7 @@ LEFT_OUT = ("diagnostics", "preview")
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-class Reading:
+class SessionReadState:
     """How far sessions were read."""
 
     def __init__(self, starts: Starts) -> None:
@@ -63,17 +63,17 @@ class Reading:
         self.persons: set[str] = set()
         self.models: dict[str, str | None] = {}
 
-    def all(self, lines: Iterable[Line | Trouble]) -> Iterator[Found | Passed | Trouble]:
+    def all(self, lines: Iterable[FileLine | LineProblem]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What the lines hold."""
         for line in lines:
-            value = line if isinstance(line, Trouble) else object_in(line)
-            if isinstance(value, Trouble):
+            value = line if isinstance(line, LineProblem) else object_in(line)
+            if isinstance(value, LineProblem):
                 yield value
-            elif value is not None and isinstance(line, Line):
+            elif value is not None and isinstance(line, FileLine):
                 yield from self._row(line.number, value)
         yield from self._prompt()
 
-    def _row(self, number: int, value: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _row(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind, named = string(value.get("table")), string(value.get("id")) or ""
         if kind in ("session", "message", "session_message"):
             yield from self._prompt()
@@ -81,30 +81,34 @@ class Reading:
             self.id, self.root = named, string(value.get("root")) or named
             self.directory, self.version = string(value.get("directory")), string(value.get("version"))
             self._moment(value.get("created"))
-            yield Passed("session", True, self.version)
+            yield SkippedLine("session", True, self.version)
         elif kind == "session_message":
             yield from self._newer(number, named, string(value.get("type")) or "(no type)", value.get("data"))
         elif kind in ("message", "part"):
             yield from self._said(number, kind, named, value.get("data"))
         else:
-            yield Passed(kind or "(no type)", False)
+            yield SkippedLine(kind or "(no type)", False)
 
-    def _said(self, number: int, kind: str, named: str, data: Json) -> Iterator[Found | Passed | Trouble]:
+    def _said(
+        self, number: int, kind: str, named: str, data: Json
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         said = object_of(data)
         if said is None:
-            yield Trouble(number, f"{kind} '{named}' is no JSON object")
+            yield LineProblem(number, f"{kind} '{named}' is no JSON object")
         elif kind == "message":
             self._begin(named, said)
             role = string(said.get("role")) or "(no role)"
-            yield Passed(f"message of {role}", role in ("user", "assistant"))
+            yield SkippedLine(f"message of {role}", role in ("user", "assistant"))
         else:
             yield from self._part(number, named, said)
 
-    def _newer(self, number: int, named: str, kind: str, data: Json) -> Iterator[Found | Passed | Trouble]:
+    def _newer(
+        self, number: int, named: str, kind: str, data: Json
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """A message since 2.0, with all that was done in it."""
         said = object_of(data)
         if said is None:
-            yield Trouble(number, f"message '{named}' is no JSON object")
+            yield LineProblem(number, f"message '{named}' is no JSON object")
             return
         self._begin(named, {**said, "role": kind})
         if kind == "location-switched":
@@ -112,7 +116,7 @@ class Reading:
         if kind == "user":
             self._text(number, string(said.get("text")) or "", {})
         what = "command of a person" if kind == "shell" else f"message of {kind}"
-        yield Passed(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
+        yield SkippedLine(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
         for part in map(fields, items(said.get("content")) if kind == "assistant" else ()):
             yield from self._part(number, named, part_of(part) if part.get("type") == "tool" else dict(part))
 
@@ -122,14 +126,16 @@ class Reading:
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
-    def _part(self, number: int, named: str, said: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _part(
+        self, number: int, named: str, said: dict[str, Json]
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind = string(said.get("type")) or "(no type)"
         if kind == "tool":
             yield from self._tool(number, named, said)
             return
         if kind == "text" and self.message.get("role") == "user":
             self._text(number, string(said.get("text")) or "", said)
-        yield Passed(kind, kind == "text" or kind in PASSED_OVER)
+        yield SkippedLine(kind, kind == "text" or kind in PASSED_OVER)
 
     def _text(self, number: int, words: str, said: Fields) -> None:
         if said.get("synthetic") is True or said.get("ignored") is True:
@@ -138,7 +144,7 @@ class Reading:
         elif words.strip():
             self.typed.append((number, words))
 
-    def _prompt(self) -> Iterator[Found]:
+    def _prompt(self) -> Iterator[TranscriptLine]:
         """What was typed, once all parts of its message were seen; what a subagent is told nobody typed."""
         typed, self.typed = self.typed, []
         if not typed or self._subagent is not None:
@@ -147,7 +153,7 @@ class Reading:
         created = fields(self.message.get("time")).get("created")
         digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         payload: dict[str, Json] = {"type": "prompt", "message": self._about(), "text": words}
-        yield Found(
+        yield TranscriptLine(
             line=typed[0][0],
             id=f"prompt:{created}:{digest}",
             session=self.root,
@@ -158,28 +164,30 @@ class Reading:
             opens=self._opens(),
         )
 
-    def _tool(self, number: int, named: str, said: dict[str, Json]) -> Iterator[Found | Passed | Trouble]:
+    def _tool(
+        self, number: int, named: str, said: dict[str, Json]
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         tool, call, state = string(said.get("tool")), string(said.get("callID")), fields(said.get("state"))
         status = string(state.get("status")) or "(no status)"
         if not tool or not call or not _ID.fullmatch(call):
-            yield Trouble(number, f"part '{named}' is a call without an id or a name")
+            yield LineProblem(number, f"part '{named}' is a call without an id or a name")
         elif string(self.message.get("parentID")) in self.persons:
-            yield Passed("command of a person", True)
+            yield SkippedLine("command of a person", True)
         elif status not in ENDED:
-            yield Passed(f"call that is {status}", status in UNDER_WAY)
+            yield SkippedLine(f"call that is {status}", status in UNDER_WAY)
         else:
             time = fields(state.get("time"))
             self._moment(time.get("end") or time.get("start"))
             yield self._call(number, named, said, tool, call)
 
-    def _call(self, number: int, part: str, said: dict[str, Json], tool: str, call: str) -> Found:
+    def _call(self, number: int, part: str, said: dict[str, Json], tool: str, call: str) -> TranscriptLine:
         state = fields(said.get("state"))
         start = fields(state.get("time")).get("start")
         use = add_state(bare_use(OPENCODE, tool), state)
         cwd = string(fields(self.message.get("path")).get("cwd")) or self.directory
         made: dict[str, Json] = {"id": call_name(self.id, self.root, call), "name": tool[:200]}
         files = () if use.failed else (*names_changed(tool, use.input, use.response), *names_written(use))
-        return Found(
+        return TranscriptLine(
             line=number,
             id=_record(f"{call}:{start}" if isinstance(start, int) else part),
             session=self.root,
@@ -188,7 +196,7 @@ class Reading:
             version=self.version,
             cwd=cwd,
             calls=[made if cwd is None else {**made, "cwd": cwd}],
-            edits=tuple(Named(name, cwd) for name in files),
+            edits=tuple(ChangedFile(name, cwd) for name in files),
             commits=commits_of(use),
             subagent=self._subagent,
             parent_call=self._parent(),

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from custody.capture.agents.opencode.sources import opened
 from custody.capture.agents.opencode.tool_fields import EDIT, MULTIEDIT, PATCHES, SHELLS, WRITE, answer_of, path_in
 from custody.capture.command_facts import add_git_facts, commits_in, written_by
-from custody.capture.patch import Change, Kind, Piece, changes_in, changes_told, effects_of
+from custody.capture.patch import PatchedFile, PatchHunk, PatchKind, changes_in, changes_told, effects_of
 from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, ToolUse
 from custody.capture.typed_field import Fields, fields, items, string, text
@@ -84,18 +84,18 @@ def _replaced(given: Fields, told: Fields) -> Iterator[FileEffect]:
         first = next(map(fields, items(told.get("files"))), {})
         pieces = _hunks(path, string(told.get("diff")) or string(diff.get("patch")) or string(first.get("patch")))
         if pieces and not _is_whole_lines(pieces, old, new):
-            yield from effects_of([Change(path=path, kind=Kind.UPDATE, pieces=pieces)])
+            yield from effects_of([PatchedFile(path=path, kind=PatchKind.UPDATE, pieces=pieces)])
         else:
             place = pieces[0].lines if len(pieces) == 1 else None
             yield FileEffect(path, old, new, part=True, lines=() if place is None else (place,))
 
 
-def _hunks(path: str, diff: str | None) -> tuple[Piece, ...]:
+def _hunks(path: str, diff: str | None) -> tuple[PatchHunk, ...]:
     told = changes_told({path: {"type": "update", "unified_diff": diff}}) if diff else ()
     return told[0].pieces if told else ()
 
 
-def _is_whole_lines(pieces: tuple[Piece, ...], old: Text, new: Text) -> bool:
+def _is_whole_lines(pieces: tuple[PatchHunk, ...], old: Text, new: Text) -> bool:
     """Whether what was replaced is lines, in one place: then the text as given is better than the diff."""
     if len(pieces) > 1 or old.content is None or new.content is None:
         return len(pieces) <= 1
@@ -127,7 +127,7 @@ def _whole_file(file: Fields) -> Iterator[FileEffect]:
         yield FileEffect(path, before, text_view(""))
 
 
-def _told_by(files: list[Fields]) -> tuple[Change, ...]:
+def _told_by(files: list[Fields]) -> tuple[PatchedFile, ...]:
     """What the diffs of a patch's files say, where its own text is not there."""
     told = {
         path: {"type": "update", "unified_diff": file.get("patch", file.get("diff")), "move_path": file.get("movePath")}

@@ -2,7 +2,7 @@
 
 import re
 
-from custody.capture.command_facts import Answer
+from custody.capture.command_facts import ToolOutput
 from custody.capture.tool_use import ToolUse
 from custody.capture.typed_field import Fields, fields, items, string
 from custody.core.views import CallStatus
@@ -33,7 +33,7 @@ def path_in(given: Fields) -> str | None:
     return string(given.get("filePath")) or string(given.get("path"))
 
 
-def answer_of(use: ToolUse) -> Answer:
+def answer_of(use: ToolUse) -> ToolOutput:
     """How a command ended and what it printed; one that was stopped has no exit code."""
     code = use.response.get("exit")
     known = code if isinstance(code, int) and not isinstance(code, bool) else None
@@ -41,7 +41,7 @@ def answer_of(use: ToolUse) -> Answer:
     # Since 2.0 one that goes on in the background, or ran out of time, says so itself.
     stopped = use.response.get("status") == "running" or use.response.get("timeout") is True
     running = known is None and (stopped or words != use.words)
-    return Answer("" if words == _NOTHING else words, known, running=running)
+    return ToolOutput("" if words == _NOTHING else words, known, running=running)
 
 
 def status_of(use: ToolUse) -> CallStatus:

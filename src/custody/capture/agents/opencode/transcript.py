@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.capture.agents.opencode.locations import home_of, lines_below, rows_of, sessions_below, sessions_of
-from custody.capture.agents.opencode.session_reader import OPENCODE, Reading, call_name, parts_in
+from custody.capture.agents.opencode.session_reader import OPENCODE, SessionReadState, call_name, parts_in
 from custody.capture.agents.opencode.tool_fields import EDITING, started_by
 from custody.capture.agents.opencode.views import views_of
 from custody.capture.database_rows import is_database
-from custody.capture.line_reader import Line
-from custody.capture.transcripts import Found, Passed, Started, Starts, Trouble, object_in
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
 from custody.capture.typed_field import fields, string
 from custody.core.ids import AgentName
 from custody.core.views import View
@@ -48,15 +48,15 @@ class OpencodeSessions:
         """Whether a line names a session of opencode's."""
         return _OPENING.search(first) is not None
 
-    def rows(self, file: Path) -> Iterator[Line]:
+    def rows(self, file: Path) -> Iterator[FileLine]:
         """The rows of a database, or of one session in it."""
         return rows_of(file)
 
-    def starts(self, file: Path, lines: Iterable[Line]) -> Iterator[Started]:
+    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
         """From calls that name the session that they started."""
         session = root = ""
         for line in _lines(file, lines):
-            if isinstance(line, Trouble) or not any(mark in line.data for mark in _STARTING):
+            if isinstance(line, LineProblem) or not any(mark in line.data for mark in _STARTING):
                 continue
             row = object_in(line)
             if not isinstance(row, dict):
@@ -68,11 +68,13 @@ class OpencodeSessions:
                 told = fields(fields(part.get("state")).get("metadata"))
                 child, call = started_by(string(part.get("tool")) or "", told), string(part.get("callID"))
                 if child and call:
-                    yield Started(root, child, call_name(session, root, call))
+                    yield SubagentLaunch(root, child, call_name(session, root, call))
 
-    def read(self, file: Path, lines: Iterable[Line], starts: Starts) -> Iterator[Found | Passed | Trouble]:
+    def read(
+        self, file: Path, lines: Iterable[FileLine], starts: Starts
+    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         """What each prompt and each call holds."""
-        yield from Reading(starts).all(_lines(file, lines))
+        yield from SessionReadState(starts).all(_lines(file, lines))
 
     def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
         """The event with long outputs cut; what editing tools were given and say is the texts of edits."""
@@ -90,6 +92,6 @@ class OpencodeSessions:
         return views_of(event)
 
 
-def _lines(file: Path, lines: Iterable[Line]) -> Iterable[Line | Trouble]:
+def _lines(file: Path, lines: Iterable[FileLine]) -> Iterable[FileLine | LineProblem]:
     """The lines of a database as they come; of a session's file those of all files that belong to it."""
     return lines if is_database(file) or is_database(file.parent) else lines_below(file, lines)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from custody.core.lines import Lines
 from custody.dupes.facts.languages import ecmascript_tests as tests
-from custody.dupes.facts.model import Declared, Exported, Facts, Imported
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule
 from custody.dupes.facts.normal_name import script_module
-from custody.dupes.facts.walk import Handler, Walk, child_of, intent_of, lines_of
+from custody.dupes.facts.walk import Handler, SyntaxWalk, child_of, intent_of, lines_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,7 +41,7 @@ def looks_broken(content: bytes) -> bool:
 def declares(kind: str) -> Handler:
     """A handler for declarations with a name that hold others."""
 
-    def handle(walk: Walk, node: "Node") -> None:
+    def handle(walk: SyntaxWalk, node: "Node") -> None:
         name = walk.named(node).strip("\"'")
         walk.declare(node, name, kind)
         walk.enter(node, name, kind)
@@ -56,12 +56,12 @@ def held_kind(value: "Node | None") -> str | None:
     return "function" if value.type in FUNCTIONS else {"class": "class", "object": "const"}.get(value.type)
 
 
-def scope(walk: Walk, node: "Node") -> None:
+def scope(walk: SyntaxWalk, node: "Node") -> None:
     """A function without a name: what is in it is local, and belongs to whoever is around it."""
     walk.enter(node)
 
 
-def field(walk: Walk, node: "Node") -> None:
+def field(walk: SyntaxWalk, node: "Node") -> None:
     """A field of a class is a method if it holds a function."""
     value = node.child_by_field_name("value")
     if value is not None and value.type in FUNCTIONS:
@@ -70,7 +70,7 @@ def field(walk: Walk, node: "Node") -> None:
         walk.enter(node, name, "method")
 
 
-def variable(walk: Walk, node: "Node") -> None:
+def variable(walk: SyntaxWalk, node: "Node") -> None:
     """A variable that holds a function or a class, or one that is not local."""
     target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     kind = held_kind(value) or "const"
@@ -83,7 +83,7 @@ def variable(walk: Walk, node: "Node") -> None:
         walk.enter(node, names[0], kind)
 
 
-def _bound(walk: Walk, target: "Node") -> Iterator[str]:
+def _bound(walk: SyntaxWalk, target: "Node") -> Iterator[str]:
     """The names that a target of an assignment binds: its own, or those of a pattern."""
     waiting, seen = [target], 0
     while waiting and seen < PATTERN_NODES_MAX:
@@ -102,19 +102,19 @@ def _there(node: "Node | None") -> "Iterable[Node]":
     return () if node is None else (node,)
 
 
-def member(walk: Walk, node: "Node") -> None:
+def member(walk: SyntaxWalk, node: "Node") -> None:
     """A method of a class or of an object that belongs to somebody."""
     name = "" if _is_nobodys(walk) else walk.named(node).strip("\"'[]")
     walk.declare(node, name, "method")
     walk.enter(node, name, "method")
 
 
-def _is_nobodys(walk: Walk) -> bool:
+def _is_nobodys(walk: SyntaxWalk) -> bool:
     """Whether an object here belongs to nobody: it is an argument of a call, say."""
     return walk.scope.kind in HOLDERS and walk.scope.kind != "exports" and not walk.scope.name
 
 
-def pair(walk: Walk, node: "Node") -> None:
+def pair(walk: SyntaxWalk, node: "Node") -> None:
     """An entry of an object that belongs to somebody: a method if it holds a function, a name above if an object."""
     if walk.scope.kind not in HOLDERS or _is_nobodys(walk):
         return
@@ -129,7 +129,7 @@ def pair(walk: Walk, node: "Node") -> None:
         walk.enter(node, name, "method")
 
 
-def imported(walk: Walk, node: "Node") -> None:
+def imported(walk: SyntaxWalk, node: "Node") -> None:
     """``import … from "x"`` and ``import x = require("x")``."""
     source = node.child_by_field_name("source")
     if source is None:
@@ -138,13 +138,13 @@ def imported(walk: Walk, node: "Node") -> None:
     ask_for(walk, source, lines_of(node))
 
 
-def ask_for(walk: Walk, source: "Node | None", lines: Lines) -> None:
+def ask_for(walk: SyntaxWalk, source: "Node | None", lines: Lines) -> None:
     """Note the module that a string names."""
     if source is not None and source.type in ("string", "template_string"):
-        walk.imports.append(Imported(script_module(walk.text(source).strip("\"'`")), lines))
+        walk.imports.append(ImportedModule(script_module(walk.text(source).strip("\"'`")), lines))
 
 
-def exported(walk: Walk, node: "Node") -> None:
+def exported(walk: SyntaxWalk, node: "Node") -> None:
     """``export`` in each of its forms."""
     lines, source = lines_of(node), node.child_by_field_name("source")
     ask_for(walk, source, lines)
@@ -165,7 +165,7 @@ def exported(walk: Walk, node: "Node") -> None:
             walk.enter(node, "default", kind)
 
 
-def _specifiers(walk: Walk, clause: "Node", *, is_from_elsewhere: bool) -> None:
+def _specifiers(walk: SyntaxWalk, clause: "Node", *, is_from_elsewhere: bool) -> None:
     for specifier in clause.named_children:
         if specifier.type == "export_specifier":
             name = walk.named(specifier)
@@ -174,7 +174,7 @@ def _specifiers(walk: Walk, clause: "Node", *, is_from_elsewhere: bool) -> None:
             )
 
 
-def _declared_by(walk: Walk, declaration: "Node") -> Iterator[str]:
+def _declared_by(walk: SyntaxWalk, declaration: "Node") -> Iterator[str]:
     if declaration.type in ("lexical_declaration", "variable_declaration"):
         for child in declaration.named_children:
             if (target := child.child_by_field_name("name")) is not None:
@@ -183,15 +183,15 @@ def _declared_by(walk: Walk, declaration: "Node") -> Iterator[str]:
         yield name
 
 
-def _export(walk: Walk, name: str, lines: Lines, local: str = "") -> None:
+def _export(walk: SyntaxWalk, name: str, lines: Lines, local: str = "") -> None:
     """Note an export; ``local`` is what the file itself calls it, if it is declared there."""
     # What a namespace or a module within the file exports, the file itself does not.
     if name and not walk.scope.name:
-        walk.exports.append(Exported(name, lines))
+        walk.exports.append(ExportedName(name, lines))
         walk.local_names.append(local)
 
 
-def assigned(walk: Walk, node: "Node") -> None:
+def assigned(walk: SyntaxWalk, node: "Node") -> None:
     """``module.exports = …``, ``exports.x = …``, and functions that are given to somebody: ``A.prototype.b = …``."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None or left.type != "member_expression" or walk.scope.kind not in HOLDERS:
@@ -207,7 +207,7 @@ def assigned(walk: Walk, node: "Node") -> None:
         walk.enter(node, name, "method")
 
 
-def _exports_assigned(walk: Walk, node: "Node", parts: list[str], right: "Node") -> None:
+def _exports_assigned(walk: SyntaxWalk, node: "Node", parts: list[str], right: "Node") -> None:
     lines = lines_of(node)
     if parts:
         _export(walk, parts[0], lines, parts[0])
@@ -223,11 +223,11 @@ def _exports_assigned(walk: Walk, node: "Node", parts: list[str], right: "Node")
         walk.enter(node, ".".join(parts), kind if parts else "exports")
 
 
-def _key(walk: Walk, entry: "Node") -> str:
+def _key(walk: SyntaxWalk, entry: "Node") -> str:
     return (walk.named(entry, "key") or walk.named(entry)).strip("\"'")
 
 
-def called(walk: Walk, node: "Node") -> None:
+def called(walk: SyntaxWalk, node: "Node") -> None:
     """Calls that ask for a module, and those of test frameworks."""
     callee = tests.callee_of(walk.content, node.start_byte)
     if callee is None:
@@ -240,16 +240,16 @@ def called(walk: Walk, node: "Node") -> None:
         tests.called(walk, node, callee)
 
 
-def facts(walk: Walk, root: "Node") -> Facts:
+def facts(walk: SyntaxWalk, root: "Node") -> Facts:
     """Everything put together: a declaration is exported if its outermost name is."""
     del root
     names = {*walk.local_names, "default"}
     declared = tuple(
-        Declared(one.name, one.kind, one.lines, one.name.partition(".")[0] in names) for one in walk.declared
+        Declaration(one.name, one.kind, one.lines, one.name.partition(".")[0] in names) for one in walk.declared
     )
     where = {one.name: one.lines for one in reversed(declared)}
     exports = tuple(
-        Exported(one.name, where.get(local or one.name, one.lines) if local or one.name == "default" else one.lines)
+        ExportedName(one.name, where.get(local or one.name, one.lines) if local or one.name == "default" else one.lines)
         for one, local in zip(walk.exports, walk.local_names, strict=True)
     )
     intent = intent_of(walk, tests.is_framework)

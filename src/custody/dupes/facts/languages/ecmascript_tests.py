@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from custody.core.lines import Lines
-from custody.dupes.facts.model import Named
+from custody.dupes.facts.model import TestName
 from custody.dupes.facts.normal_name import plain
-from custody.dupes.facts.walk import Walk, child_of, lines_of
+from custody.dupes.facts.walk import SyntaxWalk, child_of, lines_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -72,16 +72,16 @@ def _callee(raw: bytes) -> Callee:
     return Callee(head, tuple(parts), len(raw))
 
 
-def called(walk: Walk, node: "Node", callee: Callee) -> None:
+def called(walk: SyntaxWalk, node: "Node", callee: Callee) -> None:
     """A suite, a test or an assertion, if the call is one."""
     if callee.head in ASSERTING:
         _asserted(walk, node, callee)
     elif VARIANTS.issuperset(callee.parts) and callee.head in SUITES | TESTS and (name := _name(walk, node)):
-        (walk.suites if callee.head in SUITES else walk.tests).append(Named(name, lines_of(node)))
+        (walk.suites if callee.head in SUITES else walk.tests).append(TestName(name, lines_of(node)))
         walk.is_test = walk.is_test or walk.scope.kind == "file"
 
 
-def _name(walk: Walk, node: "Node") -> str | None:
+def _name(walk: SyntaxWalk, node: "Node") -> str | None:
     """The name that a call gives to a suite or test: its first argument, a text or the name of what is tested."""
     arguments = node.child_by_field_name("arguments")
     if arguments is None or arguments.type != "arguments" or arguments.named_child_count < 1:
@@ -95,14 +95,14 @@ def _name(walk: Walk, node: "Node") -> str | None:
     return plain(walk.text(first)) or None
 
 
-def _asserted(walk: Walk, node: "Node", callee: Callee) -> None:
+def _asserted(walk: SyntaxWalk, node: "Node", callee: Callee) -> None:
     """``expect(x).not.toBe(y)`` is ``not.toBe``; ``assert.equal(x, y)`` is ``equal``; ``assert(x)`` is ``assert``."""
     function = node.child_by_field_name("function")
     if function is None or function.end_byte != node.start_byte + callee.chars:
         return  # the call of a matcher: that of ``expect`` itself stands at its beginning, and is seen next
     lines = lines_of(node)
     if callee.head == "assert":
-        walk.matched.append(Named(".".join(callee.parts) or callee.head, lines))
+        walk.matched.append(TestName(".".join(callee.parts) or callee.head, lines))
     elif chain := _CHAIN.match(walk.content, node.end_byte):
         name = walk.bare(_SPACE.sub(b"", chain.group()).translate(None, b"!?").lstrip(b"."))
-        walk.matched.append(Named(name, Lines(lines.first, lines.last + chain.group().count(b"\n"))))
+        walk.matched.append(TestName(name, Lines(lines.first, lines.last + chain.group().count(b"\n"))))

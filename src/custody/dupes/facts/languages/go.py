@@ -4,10 +4,10 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import Facts, Imported, Named
+from custody.dupes.facts.model import Facts, ImportedModule, TestName
 from custody.dupes.facts.normal_name import plain, spelt
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Handler, Reader, Walk, child_of, intent_of, lines_of, surface
+from custody.dupes.facts.walk import Handler, LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, surface
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -42,28 +42,28 @@ def _is_public(name: str) -> bool:
     return name[:1].isupper()
 
 
-def _function(walk: Walk, node: "Node") -> None:
+def _function(walk: SyntaxWalk, node: "Node") -> None:
     name = walk.named(node)
     lines = walk.declare(node, name, "function", exported=_is_public(name))
     if _TEST.match(name):
-        walk.tests.append(Named(spelt(name), lines))
+        walk.tests.append(TestName(spelt(name), lines))
     walk.enter(node, name)
 
 
-def _method(walk: Walk, node: "Node") -> None:
+def _method(walk: SyntaxWalk, node: "Node") -> None:
     found = _RECEIVER.match(walk.named(node, "receiver"))
     holder, name = found[1] if found else "", walk.named(node)
     full = f"{holder}.{name}" if holder else name
     lines = walk.declare(node, full, "method", exported=_is_public(name) and _is_public(holder))
     if _TEST.match(name) and "Suite" in holder:
-        walk.tests.append(Named(spelt(name), lines))
+        walk.tests.append(TestName(spelt(name), lines))
     walk.enter(node, full)
 
 
 def _declares(kind: str) -> Handler:
     """Names are declarations outside of functions only."""
 
-    def handle(walk: Walk, node: "Node") -> None:
+    def handle(walk: SyntaxWalk, node: "Node") -> None:
         if walk.scope.kind != "file":
             return
         for target in node.children_by_field_name("name"):
@@ -74,22 +74,22 @@ def _declares(kind: str) -> Handler:
     return handle
 
 
-def _import(walk: Walk, node: "Node") -> None:
+def _import(walk: SyntaxWalk, node: "Node") -> None:
     if module := walk.named(node, "path").strip('"`'):
-        walk.imports.append(Imported(module, lines_of(node)))
+        walk.imports.append(ImportedModule(module, lines_of(node)))
 
 
-def _call(walk: Walk, node: "Node") -> None:
+def _call(walk: SyntaxWalk, node: "Node") -> None:
     if _SUBTEST.match(walk.content, node.start_byte):
         arguments = node.child_by_field_name("arguments")
         first = child_of(arguments)
         if first is not None and (name := plain(walk.text(first))):
-            walk.tests.append(Named(name, lines_of(node)))
+            walk.tests.append(TestName(name, lines_of(node)))
     elif found := _ASSERTION.match(walk.content, node.start_byte):
-        walk.matched.append(Named(walk.bare(found[1] or found[2]), lines_of(node)))
+        walk.matched.append(TestName(walk.bare(found[1] or found[2]), lines_of(node)))
 
 
-def _facts(walk: Walk, root: "Node") -> Facts:
+def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     del root
     is_test = any(is_framework(one.module) for one in walk.imports)
     if not is_test:
@@ -103,7 +103,7 @@ def _facts(walk: Walk, root: "Node") -> Facts:
     )
 
 
-READER = Reader(
+READER = LanguageReader(
     name="go",
     grammar=Grammar("go", _grammar),
     handlers=MappingProxyType(

@@ -4,10 +4,19 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import Facts, Imported, Named
+from custody.dupes.facts.model import Facts, ImportedModule, TestName
 from custody.dupes.facts.normal_name import plain, spelt
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Handler, Reader, Walk, child_of, intent_of, lines_of, surface, with_tests
+from custody.dupes.facts.walk import (
+    Handler,
+    LanguageReader,
+    SyntaxWalk,
+    child_of,
+    intent_of,
+    lines_of,
+    surface,
+    with_tests,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -35,7 +44,7 @@ def is_framework(module: str) -> bool:
     return module.startswith(FRAMEWORK_HEADS)
 
 
-def _modifiers(walk: Walk, node: "Node") -> str:
+def _modifiers(walk: SyntaxWalk, node: "Node") -> str:
     first = child_of(node)
     if first is None or first.type != "modifiers":
         return ""
@@ -44,32 +53,32 @@ def _modifiers(walk: Walk, node: "Node") -> str:
     )
 
 
-def _is_public(walk: Walk, modifiers: str) -> bool:
+def _is_public(walk: SyntaxWalk, modifiers: str) -> bool:
     return walk.scope.exported and (walk.scope.kind == "interface" or _PUBLIC.search(modifiers) is not None)
 
 
 def _type(kind: str) -> Handler:
-    def handle(walk: Walk, node: "Node") -> None:
+    def handle(walk: SyntaxWalk, node: "Node") -> None:
         modifiers, name = _modifiers(walk, node), walk.named(node)
         exported = _is_public(walk, modifiers)
         lines = walk.declare(node, name, kind, exported=exported)
         walk.enter(node, name, kind, exported=exported)
         displayed = _DISPLAYED.search(modifiers)
-        walk.suites.append(Named(plain(displayed[1]) if displayed else spelt(name), lines))
+        walk.suites.append(TestName(plain(displayed[1]) if displayed else spelt(name), lines))
 
     return handle
 
 
-def _method(walk: Walk, node: "Node") -> None:
+def _method(walk: SyntaxWalk, node: "Node") -> None:
     modifiers, name = _modifiers(walk, node), walk.named(node)
     lines = walk.declare(node, name, "method", exported=_is_public(walk, modifiers))
     if _TEST.search(modifiers):
         displayed = _DISPLAYED.search(modifiers)
-        walk.tests.append(Named(plain(displayed[1]) if displayed else spelt(name), lines))
+        walk.tests.append(TestName(plain(displayed[1]) if displayed else spelt(name), lines))
     walk.enter(node, name)
 
 
-def _field(walk: Walk, node: "Node") -> None:
+def _field(walk: SyntaxWalk, node: "Node") -> None:
     modifiers = _modifiers(walk, node)
     if walk.scope.kind != "interface" and not _CONSTANT.search(modifiers):
         return
@@ -77,18 +86,20 @@ def _field(walk: Walk, node: "Node") -> None:
         walk.declare(node, walk.named(declarator), "const", exported=_is_public(walk, modifiers))
 
 
-def _import(walk: Walk, node: "Node") -> None:
+def _import(walk: SyntaxWalk, node: "Node") -> None:
     words = walk.text(node).rstrip(";").split()
-    walk.imports.append(Imported("".join(word for word in words if word not in ("import", "static")), lines_of(node)))
+    walk.imports.append(
+        ImportedModule("".join(word for word in words if word not in ("import", "static")), lines_of(node))
+    )
 
 
-def _call(walk: Walk, node: "Node") -> None:
+def _call(walk: SyntaxWalk, node: "Node") -> None:
     name = walk.named(node)
     if _ASSERTION.match(name):
-        walk.matched.append(Named(name, lines_of(node)))
+        walk.matched.append(TestName(name, lines_of(node)))
 
 
-def _facts(walk: Walk, root: "Node") -> Facts:
+def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     del root
     walk.suites = with_tests(walk.suites, walk.tests)
     return Facts(
@@ -100,7 +111,7 @@ def _facts(walk: Walk, root: "Node") -> Facts:
     )
 
 
-READER = Reader(
+READER = LanguageReader(
     name="java",
     grammar=Grammar("java", _grammar),
     handlers=MappingProxyType(

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 from custody.dupes.facts.languages import ecmascript, ecmascript_tests
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Reader
+from custody.dupes.facts.walk import LanguageReader
 
 
 def _grammar() -> object:
@@ -13,7 +13,7 @@ def _grammar() -> object:
     return tree_sitter_javascript.language()
 
 
-READER = Reader(
+READER = LanguageReader(
     name="javascript",
     grammar=Grammar("javascript", _grammar),
     handlers=MappingProxyType({**ecmascript.HANDLERS, "field_definition": ecmascript.field}),

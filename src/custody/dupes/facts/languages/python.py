@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from custody.core.lines import Lines
-from custody.dupes.facts.model import Declared, Exported, Facts, Imported, Named
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName
 from custody.dupes.facts.normal_name import spelt
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Reader, Walk, child_of, intent_of, lines_of, with_tests
+from custody.dupes.facts.walk import LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, with_tests
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,13 +34,13 @@ def is_framework(module: str) -> bool:
     return module.partition(".")[0] in FRAMEWORKS or module.startswith(_FRAMEWORK_PARTS)
 
 
-def _decorated(walk: Walk, node: "Node") -> None:
+def _decorated(walk: SyntaxWalk, node: "Node") -> None:
     definition = node.child_by_field_name("definition")
     if definition is not None:
         walk.lead(node.start_point[0] + 1, definition.start_byte)
 
 
-def _class(walk: Walk, node: "Node") -> None:
+def _class(walk: SyntaxWalk, node: "Node") -> None:
     name = walk.named(node)
     lines = walk.declare(node, name, "class")
     bases = [base.strip() for base in walk.named(node, "superclasses").strip("()").split(",")]
@@ -48,44 +48,44 @@ def _class(walk: Walk, node: "Node") -> None:
     is_suite = walk.scope.kind != "function" and (is_case or name.startswith("Test") or name.endswith("Tests"))
     walk.enter(node, name, "suite" if is_suite else "class")
     if is_suite:
-        walk.suites.append(Named(spelt(name), lines))
+        walk.suites.append(TestName(spelt(name), lines))
 
 
-def _function(walk: Walk, node: "Node") -> None:
+def _function(walk: SyntaxWalk, node: "Node") -> None:
     name = walk.named(node)
     in_class = walk.scope.kind in ("class", "suite")
     lines = walk.declare(node, name, "method" if in_class else "function")
     if name.startswith("test") and walk.scope.kind in ("file", "suite"):
-        walk.tests.append(Named(spelt(name), lines))
+        walk.tests.append(TestName(spelt(name), lines))
     walk.enter(node, name)
 
 
-def _import(walk: Walk, node: "Node") -> None:
+def _import(walk: SyntaxWalk, node: "Node") -> None:
     for name in node.children_by_field_name("name"):
-        walk.imports.append(Imported(walk.named(name) or walk.text(name), lines_of(node)))
+        walk.imports.append(ImportedModule(walk.named(name) or walk.text(name), lines_of(node)))
 
 
-def _import_from(walk: Walk, node: "Node") -> None:
+def _import_from(walk: SyntaxWalk, node: "Node") -> None:
     if module := walk.named(node, "module_name"):
-        walk.imports.append(Imported("".join(module.split()), lines_of(node)))
+        walk.imports.append(ImportedModule("".join(module.split()), lines_of(node)))
 
 
-def _call(walk: Walk, node: "Node") -> None:
+def _call(walk: SyntaxWalk, node: "Node") -> None:
     if found := _ASSERTION.match(walk.content, node.start_byte):
-        walk.matched.append(Named(walk.bare(found[1] or found[2]), lines_of(node)))
+        walk.matched.append(TestName(walk.bare(found[1] or found[2]), lines_of(node)))
 
 
-def _assert(walk: Walk, node: "Node") -> None:
-    walk.matched.append(Named("assert", lines_of(node)))
+def _assert(walk: SyntaxWalk, node: "Node") -> None:
+    walk.matched.append(TestName("assert", lines_of(node)))
 
 
-def _facts(walk: Walk, root: "Node") -> Facts:
+def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     listed = _top_level(walk, root)
     walk.suites = with_tests(walk.suites, walk.tests)
     public = {one.name for one in walk.declared if "." not in one.name and not one.name.startswith("_")}
     names = public if listed is None else {name for name, _ in listed}
     declared = tuple(
-        Declared(one.name, one.kind, one.lines, one.name.partition(".")[0] in names)
+        Declaration(one.name, one.kind, one.lines, one.name.partition(".")[0] in names)
         for one in sorted(walk.declared, key=lambda one: one.lines)
     )
     where: dict[str, Lines] = {}
@@ -95,14 +95,14 @@ def _facts(walk: Walk, root: "Node") -> Facts:
     imports = tuple(walk.imports)
     return Facts(
         declared=declared,
-        exports=tuple(Exported(name, where.get(name, lines)) for name, lines in surface),
+        exports=tuple(ExportedName(name, where.get(name, lines)) for name, lines in surface),
         imports=imports,
         intent=intent_of(walk, is_framework),
         is_test=bool(walk.tests) and (bool(walk.suites) or any(is_framework(one.module) for one in imports)),
     )
 
 
-def _top_level(walk: Walk, root: "Node") -> list[tuple[str, Lines]] | None:
+def _top_level(walk: SyntaxWalk, root: "Node") -> list[tuple[str, Lines]] | None:
     """Note the constants of the module; the names that ``__all__`` lists, with their places, or None without it."""
     listed: list[tuple[str, Lines]] | None = None
     walk.to(len(walk.content))
@@ -122,7 +122,7 @@ def _top_level(walk: Walk, root: "Node") -> list[tuple[str, Lines]] | None:
     return listed
 
 
-def _listed(walk: Walk, value: "Node | None") -> Iterator[tuple[str, Lines]]:
+def _listed(walk: SyntaxWalk, value: "Node | None") -> Iterator[tuple[str, Lines]]:
     if value is not None and value.type in ("list", "tuple"):
         for entry in value.named_children:
             content = child_of(entry, 1)
@@ -130,7 +130,7 @@ def _listed(walk: Walk, value: "Node | None") -> Iterator[tuple[str, Lines]]:
                 yield walk.text(content), lines_of(entry)
 
 
-READER = Reader(
+READER = LanguageReader(
     name="python",
     grammar=Grammar("python", _grammar),
     handlers=MappingProxyType(

@@ -5,10 +5,19 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import Exported, Facts, Imported, Named
+from custody.dupes.facts.model import ExportedName, Facts, ImportedModule, TestName
 from custody.dupes.facts.normal_name import spelt
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Handler, Reader, Walk, child_of, intent_of, lines_of, surface, with_tests
+from custody.dupes.facts.walk import (
+    Handler,
+    LanguageReader,
+    SyntaxWalk,
+    child_of,
+    intent_of,
+    lines_of,
+    surface,
+    with_tests,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,21 +56,21 @@ def is_framework(module: str) -> bool:
     return module.partition("::")[0] in FRAMEWORKS
 
 
-def _attribute(walk: Walk, node: "Node") -> None:
+def _attribute(walk: SyntaxWalk, node: "Node") -> None:
     walk.mark(node)
 
 
-def _is_public(walk: Walk, node: "Node") -> bool:
+def _is_public(walk: SyntaxWalk, node: "Node") -> bool:
     first = child_of(node)
     return first is not None and first.type == "visibility_modifier" and walk.text(first) == "pub"
 
 
-def _inner_attribute(walk: Walk, node: "Node") -> None:
+def _inner_attribute(walk: SyntaxWalk, node: "Node") -> None:
     if walk.scope.kind == "file" and _CFG_TEST.match(walk.text(node)):
         walk.is_test = True
 
 
-def _function(walk: Walk, node: "Node") -> None:
+def _function(walk: SyntaxWalk, node: "Node") -> None:
     attributes = walk.marks(node)
     name = walk.named(node)
     exported = walk.scope.exported and (_is_public(walk, node) or walk.scope.kind == "trait")
@@ -70,14 +79,14 @@ def _function(walk: Walk, node: "Node") -> None:
         node, name, "method" if walk.scope.kind in ("impl", "trait") else "function", exported=exported
     )
     if any(_TEST.match(text) for text in attributes):
-        walk.tests.append(Named(spelt(name), lines))
+        walk.tests.append(TestName(spelt(name), lines))
         walk.is_test = walk.is_test or at_top
     elif at_top and (exported or name == "main"):
         walk.is_mixed = True
     walk.enter(node, name)
 
 
-def _item(walk: Walk, node: "Node") -> None:
+def _item(walk: SyntaxWalk, node: "Node") -> None:
     walk.marks(node)
     if walk.scope.kind == "function":
         return
@@ -87,14 +96,14 @@ def _item(walk: Walk, node: "Node") -> None:
     walk.declare(node, walk.named(node), ITEMS[node.type], exported=exported)
 
 
-def _trait(walk: Walk, node: "Node") -> None:
+def _trait(walk: SyntaxWalk, node: "Node") -> None:
     walk.marks(node)
     exported, name = walk.scope.exported and _is_public(walk, node), walk.named(node)
     walk.declare(node, name, "trait", exported=exported)
     walk.enter(node, name, "trait", exported=exported)
 
 
-def _impl(walk: Walk, node: "Node") -> None:
+def _impl(walk: SyntaxWalk, node: "Node") -> None:
     walk.marks(node)
     name = _GENERIC.sub("", walk.named(node, "type")).lstrip("&").rpartition("::")[2].strip()
     # What a trait asks for is as public as the trait; nobody can tell from here, so only what says `pub` counts.
@@ -102,7 +111,7 @@ def _impl(walk: Walk, node: "Node") -> None:
     walk.enter(node, name, "impl", exported=walk.scope.exported)
 
 
-def _module(walk: Walk, node: "Node") -> None:
+def _module(walk: SyntaxWalk, node: "Node") -> None:
     attributes = walk.marks(node)
     name, public = walk.named(node), _is_public(walk, node)
     lines = walk.declare(node, name, "module", exported=walk.scope.exported and public)
@@ -111,23 +120,23 @@ def _module(walk: Walk, node: "Node") -> None:
             walk.is_mixed = True
         return
     if any(_CFG_TEST.match(text) for text in attributes) or name == "tests":
-        walk.suites.append(Named(spelt(name), lines))
+        walk.suites.append(TestName(spelt(name), lines))
     walk.enter(node, name, "module", exported=walk.scope.exported and public)
 
 
-def _use(walk: Walk, node: "Node") -> None:
+def _use(walk: SyntaxWalk, node: "Node") -> None:
     walk.marks(node)
     public, lines = _is_public(walk, node), lines_of(node)
     argument = node.child_by_field_name("argument")
     if argument is None:
         return
     for path, name in _paths(walk, argument):
-        walk.imports.append(Imported(path, lines))
+        walk.imports.append(ImportedModule(path, lines))
         if public and walk.scope.kind == "file":
-            walk.exports.append(Exported(name, lines))
+            walk.exports.append(ExportedName(name, lines))
 
 
-def _paths(walk: Walk, argument: "Node") -> Iterator[tuple[str, str]]:
+def _paths(walk: SyntaxWalk, argument: "Node") -> Iterator[tuple[str, str]]:
     """Each path that a ``use`` names, whole, and the name that it brings in."""
     waiting, seen = [("", argument)], 0
     while waiting and seen < USES_MAX:
@@ -149,16 +158,16 @@ def _paths(walk: Walk, argument: "Node") -> Iterator[tuple[str, str]]:
                 yield whole, whole.rpartition("::")[2]
 
 
-def _extern_crate(walk: Walk, node: "Node") -> None:
-    walk.imports.append(Imported(walk.named(node), lines_of(node)))
+def _extern_crate(walk: SyntaxWalk, node: "Node") -> None:
+    walk.imports.append(ImportedModule(walk.named(node), lines_of(node)))
 
 
-def _macro(walk: Walk, node: "Node") -> None:
+def _macro(walk: SyntaxWalk, node: "Node") -> None:
     if found := _ASSERTION.match(walk.content, node.start_byte):
-        walk.matched.append(Named(walk.bare(found[1]), lines_of(node)))
+        walk.matched.append(TestName(walk.bare(found[1]), lines_of(node)))
 
 
-def _facts(walk: Walk, root: "Node") -> Facts:
+def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     """Everything put together. A file is one of tests only if all of it is: most Rust code has its tests inside."""
     del root
     walk.suites = with_tests(walk.suites, walk.tests)
@@ -183,7 +192,7 @@ _HANDLERS: dict[str, Handler] = {
     "extern_crate_declaration": _extern_crate,
     **dict.fromkeys(ITEMS, _item),
 }
-READER = Reader(
+READER = LanguageReader(
     name="rust",
     grammar=Grammar("rust", _grammar),
     handlers=MappingProxyType(_HANDLERS),

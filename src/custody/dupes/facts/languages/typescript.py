@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from custody.dupes.facts.languages import ecmascript, ecmascript_tests
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Reader
+from custody.dupes.facts.walk import LanguageReader
 
 
 def _typescript() -> object:
@@ -20,7 +20,7 @@ def _tsx() -> object:
     return tree_sitter_typescript.language_tsx()
 
 
-READER = Reader(
+READER = LanguageReader(
     name="typescript",
     grammar=Grammar("typescript", _typescript, ecmascript.looks_broken),
     handlers=MappingProxyType(

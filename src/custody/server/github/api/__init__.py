@@ -6,7 +6,7 @@ redirect to another host, takes no proxy, cookie or password from the environmen
 """
 
 from custody.server.github.api.client import GitHub
-from custody.server.github.api.errors import GitHubBusy, GitHubRefused
-from custody.server.github.api.keys import AppKey, Key, PlainToken
+from custody.server.github.api.errors import GitHubBusy, GitHubRefusal
+from custody.server.github.api.keys import ApiCredential, AppKey, PlainToken
 
-__all__ = ["AppKey", "GitHub", "GitHubBusy", "GitHubRefused", "Key", "PlainToken"]
+__all__ = ["ApiCredential", "AppKey", "GitHub", "GitHubBusy", "GitHubRefusal", "PlainToken"]

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
-from custody.server.github.api.errors import GitHubBusy, GitHubRefused
-from custody.server.github.api.keys import Key
+from custody.server.github.api.errors import GitHubBusy, GitHubRefusal
+from custody.server.github.api.keys import ApiCredential
 from custody.server.github.shapes import (
     AccessToken,
-    CheckRunGiven,
+    CheckRun,
     CheckRuns,
     Comment,
     Login,
@@ -48,7 +48,7 @@ class GitHub:
     """One API address as one identity; ``installation`` is what an app's token is asked for."""
 
     api: str
-    key: Key
+    key: ApiCredential
     now_ns: Callable[[], int]
     installation: int | None = None
     _http: "httpx2.Client | None" = None
@@ -71,7 +71,7 @@ class GitHub:
         for page in self._pages(path):
             yield from decoded(page, list[Pull], "the list of pull requests")
 
-    def check_runs(self, repository: str, commit: str, name: str) -> list[CheckRunGiven]:
+    def check_runs(self, repository: str, commit: str, name: str) -> list[CheckRun]:
         """The check runs of this name that a commit has."""
         path = f"{_at(repository)}/commits/{commit_named(commit)}/check-runs?check_name={quote(name)}&per_page=100"
         return decoded(self._get(path), CheckRuns, "the list of check runs").check_runs
@@ -80,7 +80,7 @@ class GitHub:
         """Make a check run, or change the one that is known; its id."""
         path = f"{_at(repository)}/check-runs" + ("" if known is None else f"/{known}")
         answer = self._send("POST" if known is None else "PATCH", path, body)
-        return decoded(answer, CheckRunGiven, "the check run").id
+        return decoded(answer, CheckRun, "the check run").id
 
     def comments(self, repository: str, number: int) -> Iterator[Comment]:
         """The comments below a pull request."""
@@ -100,7 +100,7 @@ class GitHub:
             return None
         try:
             return decoded(self._get("/user"), Login, "the account").login
-        except GitHubRefused:
+        except GitHubRefusal:
             return None
 
     def clone_credential(self) -> str:
@@ -132,7 +132,7 @@ class GitHub:
             if answer.status_code not in (301, 302, 307, 308) or where is None:
                 return self._checked(answer)
             path = self._within(where)  # a repository that was renamed
-        raise GitHubRefused("GitHub sends us from one address to the next", 310)
+        raise GitHubRefusal("GitHub sends us from one address to the next", 310)
 
     def _credential(self) -> str:
         """The header's value, with a token for the installation where we are an app."""
@@ -141,7 +141,7 @@ class GitHub:
             return self.key.credential(now_s)
         if self._token is None or now_s >= self._token_until_s - EARLY_SECONDS:
             if self.installation is None:
-                raise GitHubRefused("it is not known which installation of the app this repository belongs to", 404)
+                raise GitHubRefusal("it is not known which installation of the app this repository belongs to", 404)
             path = f"/app/installations/{int(self.installation)}/access_tokens"
             answer = self._checked(self._once("POST", path, b"{}", self.key.credential(now_s)))
             given = decoded(answer.content, AccessToken, "the installation's token")
@@ -161,7 +161,7 @@ class GitHub:
                 for part in answer.iter_bytes():
                     read += part
                     if len(read) > ANSWER_BYTES_MAX:
-                        raise GitHubRefused(f"GitHub's answer has more than {ANSWER_BYTES_MAX} bytes", 413)
+                        raise GitHubRefusal(f"GitHub's answer has more than {ANSWER_BYTES_MAX} bytes", 413)
                 return httpx2.Response(answer.status_code, headers=_kept(answer.headers), content=bytes(read))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise GitHubBusy(f"GitHub cannot be reached: {type(error).__name__}", BUSY_SECONDS) from error
@@ -175,7 +175,7 @@ class GitHub:
         wait = _wait(answer, self.now_ns() // NS_PER_S)
         if wait is not None:
             raise GitHubBusy(words, wait)
-        raise GitHubRefused(words, status)
+        raise GitHubRefusal(words, status)
 
     def _within(self, url: str) -> str:
         """The path of an address below ours; another host is never asked."""
@@ -184,7 +184,7 @@ class GitHub:
         ours, theirs = urlsplit(self.api), urlsplit(url)
         base = ours.path.rstrip("/")
         if (theirs.scheme, theirs.netloc) != (ours.scheme, ours.netloc) or not theirs.path.startswith(f"{base}/"):
-            raise GitHubRefused("GitHub sends us to another host", 310)
+            raise GitHubRefusal("GitHub sends us to another host", 310)
         return theirs.path[len(base) :] + (f"?{theirs.query}" if theirs.query else "")
 
 

@@ -7,7 +7,7 @@ class GitHubBusy(Later):
     """Come again: a rate limit, a server that failed, a network that did not carry."""
 
 
-class GitHubRefused(WorldError):
+class GitHubRefusal(WorldError):
     """It will not, and coming again changes nothing: a right is missing, a thing is gone, a request is no good."""
 
     def __init__(self, message: str, status: int) -> None:

@@ -11,7 +11,7 @@ SKEW_SECONDS = 60
 """By so much a clock may be off."""
 
 
-class Key(Protocol):
+class ApiCredential(Protocol):
     """What requests are signed with; both give the value of the ``Authorization`` header."""
 
     @property

@@ -22,7 +22,7 @@ from custody.core.views import (
     PullRequestFact,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -136,7 +136,7 @@ def test_an_erased_text_is_known_to_have_been_there() -> None:
 )
 def test_sources_and_how_they_were_read(tool: str, response: dict[str, Any], reading: Reading) -> None:
     said = a_hook_event("PostToolUse", ROOT, tool_name=tool, tool_use_id="c", tool_input={}, tool_response=response)
-    assert one(seen(said), SourceRead).reading is reading
+    assert one(seen(said), SourceAccess).reading is reading
 
 
 def test_sessions_prompts_models_and_subagents() -> None:

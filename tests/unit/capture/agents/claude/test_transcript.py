@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, transcript_views
+from custody.capture import TRANSCRIPT_READERS, FileLine, LineProblem, SkippedLine, TranscriptLine, transcript_views
 from custody.capture.agents.claude.transcript import ClaudeTranscripts, project_name
 from custody.core.errors import InputError
 from custody.core.views import Prompt, ToolCall
@@ -43,17 +43,17 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "s1.jsonl"
 
 
-def read(file: Path, *values: Any) -> list[Found | Passed | Trouble]:
-    def lines() -> Iterator[Line]:
+def read(file: Path, *values: Any) -> list[TranscriptLine | SkippedLine | LineProblem]:
+    def lines() -> Iterator[FileLine]:
         for number, value in enumerate(values, 1):
             data = json.dumps(value).encode()
-            yield Line(number, data, len(data) + 1, True)
+            yield FileLine(number, data, len(data) + 1, True)
 
     starts = {(started.session, started.subagent): started.call for started in READER.starts(file, lines())}
     return list(READER.read(file, lines(), starts))
 
 
-def an_event(found: Found) -> dict[str, Any]:
+def an_event(found: TranscriptLine) -> dict[str, Any]:
     event: dict[str, Any] = {
         "custody": 1,
         "kind": "transcript",
@@ -93,7 +93,7 @@ def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tu
     number, place = where
     # Any file will do: of the file itself only its name and time are asked.
     for item in read(Path(__file__), *LINES[:number], changed(LINES[number], place, odd), *LINES[number + 1 :]):
-        if isinstance(item, Found):
+        if isinstance(item, TranscriptLine):
             try:
                 transcript_views(parse(json.dumps(an_event(item)).encode()))
             except InputError:
@@ -102,12 +102,12 @@ def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tu
 
 def test_the_views_of_a_line_are_the_same_every_time(file: Path) -> None:
     for item in read(file, *LINES):
-        if isinstance(item, Found):
+        if isinstance(item, TranscriptLine):
             assert transcript_views(an_event(item)) == transcript_views(an_event(item))
 
 
 def test_every_kept_line_can_be_read_again(file: Path) -> None:
-    kept = [item for item in read(file, *LINES) if isinstance(item, Found)]
+    kept = [item for item in read(file, *LINES) if isinstance(item, TranscriptLine)]
     calls = [view for item in kept for view in transcript_views(an_event(item)) if isinstance(view, ToolCall)]
     begun = {block["id"] for line in LINES for block in _blocks(line) if block.get("type") == "tool_use"}
     assert {call.id for call in calls} == begun
@@ -138,13 +138,13 @@ def _blocks(line: dict[str, Any]) -> list[dict[str, Any]]:
 def test_what_a_person_typed_and_what_the_program_put_there(file: Path, fields: dict[str, Any], typed: bool) -> None:
     (line,) = a_transcript("s1", "/w").line(type="user", **fields).lines
     (found,) = read(file, line)
-    assert isinstance(found, Found)
+    assert isinstance(found, TranscriptLine)
     assert any(isinstance(view, Prompt) for view in transcript_views(an_event(found))) is typed
 
 
 def test_an_erased_prompt_is_known_to_have_been_there(file: Path) -> None:
     (found,) = read(file, a_transcript("s1", "/w").prompt("x").lines[0])
-    assert isinstance(found, Found)
+    assert isinstance(found, TranscriptLine)
     event = an_event(found)
     event["payload"]["message"]["content"] = {"$erased": "sha256:" + "0" * 64}
     (prompt,) = [view for view in transcript_views(event) if isinstance(view, Prompt)]
@@ -156,7 +156,7 @@ def test_a_model_that_changes_is_news_and_one_that_is_made_up_is_not(file: Path)
     for name in ("m-1", "m-1", "<synthetic>", "m-2"):
         session.model = name
         session.assistant({"type": "text", "text": "words"})
-    opens = [item.opens for item in read(file, *session.lines) if isinstance(item, Found)]
+    opens = [item.opens for item in read(file, *session.lines) if isinstance(item, TranscriptLine)]
     assert opens == ["session", "model", None, None, "model"]
 
 
@@ -166,7 +166,7 @@ def test_calls_that_wait_for_results_are_bounded(file: Path, monkeypatch: pytest
     calls = [session.use("Edit", {"file_path": "/w/a", "old_string": "a", "new_string": "b"}) for _ in range(4)]
     for call in calls:
         session.result(call, None, "done")
-    edits = [len(item.edits) for item in read(file, *session.lines) if isinstance(item, Found)]
+    edits = [len(item.edits) for item in read(file, *session.lines) if isinstance(item, TranscriptLine)]
     assert edits == [0, 0, 0, 0, 0, 0, 1, 1]
 
 

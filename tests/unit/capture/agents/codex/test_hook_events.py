@@ -20,7 +20,7 @@ from custody.core.views import (
     PullRequestFact,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -176,21 +176,21 @@ def test_a_patch_that_a_command_hands_over() -> None:
     ],
 )
 def test_sources_that_commands_read(command: str, printed: str, read: list[tuple[str, Reading, str | None]]) -> None:
-    found = of(seen(a_command(command, printed)), SourceRead)
+    found = of(seen(a_command(command, printed)), SourceAccess)
     assert [(one.locator, one.reading, one.text and one.text.content) for one in found] == read
     assert len({one.id for one in found}) == len(found)
 
 
 def test_a_file_that_could_not_be_read_was_tried() -> None:
     said = {"output": "cat: a.py: No such file", "metadata": {"exit_code": 1, "duration_seconds": 0.1}}
-    (read,) = of(seen(a_command("cat a.py", said)), SourceRead)
+    (read,) = of(seen(a_command("cat a.py", said)), SourceAccess)
     assert (read.reading, read.failed) == (Reading.ATTEMPTED, True)
 
 
 def test_tools_of_servers_open_pages() -> None:
     said = {"tool_name": "mcp__web__fetch", "tool_input": {"url": "https://example.org/a"}}
     answer = {"content": [{"type": "text", "text": "words"}]}
-    (read,) = of(seen(a_command("", answer, **said)), SourceRead)
+    (read,) = of(seen(a_command("", answer, **said)), SourceAccess)
     assert (read.locator, read.reading, read.text.content) == ("https://example.org/a", Reading.EXCERPT, "words")
 
 

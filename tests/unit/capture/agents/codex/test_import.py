@@ -9,7 +9,7 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.paths import RepoPath
 from custody.core.view_merge import merged_calls, merged_session
 from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, ToolCall, View
@@ -17,7 +17,7 @@ from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log_session
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders import transcripts
 from tests.builders.codex import (
     MODEL,
@@ -58,17 +58,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["codex"], place)
+    return import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["codex"], place)
 
 
 def views(built: Built, kind: type[V]) -> list[V]:
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 
 
 def answers(built: Built) -> list[tuple[Any, ...]]:
     """Whose each stretch of the file is, and how sure that is."""
-    found = blame(Desk(built.path), "src/app.py").report.attributions
+    found = blame(Workspace(built.path), "src/app.py").report.attributions
     return [(one.start_line, one.end_line, one.kind, one.agent, one.tier, one.grade, one.session_id) for one in found]
 
 
@@ -92,7 +92,7 @@ def as_claude_code_is(tmp_path: Path, *, hooked: bool) -> list[tuple[Any, ...]]:
     else:
         session = transcripts.a_transcript(THREAD, other.path, at=text_from(time.time_ns()))
         session.prompt("go").edit("src/app.py", OLD, last, new).put(tmp_path / "claude")
-        import_transcripts(Desk(other.path), TRANSCRIPT_READERS["claude-code"], tmp_path / "claude")
+        import_transcripts(Workspace(other.path), TRANSCRIPT_READERS["claude-code"], tmp_path / "claude")
     wrote(other)
     return [(one[:3], one[4:6]) for one in answers(other)]
 
@@ -176,7 +176,7 @@ def test_a_rollout_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_co
     imported(built)
     assert answers(built) == before
     assert len(merged_calls(views(built, ToolCall))) == 1
-    told = log_session(Desk(built.path), THREAD)
+    told = log_session(Workspace(built.path), THREAD)
     assert len(told.prompts) == 1
 
 
@@ -270,7 +270,7 @@ def test_secrets_are_taken_out_before_anything_is_written(built: Built, home: Pa
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     a_rollout(built.path).patch(patch_text(added("src/new.py", f'token = "{secret}"\n'))).put(home)
     imported(built)
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         kept = [(body.data or b"") for body in store.tables.bodies(list(store.tables.body_digests())).values()]
     assert secret.encode() not in b"".join(kept)
     (edit,) = views(built, FileEdit)
@@ -294,7 +294,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(built: Built, home: P
 def test_a_rollout_and_a_folder_of_them_are_told_by_what_is_in_them(built: Built, home: Path) -> None:
     file = a_session(built).put(home)
     assert [what_is(path) for path in (Path("codex"), file, home)] == [
-        (What.AGENT, TRANSCRIPT_READERS["codex"]),
-        (What.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
-        (What.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
+        (ImportKind.AGENT, TRANSCRIPT_READERS["codex"]),
+        (ImportKind.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
+        (ImportKind.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.patch import Kind, Piece, changes_in, changes_told
+from custody.capture.patch import PatchHunk, PatchKind, changes_in, changes_told
 from custody.core.lines import Lines
 from tests.builders.codex import added, deleted, patch_text, unified, updated
 from tests.builders.drawn import json_values
@@ -15,7 +15,7 @@ BEFORE = "".join(f"line {n}\n" for n in range(1, 31))
 AFTER = BEFORE.replace("line 3\n", "third\n").replace("line 20\n", "line 20\nmore\n")
 
 
-def pieced(text: str, pieces: tuple[Piece, ...]) -> str:
+def pieced(text: str, pieces: tuple[PatchHunk, ...]) -> str:
     """``text`` with each piece put in, one after the other."""
     for piece in pieces:
         assert piece.before in text
@@ -28,9 +28,9 @@ def test_files_that_are_added_deleted_changed_and_moved() -> None:
         added("new.py", "one\n\ntwo\n"), deleted("old.py"), updated("a.py", BEFORE, AFTER, moved="b/a.py")
     )
     new, old, changed = changes_in(patch)
-    assert (new.kind, new.path, new.after and new.after.content) == (Kind.ADD, "new.py", "one\n\ntwo\n")
-    assert (old.kind, old.names, old.after) == (Kind.DELETE, ("old.py",), None)
-    assert (changed.kind, changed.names, len(changed.pieces)) == (Kind.UPDATE, ("a.py", "b/a.py"), 2)
+    assert (new.kind, new.path, new.after and new.after.content) == (PatchKind.ADD, "new.py", "one\n\ntwo\n")
+    assert (old.kind, old.names, old.after) == (PatchKind.DELETE, ("old.py",), None)
+    assert (changed.kind, changed.names, len(changed.pieces)) == (PatchKind.UPDATE, ("a.py", "b/a.py"), 2)
     assert pieced(BEFORE, changed.pieces) == AFTER
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import Found
+from custody.capture import TranscriptLine
 from custody.capture.agents.codex.script_commands import CHARS_MAX, ran_in
-from custody.core.views import CallStatus, FileEdit, Reading, SourceRead
+from custody.core.views import CallStatus, FileEdit, Reading, SourceAccess
 from tests.builders.codex import Rollout, a_rollout
 from tests.builders.codex_told import ended, of, read, told
 
@@ -81,10 +81,10 @@ def test_what_a_script_writes_shows_and_commits() -> None:
     made = scripted(f"text(await tools.exec_command({{cmd: {json.dumps(WRITE)}}}))", "")
     assert [edit.after.content for edit in of(told(made), FileEdit)] == ['x = "1"\n']
     shown = json.dumps({"chunk_id": "1", "exit_code": 0, "output": "x = 1\n"})
-    (source,) = of(told(scripted('text(await tools.exec_command({cmd: "cat a.py"}))', shown)), SourceRead)
+    (source,) = of(told(scripted('text(await tools.exec_command({cmd: "cat a.py"}))', shown)), SourceAccess)
     assert (source.locator, source.reading, source.text.content) == ("/w/a.py", Reading.VERBATIM, "x = 1\n")
     commit = scripted('text((await tools.exec_command({cmd: "git commit -m x"})).output)', "[main abc1234] x\n")
-    found = [item for item in read(*commit.lines) if isinstance(item, Found)]
+    found = [item for item in read(*commit.lines) if isinstance(item, TranscriptLine)]
     assert [item.commits for item in found if item.commits] == [("abc1234",)]
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from custody.capture import Found
+from custody.capture import TranscriptLine
 from custody.capture.agents.codex.tool_output import answer_of
-from custody.core.views import CallStatus, FileEdit, Prompt, SourceRead
+from custody.core.views import CallStatus, FileEdit, Prompt, SourceAccess
 from tests.builders.codex import THREAD, Rollout, a_rollout, added, patch_text, updated
 from tests.builders.codex_told import begun_in, ended, of, read, told
 
@@ -98,7 +98,7 @@ def test_lines_above_an_output_may_begin_with_the_command() -> None:
     head = f"Command: /bin/bash -lc '{command}'\nChunk ID: 91\nWall time: 0.1 seconds\nProcess exited with code 3\n"
     answer = answer_of(f"{head}Original token count: 2\nOutput:\nno\n")
     assert (answer.words, answer.code) == ("no\n", 3)
-    (read,) = of(told(called("exec_command", {"cmd": "cat a.py"}, f"{head}Output:\nno\n")), SourceRead)
+    (read,) = of(told(called("exec_command", {"cmd": "cat a.py"}, f"{head}Output:\nno\n")), SourceAccess)
     assert (read.locator, read.failed) == ("/w/a.py", True)
 
 
@@ -145,7 +145,7 @@ def test_a_subagent_that_a_subagent_started_is_part_of_the_session() -> None:
     files = spawned(a_rollout("/w"), "child"), spawned(below("child", THREAD), "grandchild")
     made = below("grandchild", "child").shell("ls")
     starts = {(one.session, one.subagent): one.call for file in files for one in begun_in(file)}
-    found = [item for item in read(*made.lines, starts=starts) if isinstance(item, Found)]
+    found = [item for item in read(*made.lines, starts=starts) if isinstance(item, TranscriptLine)]
     assert {(item.session, item.subagent, item.parent_call) for item in found} == {
         (THREAD, "grandchild", "call_for_grandchild")
     }

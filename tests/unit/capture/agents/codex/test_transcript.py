@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import Found, Line, Passed, Trouble, transcript_views
+from custody.capture import FileLine, LineProblem, SkippedLine, TranscriptLine, transcript_views
 from custody.capture import line_reader as lines
-from custody.capture.pending_calls import Waiting
+from custody.capture.pending_calls import PendingCalls
 from custody.core.errors import InputError
-from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall
+from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall
 from custody.core.wire.canonical import parse
 from tests.builders.codex import (
     MODEL,
@@ -74,7 +74,7 @@ PLACES = [(number, place) for number, line in enumerate(LINES) for place in path
 def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
     number, place = where
     for item in read(*LINES[:number], changed(LINES[number], place, odd), *LINES[number + 1 :]):
-        if isinstance(item, Found):
+        if isinstance(item, TranscriptLine):
             try:
                 transcript_views(parse(json.dumps(an_event(item)).encode()))
             except InputError:
@@ -85,18 +85,18 @@ def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tu
 def test_lines_of_any_json_and_of_none_are_passed_over_or_named(values: list[Any], data: bytes) -> None:
     assert len(read(*values)) >= sum(value != "" for value in values)
     READER.knows(data)
-    (item,) = READER.read(ANY_FILE, [Line(1, b"[" + data, len(data), False)], {})
-    assert isinstance(item, Trouble)
+    (item,) = READER.read(ANY_FILE, [FileLine(1, b"[" + data, len(data), False)], {})
+    assert isinstance(item, LineProblem)
 
 
 def test_every_line_has_a_name_of_its_own_and_the_same_every_time() -> None:
     lines = a_long_session().prompt("again").prompt("again").lines
-    names = [[item.id for item in read(*lines) if isinstance(item, Found)] for _ in range(2)]
+    names = [[item.id for item in read(*lines) if isinstance(item, TranscriptLine)] for _ in range(2)]
     assert names[0] == names[1] and len(set(names[0])) == len(names[0])
 
 
 def test_all_types_of_a_session_are_known() -> None:
-    assert [item for item in read(*LINES) if isinstance(item, Passed) and not item.known] == []
+    assert [item for item in read(*LINES) if isinstance(item, SkippedLine) and not item.known] == []
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_commands_in_every_way_in_which_codex_had_them(way: str) -> None:
         ("Bash", "make"),
     ]
     assert [call.status for call in ended(views)] == [CallStatus.OK, CallStatus.FAILED]
-    (read_,) = of(views, SourceRead)
+    (read_,) = of(views, SourceAccess)
     assert (read_.locator, read_.reading, read_.text.content) == ("/w/a.py", Reading.VERBATIM, "two\n")
 
 
@@ -119,7 +119,7 @@ def test_a_command_that_still_runs_has_not_ended() -> None:
     made.response("function_call", name="exec_command", arguments='{"cmd":"cat a.py"}', call_id="call_1")
     head = "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 7\nOutput:\nsome"
     views = told(made.response("function_call_output", call_id="call_1", output=head))
-    assert (ended(views), of(views, SourceRead)) == ([], [])
+    assert (ended(views), of(views, SourceAccess)) == ([], [])
 
 
 def test_the_same_command_told_by_an_event_and_by_its_output_counts_once() -> None:
@@ -128,7 +128,7 @@ def test_the_same_command_told_by_an_event_and_by_its_output_counts_once() -> No
     said = {"command": ["bash", "-lc", "cat a.py"], "cwd": "file:///w", "exit_code": 0, "aggregated_output": "two\n"}
     made.event("exec_command_end", call_id="call_1", stdout="two\n", **said)
     views = told(made.response("function_call_output", call_id="call_1", output="two\n"))
-    assert [read_.locator for read_ in of(views, SourceRead)] == ["/w/a.py"]
+    assert [read_.locator for read_ in of(views, SourceAccess)] == ["/w/a.py"]
     assert {call.id for call in of(views, ToolCall)} == {"call_1"}
 
 
@@ -174,7 +174,7 @@ def test_a_search_once_its_hits_and_the_page_that_was_opened() -> None:
     made.response("web_search_call", status="completed", action=action)
     made.response("web_search_call", id="ws_2", action={"type": "open_page", "url": "https://example.org/b"})
     views = told(made)
-    assert [(one.locator, one.reading) for one in of(views, SourceRead)] == [
+    assert [(one.locator, one.reading) for one in of(views, SourceAccess)] == [
         ("https://example.org/a", Reading.LISTED),
         ("https://example.org/b", Reading.ATTEMPTED),
     ]
@@ -183,7 +183,7 @@ def test_a_search_once_its_hits_and_the_page_that_was_opened() -> None:
 
 def test_calls_that_wait_for_results_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.capture.pending_calls.PENDING_BYTES_MAX", 100)
-    waiting = Waiting()
+    waiting = PendingCalls()
     for call in ("a", "b", "c", "c"):
         waiting.put(call, {"id": call}, 40)
     assert (len(waiting), waiting.pop("a"), waiting.get("b")) == (2, None, {"id": "b"})
@@ -198,7 +198,9 @@ def test_prompts_and_what_the_program_put_in_their_place() -> None:
 
 
 def test_an_erased_prompt_is_known_to_have_been_there() -> None:
-    (found,) = [item for item in read(*a_rollout("/w").prompt("x").lines) if isinstance(item, Found) and not item.opens]
+    (found,) = [
+        item for item in read(*a_rollout("/w").prompt("x").lines) if isinstance(item, TranscriptLine) and not item.opens
+    ]
     event = an_event(found)
     event["payload"]["payload"]["message"] = {"$erased": "sha256:" + "0" * 64}
     (prompt,) = of(list(transcript_views(event)), Prompt)
@@ -218,7 +220,7 @@ def test_rollouts_without_envelopes() -> None:
         [THREAD],
         ["do it"],
     )
-    assert [one.locator for one in of(views, SourceRead)] == ["/w/a.py"]
+    assert [one.locator for one in of(views, SourceAccess)] == ["/w/a.py"]
     assert READER.knows(json.dumps(made.lines[0]).encode())
 
 
@@ -243,15 +245,15 @@ def test_unknown_fields_pass_and_a_newer_version_is_named_and_read() -> None:
         line["hologram"] = {"x": 1}
         line["payload"]["hologram"] = [2]
     assert of(told(newer), FileEdit) == of(told(plain), FileEdit)
-    (trouble,) = [item for item in read(*newer.lines) if isinstance(item, Trouble)]
+    (trouble,) = [item for item in read(*newer.lines) if isinstance(item, LineProblem)]
     assert "version 9.1.0" in trouble.what
-    assert not [item for item in read(*plain.lines) if isinstance(item, Trouble)]
+    assert not [item for item in read(*plain.lines) if isinstance(item, LineProblem)]
 
 
 def test_outputs_are_cut_and_patches_are_not_and_thoughts_are_not_kept() -> None:
     long = "x" * 100_000
     made = a_rollout("/w").says("well").shell("make", long, 2).patch(patch_text(added("a.py", f"{long}\n")))
-    kept = [an_event(item) for item in read(*made.lines) if isinstance(item, Found)]
+    kept = [an_event(item) for item in read(*made.lines) if isinstance(item, TranscriptLine)]
     text = json.dumps(kept)
     assert text.count(long) == 2  # in the call and beside its result
     assert "I think" not in text and "coding agent" not in text

@@ -22,7 +22,7 @@ from custody.core.views import (
     PullRequestFact,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -71,7 +71,7 @@ def one(views: list[View], kind: type[View]) -> Any:
 
 
 def reads(views: list[View]) -> list[tuple[str, Reading, bool]]:
-    return [(view.locator, view.reading, view.failed) for view in views if isinstance(view, SourceRead)]
+    return [(view.locator, view.reading, view.failed) for view in views if isinstance(view, SourceAccess)]
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.view_merge import merged_calls
 from custody.core.views import FileEdit, FileState, Prompt, Session, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot, run_copilot_hook
@@ -58,7 +58,7 @@ def hooked(built: Built, session: Copilot) -> None:
 
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["copilot"], place)
+    return import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["copilot"], place)
 
 
 def calls(built: Built) -> dict[str, ToolCall]:
@@ -69,7 +69,7 @@ def calls(built: Built) -> dict[str, ToolCall]:
 
 
 def agents_lines(built: Built, path: str = "src/app.py") -> list[int]:
-    told = blame(Desk(built.path), path).report.attributions
+    told = blame(Workspace(built.path), path).report.attributions
     return [n for one in told if one.kind == "agent" for n in range(one.start_line, one.end_line + 1)]
 
 
@@ -92,7 +92,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, surface: str,
         assert (report.problem_count, report.calls, report.edits) == (0, 1, 1)
     put(built, OWN)
     assert agents_lines(built) == [2]
-    (answer,) = [one for one in blame(Desk(built.path), "src/app.py").report.attributions if one.kind == "agent"]
+    (answer,) = [one for one in blame(Workspace(built.path), "src/app.py").report.attributions if one.kind == "agent"]
     assert answer.agent == "copilot"
     assert answer.session_id == SESSION
     assert answer.grade == ("recorded" if shape == "hooks" else "claimed")
@@ -308,9 +308,9 @@ def test_import_knows_its_files_by_name_and_by_content(
     moved = tmp_path / f"moved{file.suffix}"
     moved.write_bytes(file.read_bytes())
     reader = TRANSCRIPT_READERS["copilot"]
-    assert what_is(Path("copilot")) == (What.AGENT, reader)
-    assert what_is(moved) == (What.TRANSCRIPTS, reader)
-    assert what_is(file.parent) == (What.TRANSCRIPTS, reader)
+    assert what_is(Path("copilot")) == (ImportKind.AGENT, reader)
+    assert what_is(moved) == (ImportKind.TRANSCRIPTS, reader)
+    assert what_is(file.parent) == (ImportKind.TRANSCRIPTS, reader)
     ran = custody(built.path, "import", str(moved), "--json")
     assert ran.status == 0
     assert json.loads(ran.out)["edits"] == 1

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from custody.capture import (
     TRANSCRIPT_READERS,
-    Found,
-    Passed,
-    Trouble,
+    LineProblem,
+    SkippedLine,
+    TranscriptLine,
     lines_of,
     transcript_views,
 )
 from custody.capture.agents.copilot.answer_part import path_of, words_in
 from custody.capture.agents.copilot.locations import EVENTS, folder_of, is_opening
 from custody.capture.hook.call_name import copilot_call
-from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceRead, ToolCall, View
+from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall, View
 from custody.core.wire.canonical import parse
 from custody.core.wire.excerpt import OUTPUT_BYTES_MAX
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot
@@ -32,17 +32,17 @@ WAYS = [(surface, shape) for surface, shapes in SHAPES.items() for shape in shap
 CHATS = ["log", "document"]
 
 
-def read(file: Path) -> list[Found | Passed | Trouble]:
+def read(file: Path) -> list[TranscriptLine | SkippedLine | LineProblem]:
     starts = {(one.session, one.subagent): one.call for one in READER.starts(file, lines_of(file))}
     return list(READER.read(file, lines_of(file), starts))
 
 
-def found(file: Path) -> list[Found]:
-    return [item for item in read(file) if isinstance(item, Found)]
+def found(file: Path) -> list[TranscriptLine]:
+    return [item for item in read(file) if isinstance(item, TranscriptLine)]
 
 
 def troubles(file: Path) -> list[str]:
-    return [item.what for item in read(file) if isinstance(item, Trouble)]
+    return [item.what for item in read(file) if isinstance(item, LineProblem)]
 
 
 def views(file: Path) -> list[View]:
@@ -50,7 +50,7 @@ def views(file: Path) -> list[View]:
     return [view for item in found(file) for view in _views(item)]
 
 
-def _views(item: Found) -> Iterator[View]:
+def _views(item: TranscriptLine) -> Iterator[View]:
     event: dict[str, Any] = {
         "custody": 1,
         "kind": "transcript",
@@ -92,7 +92,7 @@ def test_each_shape_tells_the_same(tmp_path: Path, surface: str, shape: str) -> 
     assert statuses == [CallStatus.OK, CallStatus.OK, CallStatus.OK, CallStatus.FAILED]
     (edit,) = some(said, FileEdit)
     assert (edit.before.content, edit.after.content, edit.part) == ("one\n", "1\n", True)
-    assert len(some(said, SourceRead)) == 1
+    assert len(some(said, SourceAccess)) == 1
     commits = [item.commits for item in found(file) if item.commits]
     assert commits == ([] if shape == "transcript" else [("abc1234",)])
     assert {item.session for item in found(file)} == {SESSION}
@@ -199,7 +199,7 @@ def test_a_tool_of_a_server_has_the_servers_name(tmp_path: Path) -> None:
     session.event("tool.execution_complete", {"toolCallId": "m", "success": True, "result": {"content": "page"}})
     said = views(session.put(tmp_path, "stream"))
     assert [call.name for call in some(said, ToolCall)] == ["mcp__docs__get"]
-    assert [source.locator for source in some(said, SourceRead)] == ["https://example.org"]
+    assert [source.locator for source in some(said, SourceAccess)] == ["https://example.org"]
 
 
 def test_a_call_that_has_not_ended_is_running(tmp_path: Path) -> None:
@@ -233,8 +233,8 @@ def test_a_stream_of_1_0_102_tells_how_a_command_ended(tmp_path: Path, words: st
     session.events[-1]["data"] |= {"shellExecution": {"exitCode": 2}, "rte": False}
     session.event("session.usage_record", {"usage": {"model": "m"}})
     items = read(session.put(tmp_path, "stream"))
-    assert not [item for item in items if isinstance(item, Passed) and not item.known]
-    said = [view for item in items if isinstance(item, Found) for view in _views(item)]
+    assert not [item for item in items if isinstance(item, SkippedLine) and not item.known]
+    said = [view for item in items if isinstance(item, TranscriptLine) for view in _views(item)]
     (call,) = some(said, ToolCall)
     assert (call.status, call.id) == (CallStatus.FAILED, copilot_call("bash", {"command": "make"}, words))
 
@@ -374,7 +374,7 @@ def test_what_a_subagents_part_shows_is_what_its_call_was_given(tmp_path: Path) 
         ("n", CallStatus.ABANDONED),
         ("w", CallStatus.FAILED),
     ]
-    assert [(one.locator, one.reading) for one in some(said, SourceRead)] == [
+    assert [(one.locator, one.reading) for one in some(said, SourceAccess)] == [
         (f"{ROOT}/src/app.py", Reading.EXCERPT),
     ]
     assert [edit.call for edit in some(said, FileEdit)] == ["t"]
@@ -431,7 +431,7 @@ def test_of_a_file_that_is_cut_off_what_is_whole_is_used(
     file = session.put(tmp_path, shape)
     whole, ids = file.read_bytes(), [item.id for item in found(file)]
     file.write_bytes(whole[: int(len(whole) * share)])
-    kept = [item for item in read(file) if isinstance(item, Found)]
+    kept = [item for item in read(file) if isinstance(item, TranscriptLine)]
     assert len(troubles(file)) == 1
     if shape != "document" and shape != "legacy":
         assert len(kept) <= len(ids) + 1
@@ -465,7 +465,7 @@ def test_a_newer_version_is_named_and_read(tmp_path: Path, shape: str) -> None:
 
 def test_types_of_events_that_nobody_knows_are_counted(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli").event("session.teleported", {}).event("session.idle", {})
-    told = [item for item in read(session.put(tmp_path, "stream")) if isinstance(item, Passed)]
+    told = [item for item in read(session.put(tmp_path, "stream")) if isinstance(item, SkippedLine)]
     assert [(item.kind, item.known) for item in told] == [("session.teleported", False), ("session.idle", True)]
     assert "tool.execution_complete" in EVENTS
 

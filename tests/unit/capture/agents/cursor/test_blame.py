@@ -6,9 +6,9 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import CommitLink, FileEdit, FileState, Session, SourceRead, ToolCall
+from custody.core.views import CommitLink, FileEdit, FileState, Session, SourceAccess, ToolCall
 from custody.ledger.sessions import log_session
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cursor import MODEL, SESSION
 from tests.builders.cursor_sessions import (
     APP,
@@ -61,7 +61,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str, too
         session.patch(APP, OLD, OWN, patch)
     known_by(way, built, home, session)
     assert agents_lines(built) == [2]
-    (answer,) = [one for one in blame(Desk(built.path), APP).report.attributions if one.kind == "agent"]
+    (answer,) = [one for one in blame(Workspace(built.path), APP).report.attributions if one.kind == "agent"]
     assert (answer.agent, answer.model_id) == ("cursor", None if way == "transcript" else MODEL)
     assert answer.grade == ("recorded" if way == "hooks" else "claimed")
 
@@ -165,18 +165,18 @@ def test_hooks_database_and_transcript_together_count_once(built: Built, home: P
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n").shell("make").shell("make")
     session.read("README.md", "read me\n")
     happened(built, session)
-    before = blame(Desk(built.path), APP).report.attributions
+    before = blame(Workspace(built.path), APP).report.attributions
     calls = {call.id for call in views(built, ToolCall)}
     session.put_database(home)
     session.put_transcript(home)
     report = imported(built)
     assert (report.files, report.problem_count) == (2, 0)
-    after = blame(Desk(built.path), APP).report.attributions
+    after = blame(Workspace(built.path), APP).report.attributions
     assert [(one.kind, one.tier, one.grade) for one in after] == [(one.kind, one.tier, one.grade) for one in before]
     assert {call.id for call in views(built, ToolCall)} == calls
     assert len(merged_calls(views(built, ToolCall))) == 4
-    assert len({read.id for read in views(built, SourceRead)}) == 1
-    assert len(log_session(Desk(built.path), SESSION).prompts) == 1
+    assert len({read.id for read in views(built, SourceAccess)}) == 1
+    assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
     whole = merged_session(views(built, Session))
     assert whole is not None and whole.model == MODEL
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import Found, hook_views
-from custody.capture.agents.cursor.conversation_reader import Reading as Conversation
+from custody.capture import TranscriptLine, hook_views
+from custody.capture.agents.cursor.conversation_reader import ConversationState as Conversation
 from custody.capture.agents.cursor.hook_events import EVENTS
 from custody.capture.agents.cursor.tool_calls import answer_of, given_of, kind_of
 from custody.capture.hook.call_match import OWN
@@ -25,7 +25,7 @@ from custody.core.views import (
     Prompt,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -119,7 +119,7 @@ def test_a_line_of_a_transcript_tells_what_was_typed_and_when(
     file = tmp_path / "conversation.jsonl"
     content = said if plainly else [{"type": "text", "text": said}]
     file.write_text(json.dumps({"role": "user", "message": {"content": content}}) + "\n")
-    found = [item for item in Conversation({}, file).lines(lines_of(file)) if isinstance(item, Found)]
+    found = [item for item in Conversation({}, file).lines(lines_of(file)) if isinstance(item, TranscriptLine)]
     told = [(item.at[:16], item.payload) for item in found]
     assert told == ([] if typed is None else [(f"2026-06-29T{at}", {"role": "user", "text": typed})])
 
@@ -290,14 +290,14 @@ HITS = json.dumps({"references": [{"title": "A page", "url": PAGE}]})
 def test_sources_are_told_with_their_reading(
     tool: str, given: dict[str, Any], answer: str, found: list[tuple[str, Reading, str | None]]
 ) -> None:
-    told = of(last(Cursor(ROOT).call(tool, given, answer)), SourceRead)
+    told = of(last(Cursor(ROOT).call(tool, given, answer)), SourceAccess)
     assert [(read.locator, read.reading, read.text and read.text.content) for read in told] == found
 
 
 def test_a_file_that_is_about_to_be_read_counts_where_no_call_tells_of_it() -> None:
     told = Cursor(ROOT).read("a.py", "text").hooks[1]
     assert seen(told, call="toolu_1") == []
-    read = one(seen(told, call=ALONE), SourceRead)
+    read = one(seen(told, call=ALONE), SourceAccess)
     assert (read.locator, read.reading, read.text.content) == (f"{ROOT}/a.py", Reading.VERBATIM, "text")
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.view_merge import merged_calls
-from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceRead, ToolCall
+from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceAccess, ToolCall
 from custody.why.report import SubagentLink
 from custody.why.why import why
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.cursor import SESSION, Cursor, put_lines, put_rows
 from tests.builders.cursor_sessions import (
@@ -62,7 +62,7 @@ def test_files_whose_lines_a_search_showed_were_read_in_part(built: Built, home:
     session = a_session(built).call("Grep", {"pattern": "cost"}, "", name="grep", result=answer)
     session.put_database(home)
     imported(built)
-    assert [(read.locator, read.reading) for read in views(built, SourceRead)] == [
+    assert [(read.locator, read.reading) for read in views(built, SourceAccess)] == [
         (f"{built.path}/src/app.py", Reading.EXCERPT)
     ]
 
@@ -91,9 +91,9 @@ def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(
     edit = calls["StrReplace" if way == "hooks" else "edit_file_v2"]
     assert (edit.session, edit.subagent, edit.model) == (SESSION, CHILD, "cursor-grok-4.5")
     assert agents_lines(built) == [2]
-    chain = why(Desk(built.path), APP, 2).chain
+    chain = why(Workspace(built.path), APP, 2).chain
     assert [link.id for link in chain if isinstance(link, SubagentLink)] == [CHILD]
-    assert "not captured" not in why(Desk(built.path), APP, 2).ends
+    assert "not captured" not in why(Workspace(built.path), APP, 2).ends
 
 
 def test_a_call_whose_name_is_two_ids_counts_once(built: Built, home: Path) -> None:
@@ -246,9 +246,9 @@ def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -
     database, transcript = session.put_database(tmp_path / "d"), session.put_transcript(tmp_path / "l")
     for place in (database, tmp_path / "d", transcript, tmp_path / "l", text, text.parent):
         what, reader = what_is(place)
-        assert (what, reader and reader.agent) == (What.TRANSCRIPTS, "cursor"), place
+        assert (what, reader and reader.agent) == (ImportKind.TRANSCRIPTS, "cursor"), place
     what, reader = what_is(Path("cursor"))
-    assert (what, reader and reader.agent) == (What.AGENT, "cursor")
+    assert (what, reader and reader.agent) == (ImportKind.AGENT, "cursor")
 
 
 def test_a_text_tells_prompts_calls_and_files_read(built: Built, home: Path) -> None:
@@ -262,5 +262,5 @@ def test_a_text_tells_prompts_calls_and_files_read(built: Built, home: Path) -> 
     report = imported(built, folder)
     assert (report.new, report.calls, report.problem_count) == (3, 2, 0)
     assert [prompt.text.content for prompt in views(built, Prompt)] == ["fix it"]
-    assert [read.locator for read in views(built, SourceRead)] == ["README.md"]
+    assert [read.locator for read in views(built, SourceAccess)] == ["README.md"]
     assert views(built, FileEdit) == []

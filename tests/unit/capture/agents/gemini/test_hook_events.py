@@ -22,7 +22,7 @@ from custody.core.views import (
     Prompt,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -65,7 +65,7 @@ def one(views: list[View], kind: type[View]) -> Any:
 
 
 def reads(views: list[View]) -> list[tuple[str, Reading, bool]]:
-    return [(view.locator, view.reading, view.failed) for view in views if isinstance(view, SourceRead)]
+    return [(view.locator, view.reading, view.failed) for view in views if isinstance(view, SourceAccess)]
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -287,13 +287,14 @@ def test_sources_are_told_with_their_reading(
 
 def test_what_a_source_said_is_kept_without_what_was_put_around_it() -> None:
     found = "\n\n--- Newly Discovered Project Context ---\nbe kind\n--- End Project Context ---"
-    whole = one(last(Gemini(ROOT).call("read_file", {"file_path": "a"}, f"text\n{found}")), SourceRead)
+    whole = one(last(Gemini(ROOT).call("read_file", {"file_path": "a"}, f"text\n{found}")), SourceAccess)
     assert whole.text.content == "text\n"
-    assert one(last(Gemini(ROOT).call("read_file", {"file_path": "a"}, CUT)), SourceRead).text.content == "some\n"
+    assert one(last(Gemini(ROOT).call("read_file", {"file_path": "a"}, CUT)), SourceAccess).text.content == "some\n"
     told = last(Gemini(ROOT).shell(f"curl -fsS {PAGE}", "the page"))
-    assert one(told, SourceRead).text.content == "the page"
+    assert one(told, SourceAccess).text.content == "the page"
     assert (
-        one(last(Gemini(ROOT).call("google_web_search", {}, CITED.partition("\n[2]")[0])), SourceRead).title == "A page"
+        one(last(Gemini(ROOT).call("google_web_search", {}, CITED.partition("\n[2]")[0])), SourceAccess).title
+        == "A page"
     )
 
 

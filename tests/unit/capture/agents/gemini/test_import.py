@@ -8,15 +8,15 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.paths import RepoPath
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import CommitLink, FileState, Session, SourceRead, ToolCall
+from custody.core.views import CommitLink, FileState, Session, SourceAccess, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log, log_session
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.captured import lines, views
 from tests.builders.cli import custody
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
@@ -57,7 +57,7 @@ def hooked(built: Built, session: Gemini) -> None:
 
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["gemini"], place)
+    return import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["gemini"], place)
 
 
 def put(built: Built, text: str, path: str = "src/app.py") -> None:
@@ -76,7 +76,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str) -> 
     put(built, OWN)
     told = lines(built)
     assert [n for n, kind in told.items() if kind == "agent"] == [2]
-    (answer,) = [one for one in blame(Desk(built.path), "src/app.py").report.attributions if one.kind == "agent"]
+    (answer,) = [one for one in blame(Workspace(built.path), "src/app.py").report.attributions if one.kind == "agent"]
     assert answer.agent == "gemini"
     assert answer.model_id == (None if way == "hooks" else MODEL)
     assert answer.grade == ("recorded" if way == "hooks" else "claimed")
@@ -108,20 +108,20 @@ def test_hooks_and_chat_together_count_once(built: Built, home: Path) -> None:
     session.shell("make").shell("make").read("README.md", "read me\n")
     hooked(built, session)
     put(built, OWN)
-    before = blame(Desk(built.path), "src/app.py").report.attributions
+    before = blame(Workspace(built.path), "src/app.py").report.attributions
     calls = {call.id for call in views(built, ToolCall)}
     session.put(home)
     imported(built)
-    after = blame(Desk(built.path), "src/app.py").report.attributions
+    after = blame(Workspace(built.path), "src/app.py").report.attributions
     assert [(one.kind, one.tier, one.grade, one.signals) for one in after] == [
         (one.kind, one.tier, one.grade, one.signals) for one in before
     ]
     assert {call.id for call in views(built, ToolCall)} == calls
     assert len(merged_calls(views(built, ToolCall))) == 4
-    assert len({read.id for read in views(built, SourceRead)}) == 1
-    shown = log(Desk(built.path), limit=1).sessions[0]
+    assert len({read.id for read in views(built, SourceAccess)}) == 1
+    shown = log(Workspace(built.path), limit=1).sessions[0]
     assert (shown.session, shown.prompts) == (SESSION, 1)
-    assert len(log_session(Desk(built.path), SESSION).prompts) == 1
+    assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
     whole = merged_session(views(built, Session))
     assert whole is not None and whole.model == MODEL
 
@@ -196,7 +196,7 @@ def test_secrets_are_taken_out_and_the_call_is_the_same_all_the_same(built: Buil
     session.put(home)
     imported(built)
     assert len(merged_calls(views(built, ToolCall))) == 2
-    with Desk(built.path).reading() as store:
+    with Workspace(built.path).reading() as store:
         digests = list(store.tables.body_digests())
         bodies = b"\n".join(body.data or b"" for body in store.tables.bodies(digests).values())
     assert secret.encode() not in bodies
@@ -222,6 +222,6 @@ def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -
         file = a_session(built).put(tmp_path / f"{old}", old=old)
         for place in (file, tmp_path / f"{old}"):
             what, reader = what_is(place)
-            assert (what, reader and reader.agent) == (What.TRANSCRIPTS, "gemini")
+            assert (what, reader and reader.agent) == (ImportKind.TRANSCRIPTS, "gemini")
     what, reader = what_is(Path("gemini"))
-    assert (what, reader and reader.agent) == (What.AGENT, "gemini")
+    assert (what, reader and reader.agent) == (ImportKind.AGENT, "gemini")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import Found, Passed, Started, Trouble, lines_of, transcript_views
+from custody.capture import LineProblem, SkippedLine, SubagentLaunch, TranscriptLine, lines_of, transcript_views
 from custody.capture.agents.gemini.transcript import GeminiTranscripts
 from custody.capture.hook.call_name import call_of
 from custody.core.views import Session, ToolCall, View
@@ -22,19 +22,21 @@ ROOT = "/home/ana/shop"
 READER = GeminiTranscripts()
 
 
-def read(file: Path, starts: dict[tuple[str, str], str] | None = None) -> list[Found | Passed | Trouble]:
+def read(
+    file: Path, starts: dict[tuple[str, str], str] | None = None
+) -> list[TranscriptLine | SkippedLine | LineProblem]:
     return list(READER.read(file, lines_of(file), starts or {}))
 
 
-def found(file: Path, starts: dict[tuple[str, str], str] | None = None) -> list[Found]:
-    return [item for item in read(file, starts) if isinstance(item, Found)]
+def found(file: Path, starts: dict[tuple[str, str], str] | None = None) -> list[TranscriptLine]:
+    return [item for item in read(file, starts) if isinstance(item, TranscriptLine)]
 
 
 def troubles(file: Path) -> list[str]:
-    return [item.what for item in read(file) if isinstance(item, Trouble)]
+    return [item.what for item in read(file) if isinstance(item, LineProblem)]
 
 
-def views_of(item: Found) -> tuple[View, ...]:
+def views_of(item: TranscriptLine) -> tuple[View, ...]:
     event: dict[str, Any] = {
         "custody": 1,
         "kind": "transcript",
@@ -135,7 +137,7 @@ def test_a_subagent_is_of_its_parents_session_and_of_the_call_that_started_it(tm
     chat.subagent(agent).replace("a.py", "one\n", "one", "two")
     file = chat.call("invoke_agent", {"agent_name": "x"}, "looked", agentId=agent).put(tmp_path)
     (started,) = READER.starts(file, lines_of(file))
-    assert started == Started(SESSION, agent, str(found(file)[-1].calls[0]["id"]))
+    assert started == SubagentLaunch(SESSION, agent, str(found(file)[-1].calls[0]["id"]))
     (below,) = found(file.parent / SESSION / f"{agent}.jsonl", {(SESSION, agent): started.call})
     assert (below.session, below.subagent, below.parent_call, below.opens) == (SESSION, agent, started.call, "session")
 
@@ -248,11 +250,11 @@ def test_unknown_types_are_counted_by_name_and_unknown_fields_and_versions_pass(
     chat.message("telepathy", "hm").message("info", "hello")
     chat.lines += [{"unheard": 1}, {"$set": {"version": "99.0", "strange": []}}, {"id": "m", "type": 3}]
     items = read(chat.put(tmp_path))
-    assert [one.id for one in items if isinstance(one, Found)] == [one.id for one in plain]
-    passed = [one for one in items if isinstance(one, Passed)]
+    assert [one.id for one in items if isinstance(one, TranscriptLine)] == [one.id for one in plain]
+    passed = [one for one in items if isinstance(one, SkippedLine)]
     assert [one.kind for one in passed if not one.known] == ["telepathy", "(no type)", "(no type)"]
     assert [one.version for one in passed if one.version] == ["99.0"]
-    assert not any(isinstance(one, Trouble) for one in items)
+    assert not any(isinstance(one, LineProblem) for one in items)
 
 
 def test_what_cannot_be_used_is_named_and_the_rest_is(tmp_path: Path) -> None:
@@ -328,7 +330,7 @@ def test_whatever_a_chat_holds_nothing_breaks(said: list[Any], old: bool) -> Non
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_bytes_a_chat_has_they_are_named(data: bytes, old: bool) -> None:
     with a_file(data, old=old) as file:
-        assert all(isinstance(item, Trouble | Passed) for item in read(file))
+        assert all(isinstance(item, LineProblem | SkippedLine) for item in read(file))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from custody.core.views import (
     Prompt,
     Reading,
     Session,
-    SourceRead,
+    SourceAccess,
     ToolCall,
     View,
 )
@@ -78,7 +78,7 @@ def edits(session: Opencode) -> list[FileEdit]:
 
 
 def sources(session: Opencode) -> list[tuple[str, Reading]]:
-    return [(read.locator, read.reading) for read in of(last(session), SourceRead)]
+    return [(read.locator, read.reading) for read in of(last(session), SourceAccess)]
 
 
 def texts(edit: FileEdit) -> tuple[str | None, str | None]:
@@ -264,12 +264,12 @@ def test_nothing_is_looked_at_around_others() -> None:
 @pytest.mark.parametrize("version", [OLD, NEW])
 def test_files_that_were_read(version: str) -> None:
     content = "".join(f"line {n}\n" for n in range(1, 9))
-    (whole,) = of(last(at_work(version).read("a.txt", content)), SourceRead)
+    (whole,) = of(last(at_work(version).read("a.txt", content)), SourceAccess)
     assert (whole.locator, whole.reading) == ("/work tree/a.txt", Reading.VERBATIM)
     assert whole.text.content == content.rstrip("\n")
-    (part,) = of(last(at_work(version).read("a.txt", content, limit=3)), SourceRead)
+    (part,) = of(last(at_work(version).read("a.txt", content, limit=3)), SourceAccess)
     assert (part.reading, part.text.content) == (Reading.EXCERPT, "line 1\nline 2\nline 3")
-    (end,) = of(last(at_work(version).read("a.txt", content, offset=7)), SourceRead)
+    (end,) = of(last(at_work(version).read("a.txt", content, offset=7)), SourceAccess)
     assert end.reading is Reading.EXCERPT
 
 
@@ -283,11 +283,11 @@ def test_a_folder_is_no_source_and_a_file_that_is_not_there_an_attempt() -> None
 def test_pages() -> None:
     given = {"url": "https://example.org/a", "format": "markdown"}
     page = at_work().call("webfetch", given, "# A page\n", {"truncated": False})
-    (read,) = of(last(page), SourceRead)
+    (read,) = of(last(page), SourceAccess)
     assert (read.locator, read.reading, read.text.content) == (given["url"], Reading.VERBATIM, "# A page\n")
     assert sources(at_work().call("webfetch", given, "# A", {"truncated": True})) == [(given["url"], Reading.EXCERPT)]
     (failed,) = of(
-        last(at_work().call("webfetch", given, None, {}, error="Request failed with status code: 404")), SourceRead
+        last(at_work().call("webfetch", given, None, {}, error="Request failed with status code: 404")), SourceAccess
     )
     assert (failed.reading, failed.failed, failed.code) == (Reading.ATTEMPTED, True, 404)
 

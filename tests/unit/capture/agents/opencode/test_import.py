@@ -15,13 +15,13 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import What, what_is
+from custody.cli.import_kind import ImportKind, what_is
 from custody.core.view_merge import merged_calls, merged_session
-from custody.core.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceRead, ToolCall
+from custody.core.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceAccess, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log
-from custody.workspace.workspace import Desk
+from custody.workspace.workspace import Workspace
 from tests.builders.captured import views
 from tests.builders.cli import custody
 from tests.builders.codex import patch_text, updated
@@ -73,11 +73,11 @@ def hooked(built: Built, session: Opencode) -> None:
 
 
 def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport:
-    return import_transcripts(Desk(built.path), TRANSCRIPT_READERS["opencode"], place)
+    return import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["opencode"], place)
 
 
 def agents_lines(built: Built, path: str = "src/app.py") -> list[int]:
-    told = blame(Desk(built.path), path).report.attributions
+    told = blame(Workspace(built.path), path).report.attributions
     return [n for one in told for n in range(one.start_line, one.end_line + 1) if one.kind == "agent"]
 
 
@@ -108,7 +108,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, tmp_path: Pat
         assert imported(built, place).problem_count == 0
         put(built, NEW_TEXT)
     assert agents_lines(built) == [3]
-    (answer,) = [one for one in blame(Desk(built.path), "src/app.py").report.attributions if one.kind == "agent"]
+    (answer,) = [one for one in blame(Workspace(built.path), "src/app.py").report.attributions if one.kind == "agent"]
     assert (answer.agent, answer.model_id, answer.session_id) == ("opencode", MODEL, SESSION)
     assert answer.grade == ("recorded" if way == "plugin" else "claimed")
 
@@ -193,7 +193,7 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
     child = session.task("look", CHILD).read("README.md", "read me\n").write("b.txt", "written by the helper\n")
     session.task_ends(child).shell("make", "no\n", code=2).shell("true", error="aborted")
     hooked(built, session)
-    before = blame(Desk(built.path), "src/app.py").report.attributions
+    before = blame(Workspace(built.path), "src/app.py").report.attributions
     calls = {call.id: call for call in merged_calls(views(built, ToolCall))}
     prompts = {prompt.id for prompt in views(built, Prompt)}
     if version == NEWEST:
@@ -203,7 +203,7 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
         session.put_files(home)
     first = imported(built)
     assert first.problem_count == 0
-    after = blame(Desk(built.path), "src/app.py").report.attributions
+    after = blame(Workspace(built.path), "src/app.py").report.attributions
     assert [(one.kind, one.tier, one.grade, one.signals) for one in after] == [
         (one.kind, one.tier, one.grade, one.signals) for one in before
     ]
@@ -212,7 +212,7 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
     assert {name: call.status for name, call in together.items()} == {name: call.status for name, call in calls.items()}
     assert {prompt.id for prompt in views(built, Prompt)} == prompts
     assert {session.id for session in views(built, Session)} == {SESSION}
-    assert len(log(Desk(built.path), limit=9).sessions) == 1
+    assert len(log(Workspace(built.path), limit=9).sessions) == 1
     assert agents_lines(built, "b.txt") == [1]
     again = imported(built)
     assert (again.new, again.problem_count) == (0, 0)
@@ -269,7 +269,7 @@ def test_the_whole_of_a_session(built: Built, home: Path) -> None:
     assert whole is not None and whole.model == MODEL
     (read,) = [call for call in views(built, ToolCall) if call.name == "read"]
     assert (read.subagent, read.parent) == (CHILD, child.task_call)
-    assert [source.locator for source in views(built, SourceRead)] == [str(built.path / "README.md")]
+    assert [source.locator for source in views(built, SourceAccess)] == [str(built.path / "README.md")]
     assert [link.commit for link in views(built, CommitLink)] == [sha]
 
 
@@ -299,8 +299,8 @@ def test_import_tells_by_itself_what_it_is_given(built: Built, home: Path, tmp_p
     document = session.exported(tmp_path / "one.json")
     for path in (database, file, document, home):
         what, reader = what_is(path)
-        assert (what, reader and reader.agent) == (What.TRANSCRIPTS, "opencode"), path
-    assert what_is(Path("opencode"))[0] is What.AGENT
+        assert (what, reader and reader.agent) == (ImportKind.TRANSCRIPTS, "opencode"), path
+    assert what_is(Path("opencode"))[0] is ImportKind.AGENT
     ran = custody(built.path, "import", str(database))
     assert ran.status == 0
     assert "1 session(s), 1 call(s), 1 edit(s)" in ran.out

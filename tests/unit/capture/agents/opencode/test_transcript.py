@@ -10,12 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import TRANSCRIPT_READERS, Found, Line, Passed, Trouble, lines_for, transcript_views
+from custody.capture import (
+    TRANSCRIPT_READERS,
+    FileLine,
+    LineProblem,
+    SkippedLine,
+    TranscriptLine,
+    lines_for,
+    transcript_views,
+)
 from custody.capture.agents.opencode import locations as opencode_store
 from custody.capture.agents.opencode.locations import home_of, sessions_of
-from custody.capture.agents.opencode.session_reader import Reading
+from custody.capture.agents.opencode.session_reader import SessionReadState
 from custody.capture.typed_field import fields
-from custody.core.views import CallStatus, FileEdit, Prompt, Session, SourceRead, ToolCall, View
+from custody.core.views import CallStatus, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.canonical import parse
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, START_MS, Opencode
@@ -37,7 +45,7 @@ def at_work(root: Path | str = "/work tree", version: str = NEW) -> Opencode:
     return Opencode(root, version=version).prompt("give a discount")
 
 
-def read(*files: Path) -> list[Found | Passed | Trouble]:
+def read(*files: Path) -> list[TranscriptLine | SkippedLine | LineProblem]:
     """What is in these files, with subagents looked for first, as an import does it."""
     starts = {}
     for file in files:
@@ -46,15 +54,15 @@ def read(*files: Path) -> list[Found | Passed | Trouble]:
     return [item for file in files for item in READER.read(file, lines_for(READER, file), starts)]
 
 
-def kept(items: list[Found | Passed | Trouble]) -> list[Found]:
-    return [item for item in items if isinstance(item, Found)]
+def kept(items: list[TranscriptLine | SkippedLine | LineProblem]) -> list[TranscriptLine]:
+    return [item for item in items if isinstance(item, TranscriptLine)]
 
 
-def troubles(items: list[Found | Passed | Trouble]) -> list[str]:
-    return [item.what for item in items if isinstance(item, Trouble)]
+def troubles(items: list[TranscriptLine | SkippedLine | LineProblem]) -> list[str]:
+    return [item.what for item in items if isinstance(item, LineProblem)]
 
 
-def views(found: Found) -> list[View]:
+def views(found: TranscriptLine) -> list[View]:
     """The views of what was kept, as the store makes them."""
     event: dict[str, Any] = {
         "custody": 1,
@@ -75,7 +83,7 @@ def views(found: Found) -> list[View]:
     return list(transcript_views(parse(json.dumps(trimmed).encode())))[1:]
 
 
-def of(found: list[Found], kind: type[View]) -> list[Any]:
+def of(found: list[TranscriptLine], kind: type[View]) -> list[Any]:
     return [view for one in found for view in views(one) if isinstance(view, kind)]
 
 
@@ -107,10 +115,10 @@ def test_every_shape_says_the_same(tmp_path: Path, shape: str, version: str) -> 
     ]
     (edit,) = of(found, FileEdit)
     assert "return item.cost * 2" in edit.after.content
-    assert [one.locator for one in of(found, SourceRead)] == ["/work tree/a.md"]
+    assert [one.locator for one in of(found, SourceAccess)] == ["/work tree/a.md"]
     (begun,) = of(found, Session)
     assert (begun.id, begun.model) == (SESSION, MODEL)
-    assert {item.version for item in items if isinstance(item, Passed) and item.kind == "session"} == {version}
+    assert {item.version for item in items if isinstance(item, SkippedLine) and item.kind == "session"} == {version}
     assert found[0].cwd == "/work tree"
     assert [named.name for named in found[1].edits] == ["/work tree/app.py"]
 
@@ -307,7 +315,7 @@ def test_what_is_kept_since_2_0_says_the_same(tmp_path: Path) -> None:
     session.shell("make", "no\n", code=2).write("b.txt", "b\n", error="rejected").write("c.txt", "c\n", exists=True)
     session.shell("echo d > d.txt").shell("echo e > e.txt", code=None).read("a.md", "x\ny\n", offset=2)
     items = read(session.put_newest(tmp_path))
-    assert (troubles(items), [item for item in items if isinstance(item, Passed) and not item.known]) == ([], [])
+    assert (troubles(items), [item for item in items if isinstance(item, SkippedLine) and not item.known]) == ([], [])
     found = kept(items)
     (prompt,) = of(found, Prompt)
     assert (prompt.id, prompt.text.content, prompt.session) == ("msg_IjKlMn0001", "give a discount", SESSION)
@@ -325,7 +333,7 @@ def test_what_is_kept_since_2_0_says_the_same(tmp_path: Path) -> None:
     edits = [(edit.path.display, edit.after.content, edit.overwrites) for edit in of(found, FileEdit)]
     assert edits[1:] == [("c.txt", "c\n", True), ("d.txt", "d\n", False)]
     assert "return item.cost * 2" in edits[0][1]
-    assert [(one.locator, one.reading.value, one.text and one.text.content) for one in of(found, SourceRead)] == [
+    assert [(one.locator, one.reading.value, one.text and one.text.content) for one in of(found, SourceAccess)] == [
         ("/work tree/a.md", "verbatim", "x\ny"),
         ("/work tree/a.md", "excerpt", "y"),
     ]
@@ -400,7 +408,7 @@ def test_unknown_messages_fields_and_versions_since_2_0_are_counted_and_odd_ones
         "part 'msg_104' is a call without an id or a name",
         "message 'msg_106' is no JSON object",
     ]
-    assert [item.kind for item in items if isinstance(item, Passed) and not item.known] == [
+    assert [item.kind for item in items if isinstance(item, SkippedLine) and not item.known] == [
         "message of hologram",
         "hologram",
         "(no type)",
@@ -417,7 +425,7 @@ def test_unknown_parts_roles_and_versions_are_counted(tmp_path: Path) -> None:
     session.message("oracle")
     items = read(*put(session, tmp_path, "database"))
     assert troubles(items) == []
-    assert [item.kind for item in items if isinstance(item, Passed) and not item.known] == [
+    assert [item.kind for item in items if isinstance(item, SkippedLine) and not item.known] == [
         "hologram",
         "message of oracle",
     ]
@@ -447,10 +455,10 @@ def calls_with(data: Any) -> list[Any]:
     ]
 
 
-def rows(values: list[Any]) -> Iterator[Line]:
+def rows(values: list[Any]) -> Iterator[FileLine]:
     for n, value in enumerate(values, 1):
         data = json.dumps(value).encode()
-        yield Line(n, data, len(data), True)
+        yield FileLine(n, data, len(data), True)
 
 
 @given(st.lists(json_values, max_size=4), json_values)
@@ -464,6 +472,6 @@ def test_lines_may_be_anything(values: list[Any], data: Any) -> None:
     ]
     tool = {"type": "tool", "tool": "edit", "callID": "c", "state": {"status": "completed", "input": data}}
     parts = [{"table": "part", "id": "y", "data": {**tool, "metadata": data}}]
-    for item in Reading({}).all(rows([*known, *values, *parts])):
-        if isinstance(item, Found):
+    for item in SessionReadState({}).all(rows([*known, *values, *parts])):
+        if isinstance(item, TranscriptLine):
             views(item)

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from custody.core.errors import InputError
-from custody.server.github.api import AppKey, GitHub, GitHubBusy, GitHubRefused, PlainToken
+from custody.server.github.api import AppKey, GitHub, GitHubBusy, GitHubRefusal, PlainToken
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 
 BASE, HEAD = "b" * 40, "a" * 40
@@ -89,7 +89,7 @@ def test_a_busy_server_says_when_to_come_again(
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 422])
 def test_a_refusal_is_not_tried_again(fake: FakeGitHub, github: GitHub, status: int) -> None:
     fake.refusals.append(Refusal(status, message="Resource not\naccessible\x1b[31m by integration"))
-    with pytest.raises(GitHubRefused, match="Resource not accessible") as error:
+    with pytest.raises(GitHubRefusal, match="Resource not accessible") as error:
         github.pull(REPOSITORY, 3)
     assert error.value.status == status
     assert "\x1b" not in error.value.message
@@ -114,13 +114,13 @@ def test_a_renamed_repository_is_followed_on_the_same_host(fake: FakeGitHub, git
 )
 def test_no_other_host_gets_our_token(fake: FakeGitHub, github: GitHub, where: str) -> None:
     fake.refusals.append(Refusal(302, headers={"Location": where}))
-    with pytest.raises(GitHubRefused, match="another host"):
+    with pytest.raises(GitHubRefusal, match="another host"):
         github.pull(REPOSITORY, 3)
 
 
 def test_a_circle_of_redirects_ends(fake: FakeGitHub, github: GitHub) -> None:
     fake.refusals.append(Refusal(301, times=99, headers={"Location": f"{fake.url}/repos/{REPOSITORY}/pulls/3"}))
-    with pytest.raises(GitHubRefused, match="from one address to the next"):
+    with pytest.raises(GitHubRefusal, match="from one address to the next"):
         github.pull(REPOSITORY, 3)
 
 
