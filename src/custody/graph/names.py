@@ -43,7 +43,7 @@ class CallInput:
 def fine_name(tool: str, given: CallInput) -> str:
     """A call's name as the sequence model counts it; the tool's own where nothing finer is known.
 
-    >>> fine_name("Bash", CallInput(command="cd src && A=1 git commit -m 'x'")), fine_name("Read", CallInput(path="a.py"))
+    >>> fine_name("Bash", CallInput(command="cd a && A=1 git commit -m 'x'")), fine_name("Read", CallInput(path="a.py"))
     ('Bash git commit', 'Read .py')
     >>> fine_name("Task", CallInput(subagent="reviewer")), fine_name("Read", CallInput(path="LICENSE"))
     ('Task reviewer', 'Read')

@@ -16,9 +16,9 @@ openapi       the description, generated from the endpoints
 ```
 
 To add a resource: a module in ``routes`` with a tuple ``ENDPOINTS``, and its row in ``routes/__init__``. An endpoint is
-an ``Endpoint`` (``endpoints.py``) with its path, its scope, what it takes and what it gives by status. Its ``handle``
-is an ``async`` function from an ``EndpointCall`` to an ``EndpointAnswer``: ``await call.body()`` is the body within the
+an ``Endpoint`` (``endpoints.py``) with its path, its scope, what it takes and what it returns by status. Its ``handle``
+is an ``async`` function from an ``EndpointCall`` to an ``HttpAnswer``: ``await call.body()`` is the body within the
 limits, and ``await call.ask(question)`` is what ``question`` returns, a function of a ``Workspace`` that runs in a
-thread of its own and may raise any of our errors. The description at ``/openapi.json``, the token, the limits, and the tests that
-try every route without a token follow by themselves.
+thread of its own and may raise any of our errors. The description at ``/openapi.json``, the token, the limits, and the
+tests that try every route without a token follow by themselves.
 """
